@@ -1,0 +1,59 @@
+//! [`Fib`]: what a source of routes holds, both families and the next hops they share.
+
+use crate::address::{Family, V4, V6};
+use crate::next_hop::NextHops;
+use crate::rib::Rib;
+use crate::update::Update;
+
+/// Routes of both families with one table of next hops.
+#[derive(Clone, Debug, Default)]
+pub struct Fib {
+    /// IPv4 routes.
+    pub v4: Rib<V4>,
+    /// IPv6 routes.
+    pub v6: Rib<V6>,
+    /// What the next-hop indexes of both stand for.
+    pub next_hops: NextHops,
+}
+
+impl Fib {
+    /// Number of prefixes of a family.
+    pub fn len(&self, family: Family) -> usize {
+        match family {
+            Family::V4 => self.v4.len(),
+            Family::V6 => self.v6.len(),
+        }
+    }
+
+    /// Whether there is no route of either family.
+    pub fn is_empty(&self) -> bool {
+        self.v4.is_empty() && self.v6.is_empty()
+    }
+
+    /// Applies an update of either family; whether the table is another one after it.
+    pub fn apply(&mut self, update: &AnyUpdate) -> bool {
+        match update {
+            AnyUpdate::V4(update) => self.v4.apply(update),
+            AnyUpdate::V6(update) => self.v6.apply(update),
+        }
+    }
+}
+
+/// An update of either family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AnyUpdate {
+    /// Of an IPv4 prefix.
+    V4(Update<V4>),
+    /// Of an IPv6 prefix.
+    V6(Update<V6>),
+}
+
+impl AnyUpdate {
+    /// The family of its prefix.
+    pub fn family(&self) -> Family {
+        match self {
+            Self::V4(_) => Family::V4,
+            Self::V6(_) => Family::V6,
+        }
+    }
+}

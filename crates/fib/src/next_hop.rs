@@ -1,0 +1,103 @@
+//! Next hops: an index into the user's own table, and the interner that remembers what each index stands for.
+
+use std::fmt;
+
+use bytemuck::{Pod, Zeroable};
+use rustc_hash::FxHashMap;
+
+/// A next hop: what a lookup returns. An index from 1 in the order in which next hops first appeared;
+/// 0 is [`NONE`](Self::NONE), no route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct NextHop(pub u32);
+
+impl NextHop {
+    /// No route. A route may also carry it: it then makes a hole in what covers it.
+    pub const NONE: Self = Self(0);
+
+    /// Whether this is a next hop at all.
+    #[inline]
+    pub const fn is_some(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl fmt::Display for NextHop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The user's next hops by index: an address, a number, a word, or a group of these, as its text in the source.
+#[derive(Clone, Debug, Default)]
+pub struct NextHops {
+    // A text is held twice; there are thousands of next hops where there are millions of routes.
+    texts: Vec<Box<str>>,
+    index: FxHashMap<Box<str>, NextHop>,
+}
+
+impl NextHops {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The index of a next hop, a new one at its first appearance. O(length).
+    pub fn intern(&mut self, text: &str) -> Result<NextHop, TooManyNextHops> {
+        if let Some(&known) = self.index.get(text) {
+            return Ok(known);
+        }
+        let new = u32::try_from(self.texts.len() + 1).map(NextHop).map_err(|_| TooManyNextHops)?;
+        self.texts.push(text.into());
+        self.index.insert(text.into(), new);
+        Ok(new)
+    }
+
+    /// The index of a next hop that has appeared.
+    pub fn find(&self, text: &str) -> Option<NextHop> {
+        self.index.get(text).copied()
+    }
+
+    /// What an index stands for; `None` for [`NextHop::NONE`] and for an index that was never given out.
+    pub fn text(&self, next_hop: NextHop) -> Option<&str> {
+        let index = usize::try_from(next_hop.0).ok()?.checked_sub(1)?;
+        self.texts.get(index).map(|text| &**text)
+    }
+
+    /// How many there are; also the largest index given out.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// Every index with what it stands for, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (NextHop, &str)> {
+        (1..).map(NextHop).zip(self.texts.iter().map(|text| &**text))
+    }
+}
+
+/// More than 2^32 - 1 distinct next hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than {} distinct next hops", u32::MAX)]
+pub struct TooManyNextHops;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_follow_first_appearance() {
+        let mut hops = NextHops::new();
+        assert_eq!(hops.intern("192.0.2.1"), Ok(NextHop(1)));
+        assert_eq!(hops.intern("13335"), Ok(NextHop(2)));
+        assert_eq!(hops.intern("192.0.2.1"), Ok(NextHop(1)));
+        assert_eq!(hops.text(NextHop(2)), Some("13335"));
+        assert_eq!(hops.text(NextHop::NONE), None);
+        assert_eq!(hops.text(NextHop(3)), None);
+        assert_eq!(hops.iter().collect::<Vec<_>>(), [(NextHop(1), "192.0.2.1"), (NextHop(2), "13335")]);
+    }
+}

@@ -1,0 +1,98 @@
+//! Walks in table order.
+
+use super::Rib;
+use super::node::{NodeId, split};
+use super::preorder::{PLACES, place, run};
+use crate::address::Address;
+use crate::next_hop::NextHop;
+use crate::prefix::Prefix;
+
+/// Routes in order; made by [`Rib::iter`] and [`Rib::covered`].
+#[derive(Clone, Debug)]
+pub struct Routes<'a, A> {
+    rib: &'a Rib<A>,
+    stack: Vec<Frame>,
+}
+
+/// How far the walk is in one node: the next place and the next octet to look at, and where each ends.
+#[derive(Clone, Debug)]
+struct Frame {
+    node: NodeId,
+    place: u16,
+    place_end: u16,
+    octet: u16,
+    octet_end: u16,
+}
+
+impl Frame {
+    fn whole(node: NodeId) -> Self {
+        Self { node, place: 0, place_end: PLACES, octet: 0, octet_end: 256 }
+    }
+}
+
+impl<'a, A: Address> Routes<'a, A> {
+    pub(super) fn all(rib: &'a Rib<A>) -> Self {
+        Self { rib, stack: vec![Frame::whole(NodeId::ROOT)] }
+    }
+
+    pub(super) fn covered(rib: &'a Rib<A>, prefix: Prefix<A>) -> Self {
+        Self { rib, stack: Self::top(rib, prefix).into_iter().collect() }
+    }
+
+    /// The part of the trie that a prefix covers: a run of its own node, or a whole node below it.
+    fn top(rib: &Rib<A>, prefix: Prefix<A>) -> Option<Frame> {
+        let (depth, bits) = split(prefix.len());
+        let mut id = NodeId::ROOT;
+        loop {
+            let node = rib.node(id);
+            let octet = node.octet_of(prefix.address());
+            if node.depth == depth {
+                let start = place(octet, bits);
+                let octets = 1 << (8 - bits);
+                return Some(Frame {
+                    node: id,
+                    place: start,
+                    place_end: start + run(bits),
+                    octet: u16::from(octet),
+                    octet_end: u16::from(octet) + octets,
+                });
+            }
+            let child = node.child(octet)?;
+            if rib.is_on_path(child, prefix.address(), depth) {
+                id = child;
+            } else if prefix.contains(rib.node(child).base) && rib.node(child).depth > depth {
+                return Some(Frame::whole(child));
+            } else {
+                return None;
+            }
+        }
+    }
+}
+
+impl<A: Address> Iterator for Routes<'_, A> {
+    type Item = (Prefix<A>, NextHop);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let frame = self.stack.last_mut()?;
+            let node = self.rib.node(frame.node);
+            let found = node.place_from(frame.place).filter(|&at| at < frame.place_end);
+            let child = node.child_from(frame.octet).filter(|&(octet, _)| u16::from(octet) < frame.octet_end);
+            match (found, child) {
+                // What a child holds comes right after the full octet that leads to it.
+                (Some(at), child) if child.is_none_or(|(octet, _)| at <= place(octet, 8)) => {
+                    frame.place = at + 1;
+                    let next_hop = node.get(at).expect("a found place is taken");
+                    return Some((node.prefix_at(at), next_hop));
+                }
+                (_, Some((octet, id))) => {
+                    frame.octet = u16::from(octet) + 1;
+                    self.stack.push(Frame::whole(id));
+                }
+                (_, None) => {
+                    self.stack.pop();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! One node of the trie: the prefixes that end in one octet, and the nodes that go on after it.
+
+use super::preorder::{AT, PATH, PlaceSet, first_from, has, last_common, place, put, rank};
+use crate::address::Address;
+use crate::next_hop::NextHop;
+use crate::prefix::Prefix;
+
+/// Index of a node in its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NodeId(u32);
+
+impl NodeId {
+    /// The node of the first octet, which is always there.
+    pub(super) const ROOT: Self = Self(0);
+
+    /// Panics past 2^32 nodes, which would take over 600 GB.
+    pub(super) fn new(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a table has under 2^32 nodes"))
+    }
+
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The prefixes of `8 * depth + 1` to `8 * depth + 8` bits under `base` (the root holds the default route too), in
+/// preorder, and children by octet. Values and children are packed: the n-th set bit owns the n-th entry.
+#[derive(Clone, Debug)]
+pub(super) struct Node<A> {
+    /// The first `depth` octets, the others zero.
+    pub(super) base: A,
+    /// Octets above the one this node is about.
+    pub(super) depth: u8,
+    prefixes: PlaceSet,
+    children: [u64; 4],
+    next_hops: Vec<NextHop>,
+    child_ids: Vec<NodeId>,
+}
+
+/// Where a prefix goes: the depth of its node and its bits there.
+#[inline]
+pub(super) fn split(len: u8) -> (u8, u8) {
+    match len {
+        0 => (0, 0),
+        _ => ((len - 1) / 8, (len - 1) % 8 + 1),
+    }
+}
+
+impl<A: Address> Node<A> {
+    pub(super) fn new(base: A, depth: u8) -> Self {
+        Self {
+            base: base.keep(8 * depth),
+            depth,
+            prefixes: [0; 8],
+            children: [0; 4],
+            next_hops: Vec::new(),
+            child_ids: Vec::new(),
+        }
+    }
+
+    /// The octet of `address` that this node is about.
+    #[inline]
+    pub(super) fn octet_of(&self, address: A) -> u8 {
+        address.octet(usize::from(self.depth))
+    }
+
+    /// The place here of a prefix that belongs here.
+    #[inline]
+    pub(super) fn place_of(&self, prefix: Prefix<A>) -> u16 {
+        place(self.octet_of(prefix.address()), split(prefix.len()).1)
+    }
+
+    /// The prefix at a place.
+    #[inline]
+    pub(super) fn prefix_at(&self, at: u16) -> Prefix<A> {
+        let (octet, bits) = AT[usize::from(at)];
+        Prefix::around(self.base.with_octet(usize::from(self.depth), octet), 8 * self.depth + bits)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, at: u16) -> Option<NextHop> {
+        has(&self.prefixes, at).then(|| self.next_hops[rank(&self.prefixes, at)])
+    }
+
+    /// Sets a place; what it held before.
+    pub(super) fn insert(&mut self, at: u16, next_hop: NextHop) -> Option<NextHop> {
+        let index = rank(&self.prefixes, at);
+        if has(&self.prefixes, at) {
+            return Some(std::mem::replace(&mut self.next_hops[index], next_hop));
+        }
+        put(&mut self.prefixes, at, true);
+        self.next_hops.insert(index, next_hop);
+        None
+    }
+
+    /// Empties a place; what it held.
+    pub(super) fn remove(&mut self, at: u16) -> Option<NextHop> {
+        if !has(&self.prefixes, at) {
+            return None;
+        }
+        put(&mut self.prefixes, at, false);
+        Some(self.next_hops.remove(rank(&self.prefixes, at)))
+    }
+
+    /// The longest prefix here that covers the octet.
+    #[inline]
+    pub(super) fn best(&self, octet: u8) -> Option<(u16, NextHop)> {
+        let at = last_common(&self.prefixes, &PATH[usize::from(octet)])?;
+        Some((at, self.next_hops[rank(&self.prefixes, at)]))
+    }
+
+    /// The taken places in `from..to`, ascending, with their next hops.
+    pub(super) fn places(&self, from: u16, to: u16) -> impl Iterator<Item = (u16, NextHop)> + '_ {
+        let mut index = rank(&self.prefixes, from);
+        let mut at = from;
+        std::iter::from_fn(move || {
+            let found = first_from(&self.prefixes, at).filter(|&found| found < to)?;
+            at = found + 1;
+            index += 1;
+            Some((found, self.next_hops[index - 1]))
+        })
+    }
+
+    /// The first taken place at or after `from`.
+    #[inline]
+    pub(super) fn place_from(&self, from: u16) -> Option<u16> {
+        first_from(&self.prefixes, from)
+    }
+
+    #[inline]
+    pub(super) fn child(&self, octet: u8) -> Option<NodeId> {
+        has(&self.children, u16::from(octet)).then(|| self.child_ids[rank(&self.children, u16::from(octet))])
+    }
+
+    /// The first octet at or after `from` that has a child. `from` may be 256.
+    #[inline]
+    pub(super) fn child_from(&self, from: u16) -> Option<(u8, NodeId)> {
+        let octet = if from < 256 { first_from(&self.children, from)? } else { return None };
+        Some((octet.to_le_bytes()[0], self.child_ids[rank(&self.children, octet)]))
+    }
+
+    /// Sets, replaces or (with `None`) removes the child of an octet.
+    pub(super) fn set_child(&mut self, octet: u8, child: Option<NodeId>) {
+        let at = u16::from(octet);
+        let index = rank(&self.children, at);
+        match (has(&self.children, at), child) {
+            (true, Some(id)) => self.child_ids[index] = id,
+            (true, None) => {
+                self.child_ids.remove(index);
+            }
+            (false, Some(id)) => self.child_ids.insert(index, id),
+            (false, None) => {}
+        }
+        put(&mut self.children, at, child.is_some());
+    }
+
+    pub(super) fn children(&self) -> &[NodeId] {
+        &self.child_ids
+    }
+
+    pub(super) fn has_prefixes(&self) -> bool {
+        !self.next_hops.is_empty()
+    }
+
+    /// Bytes of the packed arrays, reserve included.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.next_hops.capacity() * size_of::<NextHop>() + self.child_ids.capacity() * size_of::<NodeId>()
+    }
+}

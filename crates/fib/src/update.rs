@@ -1,0 +1,32 @@
+//! A change to a routing table.
+
+use crate::address::Address;
+use crate::next_hop::NextHop;
+use crate::prefix::Prefix;
+
+/// One change, as a routing protocol says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Update<A: Address> {
+    /// The prefix is reached through the next hop, whatever it had before. Without a next hop it keeps the one it
+    /// has, or takes index 1 where it has none.
+    Announce {
+        /// What is announced.
+        prefix: Prefix<A>,
+        /// Where to.
+        next_hop: Option<NextHop>,
+    },
+    /// The prefix is no longer in the table.
+    Withdraw {
+        /// What is withdrawn.
+        prefix: Prefix<A>,
+    },
+}
+
+impl<A: Address> Update<A> {
+    /// The prefix that changes.
+    pub fn prefix(&self) -> Prefix<A> {
+        match *self {
+            Self::Announce { prefix, .. } | Self::Withdraw { prefix } => prefix,
+        }
+    }
+}
