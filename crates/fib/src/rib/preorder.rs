@@ -60,7 +60,7 @@ pub(super) static PATH: [PlaceSet; 256] = {
     while octet < 256 {
         let mut bits = 0;
         while bits <= 8 {
-            let at = place(octet as u8, bits) as usize;
+            let at = place(octet.to_le_bytes()[0], bits) as usize;
             path[octet][at / 64] |= 1 << (at % 64);
             bits += 1;
         }
