@@ -176,7 +176,7 @@ mod tests {
             &mut self.0
         }
 
-        fn admits(&self, _: SectionId, value: u64) -> bool {
+        fn admits(&self, _: SectionId, value: u64, _: u64) -> bool {
             value < 1_000_000
         }
     }

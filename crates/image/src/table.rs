@@ -24,13 +24,14 @@ pub trait Table: Clone + Send + Sync + Sized + 'static {
     #[doc(hidden)]
     fn image_mut(&mut self) -> &mut Image;
 
-    /// Whether an element of a section may have this value.
-    fn admits(&self, section: SectionId, value: u64) -> bool;
+    /// Whether an element of a section may have this value in a table whose largest result is `results`.
+    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool;
 
     /// Whether a patch leaves the table one. O(writes).
     fn check(&self, patch: &Patch) -> Result<(), PatchError> {
         self.image().check(patch)?;
-        match patch.writes().iter().find(|write| !self.admits(write.section(), write.value)) {
+        let results = patch.counts().map_or(self.image().results(), |(_, results)| results);
+        match patch.writes().iter().find(|write| !self.admits(write.section(), write.value, results)) {
             Some(bad) => Err(PatchError::Value { section: bad.section(), value: bad.value }),
             None => Ok(()),
         }
