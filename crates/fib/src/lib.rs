@@ -2,14 +2,22 @@
 //! its changes.
 
 pub mod address;
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod fib;
+mod live;
+mod lpm;
 mod next_hop;
+pub mod oracle;
 mod prefix;
 pub mod rib;
 mod update;
 
 pub use address::{Address, Family, V4, V6};
 pub use fib::{AnyUpdate, Fib};
+pub use live::{Applied, LiveTable};
+pub use lpm::{BuildError, BuildOptions, Engine, Lpm, Outgrown, Step};
 pub use next_hop::{NextHop, NextHops, TooManyNextHops};
 pub use prefix::{Prefix, PrefixError};
 pub use rib::Rib;

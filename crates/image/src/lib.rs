@@ -1,1 +1,31 @@
-//! x
+//! Compiled lookup tables.
+//!
+//! An [`Image`] is a handful of named flat sections of plain integers under a versioned header. The CPU looks up
+//! in the very bytes that a file holds and that a GPU is sent. An engine's data plane is a [`Table`]: an image of a
+//! kind it knows, checked once, read in place.
+//!
+//! ```text
+//! ImageBuilder ──► Image ──► write ──► file ──► open (copied) or map (in place) ──► Image ──► Table::from_image
+//!                    ▲
+//!   PatchBuilder ──► Patch: each location at most once, with its final value ──► every copy, in the same order
+//! ```
+//!
+//! [`live`] keeps two copies of a table so that readers never wait while patches are applied.
+//!
+//! `unsafe` stands in one place, [`Image::map`], whose caller promises that nobody writes to the mapped file.
+
+mod error;
+mod format;
+mod image;
+pub mod live;
+mod patch;
+mod storage;
+mod table;
+
+pub use error::{ImageError, PatchError};
+pub use image::{Element, Image, ImageBuilder, SectionId, SectionUsage};
+pub use patch::{Patch, PatchBuilder, Write};
+pub use table::Table;
+
+#[cfg(target_endian = "big")]
+compile_error!("images are little-endian and read in place: a big-endian target is not supported");

@@ -56,13 +56,16 @@ pub(super) static AT: [(u8, u8); PLACES as usize] = {
 /// For each octet the 9 places on its path, from none of its bits to all of them.
 pub(super) static PATH: [PlaceSet; 256] = {
     let mut path = [[0; 8]; 256];
-    let mut octet = 0;
-    while octet < 256 {
+    let mut octet = 0u8;
+    loop {
         let mut bits = 0;
         while bits <= 8 {
-            let at = place(octet.to_le_bytes()[0], bits) as usize;
-            path[octet][at / 64] |= 1 << (at % 64);
+            let at = place(octet, bits) as usize;
+            path[octet as usize][at / 64] |= 1 << (at % 64);
             bits += 1;
+        }
+        if octet == u8::MAX {
+            break;
         }
         octet += 1;
     }

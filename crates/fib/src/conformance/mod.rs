@@ -1,0 +1,335 @@
+//! The suite that every IP engine passes. An engine joins it in a line of its `tests/conformance.rs`:
+//!
+//! ```ignore
+//! wirespeed_fib::conformance!(sail_l_v4, wirespeed_fib::V4, wirespeed_sail::SailL);
+//! ```
+//!
+//! What is held against the oracle: hand-picked tables, random tables, random histories of updates (each state of
+//! the patched table, and a table built anew from the same Rib), images saved, opened and mapped, live tables
+//! under concurrent readers, and full real tables where `../shared/data` has them. In each state every prefix
+//! is probed at its first and last address, one before and one after, along with random addresses; single, in
+//! batches of odd sizes, and step by step.
+
+mod real;
+pub mod tables;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use wirespeed_image::live::Reader;
+use wirespeed_image::{Image, ImageError, SectionId, Table};
+
+pub use real::real_tables;
+
+use crate::address::Address;
+use crate::live::LiveTable;
+use crate::lpm::{BuildOptions, Engine, Lpm};
+use crate::next_hop::NextHop;
+use crate::oracle;
+use crate::prefix::Prefix;
+use crate::rib::Rib;
+use crate::update::Update;
+
+/// One test module that holds an engine against the whole suite.
+#[macro_export]
+macro_rules! conformance {
+    ($module:ident, $address:ty, $engine:ty) => {
+        mod $module {
+            #[test]
+            fn hand_picked_tables() {
+                $crate::conformance::hand_picked_tables::<$address, $engine>();
+            }
+            #[test]
+            fn random_tables() {
+                $crate::conformance::random_tables::<$address, $engine>();
+            }
+            #[test]
+            fn random_updates() {
+                $crate::conformance::random_updates::<$address, $engine>();
+            }
+            #[test]
+            fn images() {
+                $crate::conformance::images::<$address, $engine>();
+            }
+            #[test]
+            fn live_readers() {
+                $crate::conformance::live_readers::<$address, $engine>();
+            }
+            #[test]
+            fn memory_cap() {
+                $crate::conformance::memory_cap::<$address, $engine>();
+            }
+            #[test]
+            fn real_tables() {
+                $crate::conformance::real_tables::<$address, $engine>();
+            }
+        }
+    };
+}
+
+/// The right answers of one table, by an independent method fast enough for a table of millions.
+#[derive(Debug)]
+pub struct Expected<A>(Vec<(A, NextHop)>);
+
+impl<A: Address> Expected<A> {
+    /// Of the routes of a Rib.
+    pub fn of(rib: &Rib<A>) -> Self {
+        Self(oracle::ranges(rib))
+    }
+
+    /// The right answer.
+    pub fn lookup(&self, address: A) -> NextHop {
+        self.0[self.0.partition_point(|range| range.0 <= address) - 1].1
+    }
+}
+
+/// The addresses at which an engine is most likely to be wrong: the ends of each prefix and their neighbours.
+pub fn boundaries<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
+    let mut addresses = vec![A::MIN, A::MAX];
+    for prefix in prefixes {
+        let (first, last) = (prefix.address(), prefix.last());
+        addresses.extend([first, last]);
+        addresses.extend(first.previous());
+        addresses.extend(last.next());
+    }
+    addresses
+}
+
+/// Addresses spread over the space by a fixed sequence.
+pub fn scattered<A: Address>(count: usize) -> Vec<A> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u128;
+    let step = |state: &mut u128| {
+        *state = state.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1);
+        *state ^ *state >> 67
+    };
+    (0..count).map(|_| A::from_u128_low(step(&mut state) >> 11 ^ step(&mut state) << 64)).collect()
+}
+
+/// Holds a table against the right answers at every address given: batch against the oracle, then single and
+/// explained lookups against the batch.
+pub fn check<A: Address, T: Lpm<A>>(table: &T, expected: &Expected<A>, addresses: &[A], what: &str) {
+    let mut found = vec![NextHop(u32::MAX); addresses.len()];
+    table.lookup_batch(addresses, &mut found);
+    for (&address, &found) in addresses.iter().zip(&found) {
+        let right = expected.lookup(address);
+        assert_eq!(found, right, "{what}: {address} in a batch of {}", addresses.len());
+        assert_eq!(table.lookup(address), right, "{what}: {address} alone");
+    }
+    for &address in addresses.iter().take(200) {
+        let steps = table.explain(address);
+        let last = steps.last().expect("a lookup reads something");
+        let right = expected.lookup(address);
+        assert!(
+            last.meaning.contains(&format!("next hop {right}"))
+                || (!right.is_some() && last.meaning.contains("no route")),
+            "{what}: {address} explained as {steps:?}, right is {right}"
+        );
+    }
+    // Sizes around whatever an engine does at a time, and the remainder after it.
+    for size in [0, 1, 2, 15, 16, 17, 63, 65, 127] {
+        for batch in addresses.chunks(size.max(1)).take(20) {
+            let batch = &batch[..size.min(batch.len())];
+            let mut found = vec![NextHop(u32::MAX); batch.len()];
+            table.lookup_batch(batch, &mut found);
+            for (&address, &found) in batch.iter().zip(&found) {
+                assert_eq!(
+                    found,
+                    expected.lookup(address),
+                    "{what}: {address} in a batch of {}",
+                    batch.len()
+                );
+            }
+        }
+    }
+}
+
+fn check_all<A: Address, T: Lpm<A>>(table: &T, rib: &Rib<A>, also: &[A], what: &str) {
+    let mut addresses = boundaries(rib.iter().map(|(prefix, _)| prefix));
+    addresses.extend(scattered::<A>(100));
+    addresses.extend(also);
+    check(table, &Expected::of(rib), &addresses, what);
+}
+
+fn build<A: Address, E: Engine<A>>(rib: &Rib<A>) -> (E, E::Table) {
+    E::build(rib, &BuildOptions::default()).expect("a valid table is built")
+}
+
+/// The tables of [`tables::hand_picked`].
+pub fn hand_picked_tables<A: Address, E: Engine<A>>() {
+    for (name, rib) in tables::hand_picked::<A>() {
+        let (_, table) = build::<A, E>(&rib);
+        check_all(&table, &rib, &[], name);
+        assert_eq!(table.image().entries(), rib.len() as u64, "{name}");
+        // Each table grows from nothing and shrinks to nothing, too.
+        let updates: Vec<_> = rib
+            .iter()
+            .map(|(prefix, n)| Update::Announce { prefix, next_hop: Some(n) })
+            .chain(rib.iter().map(|(prefix, _)| Update::Withdraw { prefix }))
+            .collect();
+        for step in [1, 7, updates.len().max(1)] {
+            if updates.len() / step <= 2_000 {
+                history::<A, E>(Rib::new(), &updates, step, name);
+            }
+        }
+    }
+}
+
+/// Random tables, built whole.
+pub fn random_tables<A: Address, E: Engine<A>>() {
+    run(64, &tables::random::<A>(0..300), |rib| {
+        let (_, table) = build::<A, E>(&rib);
+        check_all(&table, &rib, &[], "a random table");
+    });
+}
+
+/// Random histories: every state of a patched table is right, and so is a table built from the same routes.
+pub fn random_updates<A: Address, E: Engine<A>>() {
+    let strategy = (tables::random::<A>(0..150), tables::random_updates::<A>(0..120), 1..20usize);
+    run(64, &strategy, |(rib, updates, step)| {
+        history::<A, E>(rib, &updates, step, "a random history");
+    });
+}
+
+/// Applies updates `step` at a time to a table and holds each state against the oracle.
+fn history<A: Address, E: Engine<A>>(mut rib: Rib<A>, updates: &[Update<A>], step: usize, what: &str) {
+    let (mut engine, mut table) = build::<A, E>(&rib);
+    for chunk in updates.chunks(step) {
+        let changed: Vec<_> = chunk.iter().filter(|u| rib.apply(u)).map(Update::prefix).collect();
+        match engine.update(&rib, &changed) {
+            Ok(patch) => table.apply(&patch).expect("an engine's patch fits its table"),
+            Err(_) => (engine, table) = build::<A, E>(&rib),
+        }
+        let addresses = boundaries(changed.iter().copied());
+        check(&table, &Expected::of(&rib), &addresses, what);
+        assert_eq!(table.image().entries(), rib.len() as u64, "{what}");
+    }
+    check_all(&table, &rib, &[], what);
+    let mut image = Vec::new();
+    table.image().write(&mut image).expect("a Vec takes what is written");
+    let again = Image::from_bytes(&image).and_then(E::Table::from_image).expect("a patched image is valid");
+    check_all(&again, &rib, &[], what);
+    check_all(&build::<A, E>(&rib).1, &rib, &[], what);
+}
+
+/// Saved, opened and mapped images answer as the table did; a damaged element is refused, not followed.
+pub fn images<A: Address, E: Engine<A>>() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    for (name, rib) in tables::hand_picked::<A>() {
+        let (_, table) = build::<A, E>(&rib);
+        let path = dir.path().join("table.img");
+        table.image().save(&path).expect("the image is saved");
+        let opened = Image::open(&path).and_then(E::Table::from_image).expect("it is opened");
+        check_all(&opened, &rib, &[], name);
+        #[allow(unsafe_code)]
+        // SAFETY: nobody else knows of the temporary file.
+        let mapped = unsafe { Image::map(&path) }.and_then(E::Table::from_image).expect("it is mapped");
+        check_all(&mapped, &rib, &[], name);
+        hostile::<A, E>(&table, name);
+    }
+    let other = wirespeed_image::ImageBuilder::new("other", 1).build(None).expect("an empty image");
+    assert!(matches!(E::Table::from_image(other), Err(ImageError::Kind { .. })));
+    let later =
+        wirespeed_image::ImageBuilder::new(E::Table::KIND, u32::MAX).build(None).expect("an empty image");
+    assert!(matches!(E::Table::from_image(later), Err(ImageError::Layout { .. })));
+    let bare = wirespeed_image::ImageBuilder::new(E::Table::KIND, E::Table::LAYOUT).build(None);
+    assert!(E::Table::from_image(bare.expect("an empty image")).is_err(), "sections are missing");
+}
+
+/// Elements that no engine wrote: an image either refuses them or still answers every lookup with something.
+fn hostile<A: Address, E: Engine<A>>(table: &E::Table, what: &str) {
+    let image = table.image();
+    for (id, usage) in (0..).map(SectionId).zip(image.memory_usage()) {
+        let top = if usage.width == 8 { u64::MAX } else { (1 << (8 * usage.width)) - 1 };
+        for index in [0, usage.len / 2, usage.len.saturating_sub(1)] {
+            for value in [top, top >> 1, top / 3, 1] {
+                if index >= usage.len {
+                    continue;
+                }
+                let mut patch = wirespeed_image::PatchBuilder::new();
+                patch.set(id, index, value);
+                let patch = patch.finish(None);
+                let mut raw = image.clone();
+                raw.apply(&patch).expect("the element is there");
+                let taken = E::Table::from_image(raw);
+                let patched = table.clone().apply(&patch);
+                assert_eq!(taken.is_ok(), patched.is_ok(), "{what}: {}[{index}] = {value}", usage.name);
+                if let Ok(taken) = taken {
+                    let addresses = scattered::<A>(64);
+                    let mut found = vec![NextHop::NONE; addresses.len()];
+                    taken.lookup_batch(&addresses, &mut found);
+                    assert!(addresses.iter().zip(&found).all(|(&a, &n)| taken.lookup(a) == n), "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// Readers on other threads see a set of updates whole or not at all, in place and across rebuilds.
+pub fn live_readers<A: Address, E: Engine<A>>() {
+    // Each update moves all of these to one next hop, so that in every state the answers are alike.
+    let routes: Vec<Prefix<A>> = [3, 8, 13, 16, 17, 20, 24, 25, 30, A::BITS]
+        .into_iter()
+        .zip(1u8..)
+        .map(|(len, at)| Prefix::around(A::MAX.with_octet(0, 16 * at), len))
+        .collect();
+    let at = |next_hop: u32| {
+        let next_hop = Some(NextHop(next_hop));
+        routes.iter().map(move |&prefix| Update::Announce { prefix, next_hop })
+    };
+    let mut rib = Rib::new();
+    for update in at(1) {
+        rib.apply(&update);
+    }
+    let mut live = LiveTable::<A, E>::new(rib, BuildOptions::default()).expect("a valid table is built");
+    let probes: Vec<A> = routes.iter().flat_map(|p| [p.address(), p.last()]).collect();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let reader: Reader<E::Table> = live.reader();
+            let (probes, stop) = (&probes, &stop);
+            scope.spawn(move || {
+                let mut found = vec![NextHop::NONE; probes.len()];
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let table = reader.enter();
+                    table.lookup_batch(probes, &mut found);
+                    assert!(found[0].is_some() && found.iter().all(|&n| n == found[0]), "mixed: {found:?}");
+                    assert!(probes.iter().all(|&a| table.lookup(a) == found[0]), "the state changed");
+                }
+            });
+        }
+        let mut rebuilt = 0;
+        for round in 2..600u32 {
+            // Now and then a next hop that no narrow entry holds.
+            let next_hop = if round % 200 == 0 { round << 14 } else { round };
+            let updates: Vec<_> = at(next_hop).collect();
+            let applied = live.apply(&updates).expect("the table takes the update");
+            assert_eq!(applied.changes, routes.len());
+            rebuilt += u32::from(applied.rebuilt);
+        }
+        assert_eq!(u64::from(rebuilt), live.rebuilds());
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let withdrawn: Vec<_> = routes.iter().map(|&prefix| Update::Withdraw { prefix }).collect();
+    live.apply(&withdrawn).expect("the table takes the update");
+    assert!(probes.iter().all(|&a| !live.reader().enter().lookup(a).is_some()));
+}
+
+/// A cap below what the table takes is an error; at what it takes, none.
+pub fn memory_cap<A: Address, E: Engine<A>>() {
+    for (name, rib) in tables::hand_picked::<A>() {
+        let needed = build::<A, E>(&rib).1.image().bytes();
+        let cap = |bytes| BuildOptions { memory_cap: Some(bytes), ..BuildOptions::default() };
+        assert!(E::build(&rib, &cap(needed)).is_ok(), "{name}");
+        assert!(E::build(&rib, &cap(needed - 1)).is_err(), "{name}");
+    }
+}
+
+fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let done = TestRunner::new(config).run(strategy, |value| {
+        test(value);
+        Ok(())
+    });
+    if let Err(failure) = done {
+        panic!("{failure}");
+    }
+}

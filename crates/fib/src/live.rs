@@ -1,0 +1,105 @@
+//! [`LiveTable`]: a Rib, its engine and the live copies of its table, kept in step.
+
+use wirespeed_image::live::{Reader, Writer};
+
+use crate::address::Address;
+use crate::lpm::{BuildError, BuildOptions, Engine};
+use crate::prefix::Prefix;
+use crate::rib::Rib;
+use crate::update::Update;
+
+/// A table that takes updates while any number of readers look up. One owner; readers are independent of it.
+///
+/// Memory: the Rib, what the engine holds, and two copies of the table (four while it is rebuilt).
+#[derive(Debug)]
+pub struct LiveTable<A: Address, E: Engine<A>> {
+    rib: Rib<A>,
+    /// `None` after a rebuild that failed: the next update tries again.
+    engine: Option<E>,
+    writer: Writer<E::Table>,
+    options: BuildOptions,
+    changed: Vec<Prefix<A>>,
+    rebuilds: u64,
+}
+
+/// What a set of updates came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Updates that changed the Rib.
+    pub changes: usize,
+    /// Elements written to each copy of the table.
+    pub writes: usize,
+    /// Whether the table was built anew.
+    pub rebuilt: bool,
+}
+
+impl<A: Address, E: Engine<A>> LiveTable<A, E> {
+    /// Builds the table of a Rib and puts it live.
+    pub fn new(rib: Rib<A>, options: BuildOptions) -> Result<Self, BuildError> {
+        let (engine, table) = E::build(&rib, &options)?;
+        Ok(Self {
+            rib,
+            engine: Some(engine),
+            writer: Writer::new(table),
+            options,
+            changed: Vec::new(),
+            rebuilds: 0,
+        })
+    }
+
+    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for
+    /// readers that entered before the call before this one. Many updates a call cost less than one each: what
+    /// they share is written once.
+    ///
+    /// After an error the Rib has the updates and readers go on with the table before them.
+    pub fn apply<'u>(
+        &mut self,
+        updates: impl IntoIterator<Item = &'u Update<A>>,
+    ) -> Result<Applied, BuildError> {
+        let mut applied = Applied::default();
+        self.changed.clear();
+        for update in updates {
+            if self.rib.apply(update) {
+                applied.changes += 1;
+                self.changed.push(update.prefix());
+            }
+        }
+        if self.changed.is_empty() {
+            return Ok(applied);
+        }
+        let patch = self.engine.as_mut().and_then(|engine| engine.update(&self.rib, &self.changed).ok());
+        if let Some(patch) = patch {
+            applied.writes = patch.writes().len();
+            self.writer.patch(patch).expect("an engine's patch fits its own table");
+        } else {
+            self.engine = None;
+            let (engine, table) = E::build(&self.rib, &self.options)?;
+            self.engine = Some(engine);
+            self.writer.replace(table);
+            self.rebuilds += 1;
+            applied.rebuilt = true;
+        }
+        Ok(applied)
+    }
+
+    /// A reader of the table.
+    pub fn reader(&self) -> Reader<E::Table> {
+        self.writer.reader()
+    }
+
+    /// The routes as they are now.
+    pub fn rib(&self) -> &Rib<A> {
+        &self.rib
+    }
+
+    /// How often an update made the table outgrow itself.
+    pub fn rebuilds(&self) -> u64 {
+        self.rebuilds
+    }
+
+    /// Bytes held: both copies of the table, the engine's and the Rib's own.
+    pub fn memory_usage(&self) -> u64 {
+        let engine = self.engine.as_ref().map_or(0, E::memory_usage);
+        self.writer.memory_usage() + engine + self.rib.memory_usage() as u64
+    }
+}

@@ -1,0 +1,102 @@
+//! What an IP engine is: [`Lpm`], its data plane, and [`Engine`], its control plane.
+//!
+//! ```text
+//! Rib ──build──► (Engine, Table)      Table: an image that looks up; copies of it live in readers, files, GPUs
+//!  │ updates
+//!  └──► Rib' ──Engine::update(the prefixes that changed)──► Patch ──► every copy of the Table
+//! ```
+//!
+//! The engine holds only what it needs to turn changes into patches (where its chunks lie), never a second table:
+//! it reads the values of a patch from the Rib as it is after all the changes, so that each location is written
+//! once however many changes touch it.
+
+use wirespeed_image::{ImageError, Patch, Table};
+
+use crate::address::Address;
+use crate::next_hop::NextHop;
+use crate::prefix::Prefix;
+use crate::rib::Rib;
+
+/// Longest-prefix match over a compiled table.
+pub trait Lpm<A: Address>: Send + Sync {
+    /// The next hop of the longest prefix that contains the address, [`NextHop::NONE`] where there is none.
+    fn lookup(&self, address: A) -> NextHop;
+
+    /// [`lookup`](Self::lookup) of each address into the same place of `next_hops`. Much faster than one by one,
+    /// as many addresses are under way at once; batches of 1,000 and more get the most out of it.
+    ///
+    /// Panics when the slices differ in length.
+    fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]);
+
+    /// The steps of one lookup, for people: each element that is read, in order.
+    fn explain(&self, address: A) -> Vec<Step>;
+}
+
+/// One element read in a lookup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Name of the section.
+    pub section: &'static str,
+    /// Index of the element.
+    pub index: u64,
+    /// What it holds.
+    pub value: u64,
+    /// What that says.
+    pub meaning: String,
+}
+
+/// An engine's control plane.
+pub trait Engine<A: Address>: Sized + Send + 'static {
+    /// The name that users choose it by.
+    const NAME: &'static str;
+
+    /// Its data plane.
+    type Table: Table + Lpm<A>;
+
+    /// Compiles a table, and makes the engine that keeps it up to date.
+    fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError>;
+
+    /// The patch that takes a table from before the changes to `rib`: `changed` lists the prefixes that were
+    /// inserted, replaced or removed since the last patch, in any order, repeated or not.
+    ///
+    /// After an error the engine is spent: build a new one from the same `rib`.
+    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown>;
+
+    /// Bytes held beside the table and the Rib.
+    fn memory_usage(&self) -> u64;
+}
+
+/// What a user may ask of a table. Nothing about sizes: these follow the data.
+#[derive(Clone, Debug, Default)]
+pub struct BuildOptions {
+    /// Most bytes that one image may take; past it building fails.
+    pub memory_cap: Option<u64>,
+    /// The largest next-hop index to make room for, where more are expected than the Rib has.
+    pub next_hops: u32,
+}
+
+/// Why a table can't be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The image can't be made: over the cap, or no memory.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// The engine's encoding ends below what the table needs.
+    #[error("{engine} holds {limit} {what}, the table has {found}")]
+    Limit {
+        /// The engine.
+        engine: &'static str,
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there may be.
+        limit: u64,
+        /// How many there are.
+        found: u64,
+    },
+}
+
+/// A table can't take an update in place and must be built anew, beside the live one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the table has outgrown its {0}")]
+pub struct Outgrown(pub &'static str);

@@ -1,0 +1,131 @@
+//! [`Patch`]: an update to an image as a set of writes.
+//!
+//! What GAMT calls a write-bubble table (section 3.4), for every engine: locations are unique, grouped by section
+//! and ascending, and each carries the value that it has after the whole update. Order within a patch therefore
+//! does not matter, and applying one twice changes nothing.
+
+use crate::image::SectionId;
+
+/// One write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Section above, index in the low [`INDEX_BITS`]: comparing locations is comparing integers.
+    location: u64,
+    /// The value; as wide as the section's elements.
+    pub value: u64,
+}
+
+const INDEX_BITS: u32 = 48;
+
+impl Write {
+    /// The section.
+    #[inline]
+    pub fn section(&self) -> SectionId {
+        #[allow(clippy::cast_possible_truncation)] // 16 bits are left
+        SectionId((self.location >> INDEX_BITS) as u16)
+    }
+
+    /// The element.
+    #[inline]
+    pub fn index(&self) -> u64 {
+        self.location & ((1 << INDEX_BITS) - 1)
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // for an index that was checked against a section in memory
+    pub(crate) fn index_in_memory(&self) -> usize {
+        self.index() as usize
+    }
+}
+
+/// A set of writes that takes a table from one consistent state to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patch {
+    writes: Vec<Write>,
+    counts: Option<(u64, u64)>,
+}
+
+impl Patch {
+    /// The writes, ascending by section and index, each location once.
+    pub fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+
+    /// The table's counts after the update, where they are stated: entries and largest result.
+    pub fn counts(&self) -> Option<(u64, u64)> {
+        self.counts
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+}
+
+/// Collects writes in any order.
+#[derive(Clone, Debug, Default)]
+pub struct PatchBuilder {
+    writes: Vec<Write>,
+}
+
+impl PatchBuilder {
+    /// No writes yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets a location; of several values for one location the last stays. Panics from index 2^48 on.
+    #[inline]
+    pub fn set(&mut self, section: SectionId, index: u64, value: u64) {
+        assert!(index < 1 << INDEX_BITS, "index {index} of a patch is over 48 bits");
+        self.writes.push(Write { location: u64::from(section.0) << INDEX_BITS | index, value });
+    }
+
+    /// Number of writes so far, repeated locations counted again.
+    pub fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Whether nothing was set.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// The patch: O(n log n), O(n) for writes that came in order. `counts` are the table's after it.
+    pub fn finish(mut self, counts: Option<(u64, u64)>) -> Patch {
+        // Stable, so that the last write to a location is the last of its run.
+        self.writes.sort_by_key(|write| write.location);
+        self.writes.dedup_by(|later, kept| {
+            let same = later.location == kept.location;
+            if same {
+                kept.value = later.value;
+            }
+            same
+        });
+        Patch { writes: self.writes, counts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_location_once_with_its_last_value(sets in proptest::collection::vec((0..3u16, 0..5u64, any::<u64>()), 0..60)) {
+            let mut builder = PatchBuilder::new();
+            let mut map = BTreeMap::new();
+            for &(section, index, value) in &sets {
+                builder.set(SectionId(section), index, value);
+                map.insert((section, index), value);
+            }
+            let patch = builder.finish(None);
+            let got: Vec<_> = patch.writes().iter().map(|w| ((w.section().0, w.index()), w.value)).collect();
+            prop_assert_eq!(got, map.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

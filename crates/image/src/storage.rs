@@ -1,0 +1,65 @@
+//! The memory under an image: anonymous pages, huge where the system gives them, or a mapped file.
+
+use std::fs::File;
+use std::ops::Range;
+
+use memmap2::{Mmap, MmapMut, MmapOptions};
+
+/// Size of a huge page on the systems that matter here; elsewhere only an alignment.
+const HUGE_PAGE: usize = 2 << 20;
+
+#[derive(Debug)]
+pub(crate) enum Storage {
+    /// Zeroed pages of our own. The bytes start at a multiple of [`HUGE_PAGE`] when they fill one, and the map
+    /// reaches to a multiple of it, so that all of a table can lie in huge pages: a lookup touches random lines,
+    /// and with small pages most of its cost would be TLB misses.
+    Owned { map: MmapMut, bytes: Range<usize> },
+    /// A file, read in place.
+    Mapped(Mmap),
+}
+
+impl Storage {
+    /// `len` zero bytes.
+    pub(crate) fn zeroed(len: usize) -> std::io::Result<Self> {
+        let huge = len >= HUGE_PAGE / 2;
+        let room = if huge { len.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { len.max(1) };
+        let map = MmapMut::map_anon(room)?;
+        let start = if huge { map.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
+        #[cfg(target_os = "linux")]
+        if huge {
+            // Where huge pages are off or used up the table works all the same, only slower.
+            let _ = map.advise(memmap2::Advice::HugePage);
+        }
+        Ok(Self::Owned { map, bytes: start..start + len })
+    }
+
+    /// The whole of a file, in place.
+    ///
+    /// # Safety
+    /// Nobody may write to or shorten the file while the storage lives.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn map(file: &File) -> std::io::Result<Self> {
+        // SAFETY: that the file stays as it is, is what our caller promises.
+        unsafe { MmapOptions::new().populate().map(file) }.map(Self::Mapped)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Owned { map, bytes } => &map[bytes.clone()],
+            Self::Mapped(map) => map,
+        }
+    }
+
+    /// The bytes for writing; a mapped file is copied first.
+    pub(crate) fn bytes_mut(&mut self) -> std::io::Result<&mut [u8]> {
+        if let Self::Mapped(map) = self {
+            let mut own = Self::zeroed(map.len())?;
+            own.bytes_mut()?.copy_from_slice(map);
+            *self = own;
+        }
+        match self {
+            Self::Owned { map, bytes } => Ok(&mut map[bytes.clone()]),
+            Self::Mapped(_) => Err(std::io::Error::other("a mapped file was just made our own")),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! [`Table`]: an image that an engine has checked and can look up in.
+
+use crate::error::{ImageError, PatchError};
+use crate::image::{Image, SectionId};
+use crate::patch::Patch;
+
+/// An engine's data plane: an image of its kind whose every index leads where a lookup may go.
+///
+/// That invariant has one home, [`admits`](Self::admits): [`from_image`](Self::from_image) holds every element
+/// against it, [`apply`](Self::apply) every write.
+pub trait Table: Clone + Send + Sync + Sized + 'static {
+    /// The kind of image that it reads.
+    const KIND: &'static str;
+    /// The version of that kind's layout.
+    const LAYOUT: u32;
+
+    /// Takes an image after checking its sections and all their elements. O(size).
+    fn from_image(image: Image) -> Result<Self, ImageError>;
+
+    /// The image.
+    fn image(&self) -> &Image;
+
+    /// The image, for this trait's own use: writing to it may break the invariant.
+    #[doc(hidden)]
+    fn image_mut(&mut self) -> &mut Image;
+
+    /// Whether an element of a section may have this value in a table whose largest result is `results`.
+    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool;
+
+    /// Whether a patch leaves the table one. O(writes).
+    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
+        self.image().check(patch)?;
+        let results = patch.counts().map_or(self.image().results(), |(_, results)| results);
+        match patch.writes().iter().find(|write| !self.admits(write.section(), write.value, results)) {
+            Some(bad) => Err(PatchError::Value { section: bad.section(), value: bad.value }),
+            None => Ok(()),
+        }
+    }
+
+    /// Applies a patch, after checking all of it. O(writes).
+    fn apply(&mut self, patch: &Patch) -> Result<(), PatchError> {
+        self.check(patch)?;
+        self.image_mut().write_patch(patch);
+        Ok(())
+    }
+
+    /// Checks kind and layout; the first line of every [`from_image`](Self::from_image).
+    fn expect_kind(image: &Image) -> Result<(), ImageError> {
+        if image.kind() != Self::KIND {
+            return Err(ImageError::Kind { found: image.kind().to_owned(), wanted: Self::KIND });
+        }
+        if image.layout() != Self::LAYOUT {
+            let (found, supported) = (image.layout(), Self::LAYOUT);
+            return Err(ImageError::Layout { kind: Self::KIND, found, supported });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Lookups of SAIL_L (Algorithm 2), alone and in batches.
+//!
+//! A batch goes level by level over a block of keys: every key's element of a level is read before any of the next,
+//! so that as many reads are under way as the core can hold, and no branch depends on a key: a key that is not done
+//! is appended to the list of the next level by moving the end of the list or not.
+
+use wirespeed_fib::{Address, Lpm, NextHop, Step};
+use wirespeed_image::{Element, Image, SectionId, Table};
+
+use crate::layout::{BCN16, CHUNK, LEAF, SailLTable, chunk_ids, levels, next_hops};
+
+/// Keys of a block: more than a core has reads under way, few enough for their state to stay in the L1 cache.
+const BLOCK: usize = 64;
+/// Most levels past the first, those of IPv6.
+const DEEPEST: usize = 14;
+
+impl<A: Address> Lpm<A> for SailLTable<A> {
+    #[inline]
+    fn lookup(&self, address: A) -> NextHop {
+        match self.entry_width() {
+            1 => lookup::<A, u8>(self.image(), address),
+            2 => lookup::<A, u16>(self.image(), address),
+            _ => lookup::<A, u32>(self.image(), address),
+        }
+    }
+
+    fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
+        assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
+        match self.entry_width() {
+            1 => View::<u8>::of::<A>(self.image()).batch(addresses, next_hops),
+            2 => View::<u16>::of::<A>(self.image()).batch(addresses, next_hops),
+            _ => View::<u32>::of::<A>(self.image()).batch(addresses, next_hops),
+        }
+    }
+
+    fn explain(&self, address: A) -> Vec<Step> {
+        match self.entry_width() {
+            1 => explain::<A, u8>(self.image(), address),
+            2 => explain::<A, u16>(self.image(), address),
+            _ => explain::<A, u32>(self.image(), address),
+        }
+    }
+}
+
+/// The element of level 16.
+#[inline]
+fn first_index<A: Address>(address: A) -> usize {
+    usize::from(address.octet(0)) << 8 | usize::from(address.octet(1))
+}
+
+/// The element of a chunk.
+#[inline]
+fn index_in<A: Address>(chunk: u32, address: A, level: usize) -> usize {
+    chunk as usize * CHUNK + usize::from(address.octet(level + 1))
+}
+
+/// An element as the integer it is; elements of the sections that lookups read are of 32 bits at most.
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+fn number<T: Element>(element: T) -> u32 {
+    let wide: u64 = element.into();
+    wide as u32
+}
+
+#[inline]
+fn lookup<A: Address, W: Element>(image: &Image, address: A) -> NextHop {
+    let first = image.section::<u32>(BCN16)[first_index(address)];
+    if first & LEAF != 0 {
+        return NextHop(first & !LEAF);
+    }
+    let mut chunk = first;
+    let last = levels::<A>() - 1;
+    for level in 1..last {
+        let element = index_in(chunk, address, level);
+        let next_hop = number(image.section::<W>(next_hops(level))[element]);
+        if next_hop != 0 {
+            return NextHop(next_hop - 1);
+        }
+        chunk = Ids::of(image, chunk_ids(level)).at(element);
+    }
+    NextHop(number(image.section::<W>(next_hops(last))[index_in(chunk, address, last)]))
+}
+
+/// An array of chunk ids, of whichever width.
+#[derive(Clone, Copy)]
+enum Ids<'a> {
+    Narrow(&'a [u8]),
+    Middle(&'a [u16]),
+    Wide(&'a [u32]),
+}
+
+impl<'a> Ids<'a> {
+    #[inline]
+    fn of(image: &'a Image, section: SectionId) -> Self {
+        match image.width(section) {
+            Some(1) => Self::Narrow(image.section(section)),
+            Some(2) => Self::Middle(image.section(section)),
+            _ => Self::Wide(image.section(section)),
+        }
+    }
+
+    #[inline]
+    fn at(self, element: usize) -> u32 {
+        match self {
+            Self::Narrow(ids) => ids[element].into(),
+            Self::Middle(ids) => ids[element].into(),
+            Self::Wide(ids) => ids[element],
+        }
+    }
+}
+
+/// The sections of a table, found once a batch.
+struct View<'a, W> {
+    bcn16: &'a [u32; 1 << 16],
+    /// From level 1 on; the last has no chunk ids.
+    deeper: [(&'a [W], Ids<'a>); DEEPEST],
+}
+
+impl<'a, W: Element> View<'a, W> {
+    fn of<A: Address>(image: &'a Image) -> Self {
+        let last = levels::<A>() - 1;
+        let bcn16 = image.section(BCN16).try_into().expect("the shape was checked");
+        let deeper = std::array::from_fn(|at| match at + 1 {
+            level if level < last => (image.section(next_hops(level)), Ids::of(image, chunk_ids(level))),
+            level if level == last => (image.section(next_hops(level)), Ids::Narrow(&[])),
+            _ => (&[][..], Ids::Narrow(&[])),
+        });
+        Self { bcn16, deeper }
+    }
+
+    fn batch<A: Address>(&self, addresses: &[A], next_hops: &mut [NextHop]) {
+        for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
+            self.block(addresses, next_hops);
+        }
+    }
+
+    #[inline]
+    fn block<A: Address>(&self, addresses: &[A], next_hops: &mut [NextHop]) {
+        // The keys that are not done, and the chunk in which each goes on.
+        let mut keys = [0u8; BLOCK];
+        let mut chunks = [0u32; BLOCK];
+        let mut open = 0;
+        for ((key, &address), next_hop) in (0u8..).zip(addresses).zip(next_hops.iter_mut()) {
+            let element = self.bcn16[first_index(address)];
+            *next_hop = NextHop(element & !LEAF);
+            // The mask tells the compiler what is so anyway.
+            keys[open % BLOCK] = key;
+            chunks[open % BLOCK] = element;
+            open += usize::from(element & LEAF == 0);
+        }
+        let last = levels::<A>() - 1;
+        for (level, &(elements, ids)) in (1..last).zip(&self.deeper) {
+            if open == 0 {
+                return;
+            }
+            let mut deeper = [0usize; BLOCK];
+            let mut still_open = 0;
+            for at in 0..open {
+                let (key, chunk) = (keys[at % BLOCK], chunks[at % BLOCK]);
+                let index = index_in(chunk, addresses[usize::from(key)], level);
+                let element = number(elements[index]);
+                next_hops[usize::from(key)] = NextHop(element.wrapping_sub(1));
+                keys[still_open % BLOCK] = key;
+                deeper[still_open % BLOCK] = index;
+                still_open += usize::from(element == 0);
+            }
+            open = still_open;
+            for (chunk, &index) in chunks.iter_mut().zip(&deeper[..open]) {
+                *chunk = ids.at(index);
+            }
+        }
+        let (elements, _) = self.deeper[last - 1];
+        for (&key, &chunk) in keys.iter().zip(&chunks).take(open) {
+            let key = usize::from(key);
+            next_hops[key] = NextHop(number(elements[index_in(chunk, addresses[key], last)]));
+        }
+    }
+}
+
+fn explain<A: Address, W: Element>(image: &Image, address: A) -> Vec<Step> {
+    const NEXT_HOPS: [&str; DEEPEST] = [
+        "bn24", "bn32", "bn40", "bn48", "bn56", "bn64", "bn72", "bn80", "bn88", "bn96", "bn104", "bn112",
+        "bn120", "n128",
+    ];
+    const IDS: [&str; DEEPEST - 1] =
+        ["c24", "c32", "c40", "c48", "c56", "c64", "c72", "c80", "c88", "c96", "c104", "c112", "c120"];
+    let result = |next_hop: u32| match next_hop {
+        0 => "no route".to_owned(),
+        n => format!("next hop {n}"),
+    };
+    let step = |section, index: usize, value: u32, meaning| Step {
+        section,
+        index: index as u64,
+        value: value.into(),
+        meaning,
+    };
+    let index = first_index(address);
+    let first = image.section::<u32>(BCN16)[index];
+    if first & LEAF != 0 {
+        return vec![step("bcn16", index, first, result(first & !LEAF))];
+    }
+    let mut steps = vec![step("bcn16", index, first, format!("go on in chunk {first} of level 24"))];
+    let mut chunk = first;
+    let last = levels::<A>() - 1;
+    for level in 1..last {
+        let index = index_in(chunk, address, level);
+        let value = number(image.section::<W>(next_hops(level))[index]);
+        if value != 0 {
+            steps.push(step(NEXT_HOPS[level - 1], index, value, result(value - 1)));
+            return steps;
+        }
+        steps.push(step(NEXT_HOPS[level - 1], index, value, "a longer prefix may match".into()));
+        chunk = Ids::of(image, chunk_ids(level)).at(index);
+        let meaning = format!("go on in chunk {chunk} of level {}", 8 * (level + 3));
+        steps.push(step(IDS[level - 1], index, chunk, meaning));
+    }
+    let index = index_in(chunk, address, last);
+    let value = number(image.section::<W>(next_hops(last))[index]);
+    let section = if A::OCTETS == 4 { "n32" } else { NEXT_HOPS[last - 1] };
+    steps.push(step(section, index, value, result(value)));
+    steps
+}

@@ -1,0 +1,4 @@
+//! SAIL_L against the suite that every IP engine passes.
+
+wirespeed_fib::conformance!(sail_l_v4, wirespeed_fib::V4, wirespeed_sail::SailL);
+wirespeed_fib::conformance!(sail_l_v6, wirespeed_fib::V6, wirespeed_sail::SailL);
