@@ -98,6 +98,14 @@ impl Image {
         bytemuck::cast_slice(&self.storage.bytes()[range(entry)])
     }
 
+    /// The bytes of a section and the at least 64 bytes of padding after it, which a vector load that starts at the
+    /// last element may read. Panics where there is no such section.
+    #[inline]
+    pub fn padded(&self, id: SectionId) -> &[u8] {
+        let range = range(&self.directory[usize::from(id.0)]);
+        &self.storage.bytes()[range.start..range.end + 64]
+    }
+
     /// The elements of a section for writing, while the image is compiled. Panics as [`section`](Self::section).
     pub fn section_mut<T: Element>(&mut self, id: SectionId) -> Result<&mut [T], ImageError> {
         let range = range(self.entry::<T>(id));

@@ -15,7 +15,7 @@ use left_right::{Absorb, ReadHandle, WriteHandle};
 
 use crate::error::PatchError;
 use crate::patch::Patch;
-use crate::table::Table;
+use crate::table::{Checked, Table};
 
 /// The changing end.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ enum Change<T> {
 impl<T: Table> Absorb<Change<T>> for Side<T> {
     fn absorb_first(&mut self, change: &mut Change<T>, _: &Self) {
         match change {
-            Change::Patch(patch) => self.0.image_mut().write_patch(patch),
+            Change::Patch(patch) => self.0.image_mut(Checked(())).write_patch(patch),
             Change::Replace { first, .. } => {
                 if let Some(table) = first.take() {
                     self.0 = table;
@@ -130,7 +130,7 @@ impl<T: Table> Absorb<Change<T>> for Side<T> {
 
     fn absorb_second(&mut self, change: Change<T>, _: &Self) {
         match change {
-            Change::Patch(patch) => self.0.image_mut().write_patch(&patch),
+            Change::Patch(patch) => self.0.image_mut(Checked(())).write_patch(&patch),
             Change::Replace { second, .. } => self.0 = second,
         }
     }
@@ -172,7 +172,7 @@ mod tests {
             &self.0
         }
 
-        fn image_mut(&mut self) -> &mut Image {
+        fn image_mut(&mut self, _: Checked) -> &mut Image {
             &mut self.0
         }
 

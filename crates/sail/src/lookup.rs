@@ -4,10 +4,11 @@
 //! so that as many reads are under way as the core can hold, and no branch depends on a key: a key that is not done
 //! is appended to the list of the next level by moving the end of the list or not.
 
-use wirespeed_fib::{Address, Lpm, NextHop, Step};
+use wirespeed_fib::{Address, Family, Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table};
 
 use crate::layout::{BCN16, CHUNK, LEAF, SailLTable, chunk_ids, levels, next_hops};
+use crate::simd;
 
 /// Keys of a block: more than a core has reads under way, few enough for their state to stay in the L1 cache.
 const BLOCK: usize = 64;
@@ -27,9 +28,9 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
         match self.entry_width() {
-            1 => View::<u8>::of::<A>(self.image()).batch(addresses, next_hops),
-            2 => View::<u16>::of::<A>(self.image()).batch(addresses, next_hops),
-            _ => View::<u32>::of::<A>(self.image()).batch(addresses, next_hops),
+            1 => batch::<A, u8>(self.image(), addresses, next_hops),
+            2 => batch::<A, u16>(self.image(), addresses, next_hops),
+            _ => batch::<A, u32>(self.image(), addresses, next_hops),
         }
     }
 
@@ -40,6 +41,16 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
             _ => explain::<A, u32>(self.image(), address),
         }
     }
+}
+
+/// A batch by the fastest means that this CPU has for the family.
+fn batch<A: Address, W: Element>(image: &Image, addresses: &[A], next_hops: &mut [NextHop]) {
+    let done = if A::FAMILY == Family::V4 {
+        simd::batch::<W>(image, bytemuck::cast_slice(addresses), next_hops)
+    } else {
+        0
+    };
+    View::<W>::of::<A>(image).batch(&addresses[done..], &mut next_hops[done..]);
 }
 
 /// The element of level 16.
@@ -60,6 +71,11 @@ fn index_in<A: Address>(chunk: u32, address: A, level: usize) -> usize {
 fn number<T: Element>(element: T) -> u32 {
     let wide: u64 = element.into();
     wide as u32
+}
+
+/// What is left of an IPv4 lookup when the element of level 24 was 0: its levels 24 and 32 again, at full length.
+pub(crate) fn lookup_long<W: Element>(image: &Image, address: V4) -> NextHop {
+    lookup::<V4, W>(image, address)
 }
 
 #[inline]
