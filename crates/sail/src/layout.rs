@@ -43,6 +43,11 @@ pub(crate) const fn levels<A: Address>() -> usize {
     A::OCTETS - 1
 }
 
+/// Number of sections that lookups read: bcn16, bn and c of each level between, and n of the last.
+const fn sections<A: Address>() -> usize {
+    2 * levels::<A>() - 2
+}
+
 /// The array of next hops of a level from 1 on: bn, or n in the last.
 pub(crate) fn next_hops(level: usize) -> SectionId {
     id(2 * level - 1)
@@ -125,8 +130,9 @@ impl<A: Address> SailLTable<A> {
     fn check_shape(&self) -> Result<(), ImageError> {
         let usage = self.image.memory_usage();
         let malformed = |what: String| Err(ImageError::Malformed(what));
-        if usage.len() != 2 * levels::<A>() - 2 {
-            return malformed(format!("{} sections", usage.len()));
+        // Attachments may follow.
+        if usage.len() < sections::<A>() {
+            return malformed(format!("{} sections, {} are needed", usage.len(), sections::<A>()));
         }
         if (usage[0].width, usage[0].len) != (4, 1 << 16) {
             return malformed("bcn16 is not of 65,536 elements of 4 bytes".into());
@@ -164,7 +170,7 @@ impl<A: Address> Table for SailLTable<A> {
         let table = Self::new(image);
         table.check_shape()?;
         let results = table.image.results();
-        for (section, usage) in (0..).map(SectionId).zip(table.image.memory_usage()) {
+        for (section, usage) in (0..).map(SectionId).zip(table.image.memory_usage()).take(sections::<A>()) {
             let bad = match usage.width {
                 1 => table.first_bad::<u8>(section, results),
                 2 => table.first_bad::<u16>(section, results),
@@ -186,7 +192,7 @@ impl<A: Address> Table for SailLTable<A> {
     }
 
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
-        self.bounds(section, results).admit(value)
+        usize::from(section.0) < sections::<A>() && self.bounds(section, results).admit(value)
     }
 }
 
