@@ -239,6 +239,21 @@ mod tests {
     }
 
     #[test]
+    fn changes_to_different_places_reach_both_copies() {
+        let mut writer = Writer::new(Flat::new(4));
+        let reader = writer.reader();
+        let mut cells = [0; 4];
+        for round in 1..20u32 {
+            let at = round % 4;
+            let mut patch = PatchBuilder::new();
+            patch.set(CELLS, at.into(), round.into());
+            writer.patch(patch.finish(None)).unwrap();
+            cells[at as usize] = round;
+            assert_eq!(reader.enter().image().section::<u32>(CELLS), cells);
+        }
+    }
+
+    #[test]
     fn a_guard_keeps_its_state_while_the_writer_goes_on() {
         let mut writer = Writer::new(Flat::new(4));
         let reader = writer.reader();
