@@ -7,6 +7,9 @@
 //! should hold a guard for a batch, not for good.
 //!
 //! Memory: two copies of the table and the last patch; while a table is replaced, four.
+//!
+//! The alternative, `arc-swap` with a fresh copy for each change, entered in 4.3 ns instead of 6.5 and made 670
+//! changes a second instead of 610,000 (a table of a megabyte, one reader on another core, Zen 4).
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
