@@ -53,7 +53,7 @@ int ws_dpdk_start(unsigned int core, size_t bytes)
 {
 	char lcore[16];
 	char *arguments[] = {
-		"wirespeed", "--no-huge", "--no-pci", "--no-telemetry", "--in-memory", "--no-shconf",
+		"wirespeed", "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf",
 		"--iova-mode=va", "--force-max-simd-bitwidth=512", "--log-level=error",
 		"-m", "64", "-l", lcore, NULL,
 	};

@@ -51,7 +51,9 @@ impl Source {
         for line in lines(&self.path)? {
             let line = line?;
             if let Some((prefix, next_hop)) = line.split_once(' ') {
-                rib.insert(prefix.parse()?, next_hops.intern(next_hop)?);
+                if let Ok(prefix) = prefix.parse() {
+                    rib.insert(prefix, next_hops.intern(next_hop)?);
+                }
             }
         }
         Ok((rib, next_hops))

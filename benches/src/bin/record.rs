@@ -65,7 +65,7 @@ struct Options {
 impl Options {
     fn plan(&self) -> Plan {
         let slice = Duration::from_millis(self.slice);
-        Plan { rounds: self.rounds, slice, warm_up: slice / 4 }
+        Plan { rounds: self.rounds, slice, warm_up: slice / 2 }
     }
 
     fn wants(words: &[String], name: &str) -> bool {
@@ -76,11 +76,12 @@ impl Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     ensure!(options.batches.iter().all(|&batch| batch > 0), "a batch has at least one key");
+    // Before the pin, after which there is one core.
+    let machine = Machine::here();
     let core = options.core.unwrap_or_else(machine::last_core);
     machine::pin(core)?;
     #[cfg(feature = "dpdk")]
     wirespeed_benches::dpdk::start(core)?;
-    let machine = Machine::here();
     eprint!("{}", machine.describe());
 
     let mut rows = Vec::new();

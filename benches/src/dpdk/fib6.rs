@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use wirespeed_fib::{NextHop, Prefix, Rib, Update, V6};
 
 use super::{Width, ffi, refused, routes, unique_name};
@@ -72,25 +72,50 @@ struct Table {
 }
 
 impl Table {
+    /// Asks for more groups until the routes fit: DPDK reserves groups for each route by how deep it lies below the route
+    /// that covers it, which for today's table is several times what ends up in use.
     fn build(rib: &Rib<V6>, width: Width) -> Result<Self> {
+        let mut groups = width.groups(rib)?;
+        loop {
+            match Self::try_build(rib, width, groups)? {
+                Some(table) => return Ok(table),
+                None => groups = groups.saturating_mul(2),
+            }
+            let bytes = width.bytes();
+            ensure!(
+                u64::from(groups) < width.limit(),
+                "{bytes}-byte entries can't number the {groups} groups it reserves"
+            );
+        }
+    }
+
+    /// `None` where the groups don't suffice.
+    fn try_build(rib: &Rib<V6>, width: Width, groups: u32) -> Result<Option<Self>> {
         let (before, start) = (ffi::ws_dpdk_memory(), Instant::now());
-        let (name, routes, groups) = (unique_name(), routes(rib)?, width.groups(rib)?);
+        let (name, routes) = (unique_name(), routes(rib)?);
         // SAFETY: the name is a C string that DPDK copies; the rest are numbers.
         let fib = unsafe { ffi::ws_fib6_create(name.as_ptr(), routes, i32::from(width.0), groups) };
         ensure!(!fib.is_null(), refused("rte_fib6_create"));
         let mut table = Self { fib, bytes: 0, build_seconds: 0.0 };
         for (prefix, next_hop) in rib {
-            ensure!(table.add(prefix, next_hop), "rte_fib6_add refuses {prefix}");
+            match table.add(prefix, next_hop) {
+                0 => {}
+                error if error == -libc::ENOSPC => return Ok(None),
+                error => {
+                    bail!("rte_fib6_add refuses {prefix}: {}", std::io::Error::from_raw_os_error(-error))
+                }
+            }
         }
         table.build_seconds = start.elapsed().as_secs_f64();
         table.bytes = (ffi::ws_dpdk_memory() - before) as u64;
-        Ok(table)
+        Ok(Some(table))
     }
 
-    fn add(&self, prefix: Prefix<V6>, next_hop: NextHop) -> bool {
+    /// 0, or a negative error number.
+    fn add(&self, prefix: Prefix<V6>, next_hop: NextHop) -> i32 {
         let address = prefix.address().0.to_be_bytes();
         // SAFETY: the address has 16 bytes; the table is live until `drop`, and only this thread uses it.
-        unsafe { ffi::rte_fib6_add(self.fib, address.as_ptr(), prefix.len(), u64::from(next_hop.0)) == 0 }
+        unsafe { ffi::rte_fib6_add(self.fib, address.as_ptr(), prefix.len(), u64::from(next_hop.0)) }
     }
 }
 
@@ -141,7 +166,7 @@ impl Contestant<V6> for Fib {
             let prefix = update.prefix();
             match update {
                 Update::Announce { next_hop, .. } => {
-                    if !self.table.add(prefix, next_hop.unwrap_or(NextHop(1))) {
+                    if self.table.add(prefix, next_hop.unwrap_or(NextHop(1))) != 0 {
                         return false;
                     }
                 }

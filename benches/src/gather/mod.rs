@@ -18,7 +18,7 @@ use crate::trace::Keys;
 /// Bytes of the tables: within a large L2, within an L3, at its edge.
 const SIZES: [u64; 3] = [2 << 20, 8 << 20, 32 << 20];
 
-/// Every width at every size, with each way of gathering that this CPU has.
+/// Every width at every size, read one by one and with the widest gathers that this CPU has.
 pub fn lookups() -> Vec<Entry<V4>> {
     let mut entries = Vec::new();
     for bytes in SIZES {
@@ -30,7 +30,10 @@ pub fn lookups() -> Vec<Entry<V4>> {
 }
 
 fn add<T: Width>(entries: &mut Vec<Entry<V4>>, bytes: u64) {
-    for (way, gather) in T::ways() {
+    let ways = T::ways();
+    // The narrower vectors only where there are no wider ones.
+    let ends = [0, ways.len() - 1].map(|at| ways[at]);
+    for &(way, gather) in &ends[usize::from(ways.len() == 1)..] {
         let name = format!("gather-u{}-{}MB-{way}", 8 * size_of::<T>(), bytes >> 20);
         entries.push(Entry::new(name.clone(), move |rib| {
             lane(name.clone(), rib, |_| Ok(Gather { image: table::<T>(bytes)?, gather }))
@@ -63,7 +66,7 @@ type GatherFn<T> = fn(table: Padded<'_, T>, keys: &[V4], out: &mut [u32]);
 trait Width: Element {
     /// As an answer.
     fn widen(self) -> u32;
-    /// The ways that this CPU has of gathering it.
+    /// The ways that this CPU has of gathering it, the widest vectors last.
     fn ways() -> Vec<(&'static str, GatherFn<Self>)>;
 }
 
@@ -80,11 +83,11 @@ macro_rules! width {
                 let mut ways: Vec<(&'static str, GatherFn<Self>)> = vec![("portable", portable::<Self>)];
                 #[cfg(target_arch = "x86_64")]
                 {
-                    if vector::has_avx512() {
-                        ways.push(("avx512", vector::$avx512));
-                    }
                     if vector::has_avx2() {
                         ways.push(("avx2", vector::$avx2));
+                    }
+                    if vector::has_avx512() {
+                        ways.push(("avx512", vector::$avx512));
                     }
                 }
                 ways
