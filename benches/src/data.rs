@@ -50,10 +50,9 @@ impl Source {
         let (mut rib, mut next_hops) = (Rib::new(), NextHops::new());
         for line in lines(&self.path)? {
             let line = line?;
-            if let Some((prefix, next_hop)) = line.split_once(' ') {
-                if let Ok(prefix) = prefix.parse() {
-                    rib.insert(prefix, next_hops.intern(next_hop)?);
-                }
+            let Some((prefix, next_hop)) = line.split_once(' ') else { continue };
+            if let Ok(prefix) = prefix.parse() {
+                rib.insert(prefix, next_hops.intern(next_hop)?);
             }
         }
         Ok((rib, next_hops))
