@@ -88,7 +88,7 @@ impl Table {
             ensure!(table.add(prefix.address().0, prefix.len(), next_hop), "rte_fib_add refuses {prefix}");
         }
         table.build_seconds = start.elapsed().as_secs_f64();
-        table.bytes = (ffi::ws_dpdk_memory() - before) as u64;
+        table.bytes = ffi::ws_dpdk_memory().saturating_sub(before) as u64;
         Ok(table)
     }
 

@@ -107,7 +107,7 @@ impl Table {
             }
         }
         table.build_seconds = start.elapsed().as_secs_f64();
-        table.bytes = (ffi::ws_dpdk_memory() - before) as u64;
+        table.bytes = ffi::ws_dpdk_memory().saturating_sub(before) as u64;
         Ok(Some(table))
     }
 

@@ -31,7 +31,7 @@ impl Lpm {
             let error = unsafe { ffi::rte_lpm_add(table.lpm, prefix.address().0, prefix.len(), next_hop.0) };
             ensure!(error == 0, "rte_lpm_add refuses {prefix}");
         }
-        table.bytes = (ffi::ws_dpdk_memory() - before) as u64;
+        table.bytes = ffi::ws_dpdk_memory().saturating_sub(before) as u64;
         Ok(table)
     }
 
