@@ -11,8 +11,10 @@ mod lpm;
 mod next_hop;
 pub mod oracle;
 mod prefix;
+pub mod read;
 pub mod rib;
 mod update;
+pub mod write;
 
 pub use address::{Address, Family, V4, V6};
 pub use fib::{AnyUpdate, Fib};
