@@ -75,6 +75,9 @@ pub trait Address:
     /// Octet `index`, 0 the most significant. Panics when `index >= OCTETS`.
     fn octet(self, index: usize) -> u8;
 
+    /// The first two octets as a number: where an engine's first level of 16 bits begins.
+    fn first_16(self) -> u16;
+
     /// The address with octet `index` replaced. Panics when `index >= OCTETS`.
     #[must_use]
     fn with_octet(self, index: usize, octet: u8) -> Self;
@@ -121,7 +124,7 @@ pub struct V6(pub u128);
 
 macro_rules! address {
     ($name:ident, $int:ty, $std:ty, $variant:ident) => {
-        #[allow(clippy::cast_possible_truncation)] // `from_u128_low` means to; bit counts fit in u8
+        #[allow(clippy::cast_possible_truncation)] // meant where bits are taken out; counts of bits fit in u8
         impl Address for $name {
             const FAMILY: Family = Family::$variant;
             const BITS: u8 = <$int>::BITS as u8;
@@ -131,7 +134,14 @@ macro_rules! address {
 
             #[inline]
             fn octet(self, index: usize) -> u8 {
-                self.0.to_be_bytes()[index]
+                // A shift, where indexing the bytes would go through memory.
+                assert!(index < Self::OCTETS);
+                (self.0 >> (8 * (Self::OCTETS - 1 - index))) as u8
+            }
+
+            #[inline]
+            fn first_16(self) -> u16 {
+                (self.0 >> (Self::BITS - 16)) as u16
             }
 
             #[inline]
@@ -251,8 +261,10 @@ mod tests {
         let a: V4 = "1.2.3.4".parse().unwrap();
         assert_eq!((0..4).map(|i| a.octet(i)).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert_eq!(a.with_octet(3, 9).to_string(), "1.2.3.9");
+        assert_eq!(a.first_16(), 0x0102);
         let b: V6 = "2001:db8::1".parse().unwrap();
         assert_eq!((b.octet(0), b.octet(1), b.octet(15)), (0x20, 0x01, 1));
+        assert_eq!(b.first_16(), 0x2001);
     }
 
     #[test]

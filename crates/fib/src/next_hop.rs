@@ -64,6 +64,34 @@ impl NextHops {
         self.texts.get(index).map(|text| &**text)
     }
 
+    /// The texts as bytes, to be kept beside an image: each with its length before it, 4 bytes little-endian.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for text in &self.texts {
+            // A text is part of a line or of a JSON value, and far below 4 GB.
+            let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            bytes.extend(len.to_le_bytes());
+            bytes.extend(text.as_bytes());
+        }
+        bytes
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) made; `None` where it didn't make this.
+    pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+        let mut hops = Self::new();
+        while !bytes.is_empty() {
+            let (len, rest) = bytes.split_first_chunk::<4>()?;
+            let (text, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*len)).ok()?)?;
+            let before = hops.len();
+            hops.intern(std::str::from_utf8(text).ok()?).ok()?;
+            if hops.len() == before {
+                return None;
+            }
+            bytes = rest;
+        }
+        Some(hops)
+    }
+
     /// How many there are; also the largest index given out.
     pub fn len(&self) -> usize {
         self.texts.len()
@@ -88,6 +116,24 @@ pub struct TooManyNextHops;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_there_and_back_and_not_from_anything_else() {
+        let mut hops = NextHops::new();
+        for text in ["192.0.2.1", "via 192.0.2.1\ndev eth0", "", "13335"] {
+            hops.intern(text).unwrap();
+        }
+        let bytes = hops.to_bytes();
+        let back = NextHops::from_bytes(&bytes).unwrap();
+        assert!(back.iter().eq(hops.iter()));
+        assert!(
+            (1..bytes.len()).all(|cut| {
+                NextHops::from_bytes(&bytes[..cut]).is_none_or(|part| part.len() < hops.len())
+            })
+        );
+        assert!(NextHops::from_bytes(&[bytes.clone(), bytes].concat()).is_none());
+        assert!(NextHops::from_bytes(&[1, 0, 0, 0, 0xff]).is_none());
+    }
 
     #[test]
     fn indexes_follow_first_appearance() {

@@ -8,7 +8,8 @@ use bytemuck::Pod;
 
 use crate::error::{ImageError, PatchError};
 use crate::format::{
-    Header, MAGIC, MAX_SECTIONS, SectionEntry, VERSION, data_start, extent, pack_name, parse, unpack_name,
+    Header, MAGIC, MAX_SECTIONS, NAME, SectionEntry, VERSION, data_start, extent, pack_name, parse,
+    unpack_name,
 };
 use crate::patch::Patch;
 use crate::storage::Storage;
@@ -98,6 +99,14 @@ impl Image {
         bytemuck::cast_slice(&self.storage.bytes()[range(entry)])
     }
 
+    /// The bytes of a section and the at least 64 bytes of padding after it, which a vector load that starts at the
+    /// last element may read. Panics where there is no such section.
+    #[inline]
+    pub fn padded(&self, id: SectionId) -> &[u8] {
+        let range = range(&self.directory[usize::from(id.0)]);
+        &self.storage.bytes()[range.start..range.end + 64]
+    }
+
     /// The elements of a section for writing, while the image is compiled. Panics as [`section`](Self::section).
     pub fn section_mut<T: Element>(&mut self, id: SectionId) -> Result<&mut [T], ImageError> {
         let range = range(self.entry::<T>(id));
@@ -115,6 +124,34 @@ impl Image {
                 bytes: entry.len * u64::from(entry.width),
             })
             .collect()
+    }
+
+    /// The same image with one more section of bytes after its own: what belongs to a table but is not looked up
+    /// in, such as what its results stand for. A full copy. Panics where the name is taken.
+    pub fn with_attachment(&self, name: &str, bytes: &[u8]) -> Result<Self, ImageError> {
+        let kind = self.kind();
+        let mut builder =
+            ImageBuilder { kind: pack_name(kind), layout: self.layout(), directory: Vec::new() };
+        for usage in self.memory_usage() {
+            builder = builder.section_of_width(&usage.name, usage.width as usize, usage.len);
+        }
+        let mut image = builder.section::<u8>(name, bytes.len() as u64).build(None)?;
+        image.set_counts(self.entries(), self.results());
+        let to = image.storage.bytes_mut()?;
+        let from = self.storage.bytes();
+        for (old, new) in self.directory.iter().zip(&image.directory) {
+            to[range(new)].copy_from_slice(&from[range(old)]);
+        }
+        if let Some(last) = image.directory.last() {
+            to[range(last)].copy_from_slice(bytes);
+        }
+        Ok(image)
+    }
+
+    /// The bytes of an attachment; `None` where there is none of that name.
+    pub fn attachment(&self, name: &str) -> Option<&[u8]> {
+        let id = self.find(name)?;
+        (self.width(id) == Some(1)).then(|| self.section::<u8>(id))
     }
 
     /// Bytes in all, header and alignment included; also the length of the file.
@@ -271,15 +308,15 @@ fn zeroed(bytes: u64) -> Result<Storage, ImageError> {
 /// Sections first, then memory: [`build`](Self::build) takes it all at once, zeroed.
 #[derive(Clone, Debug)]
 pub struct ImageBuilder {
-    kind: &'static str,
+    kind: [u8; NAME],
     layout: u32,
     directory: Vec<SectionEntry>,
 }
 
 impl ImageBuilder {
     /// An image without sections, of an engine's kind and layout version.
-    pub fn new(kind: &'static str, layout: u32) -> Self {
-        Self { kind, layout, directory: Vec::new() }
+    pub fn new(kind: &str, layout: u32) -> Self {
+        Self { kind: pack_name(kind), layout, directory: Vec::new() }
     }
 
     /// Adds a section of `len` elements of type `T`; ids are given in order from 0.
@@ -319,7 +356,7 @@ impl ImageBuilder {
             magic: MAGIC,
             version: VERSION,
             sections: self.directory.len() as u32,
-            kind: pack_name(self.kind),
+            kind: self.kind,
             layout: self.layout,
             reserved: 0,
             length,
@@ -386,6 +423,20 @@ mod tests {
             assert_eq!(bytes(&back), bytes(&image));
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no part file is left");
+    }
+
+    #[test]
+    fn an_attachment_rides_along() {
+        let image = sample();
+        let with = image.with_attachment("notes", b"hello").unwrap();
+        assert_eq!((with.entries(), with.results(), with.sections()), (11, 255, 3));
+        assert_eq!(
+            (with.section::<u8>(A), with.section::<u32>(B)),
+            (image.section::<u8>(A), image.section::<u32>(B))
+        );
+        let back = Image::from_bytes(&bytes(&with)).unwrap();
+        assert_eq!(back.attachment("notes"), Some(&b"hello"[..]));
+        assert_eq!((back.attachment("b"), back.attachment("none")), (None, None));
     }
 
     #[test]

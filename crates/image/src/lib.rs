@@ -25,7 +25,7 @@ mod table;
 pub use error::{ImageError, PatchError};
 pub use image::{Element, Image, ImageBuilder, SectionId, SectionUsage};
 pub use patch::{Patch, PatchBuilder, Write};
-pub use table::Table;
+pub use table::{Checked, Table};
 
 #[cfg(target_endian = "big")]
 compile_error!("images are little-endian and read in place: a big-endian target is not supported");

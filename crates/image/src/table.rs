@@ -4,6 +4,11 @@ use crate::error::{ImageError, PatchError};
 use crate::image::{Image, SectionId};
 use crate::patch::Patch;
 
+/// Shows that what is about to be written was checked. Only this crate can make one, so that nobody else gets to
+/// write to a table, on whose elements an engine's unsafe code may rely.
+#[derive(Debug)]
+pub struct Checked(pub(crate) ());
+
 /// An engine's data plane: an image of its kind whose every index leads where a lookup may go.
 ///
 /// That invariant has one home, [`admits`](Self::admits): [`from_image`](Self::from_image) holds every element
@@ -20,9 +25,8 @@ pub trait Table: Clone + Send + Sync + Sized + 'static {
     /// The image.
     fn image(&self) -> &Image;
 
-    /// The image, for this trait's own use: writing to it may break the invariant.
-    #[doc(hidden)]
-    fn image_mut(&mut self) -> &mut Image;
+    /// The image, for a patch that was checked.
+    fn image_mut(&mut self, _: Checked) -> &mut Image;
 
     /// Whether an element of a section may have this value in a table whose largest result is `results`.
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool;
@@ -40,7 +44,7 @@ pub trait Table: Clone + Send + Sync + Sized + 'static {
     /// Applies a patch, after checking all of it. O(writes).
     fn apply(&mut self, patch: &Patch) -> Result<(), PatchError> {
         self.check(patch)?;
-        self.image_mut().write_patch(patch);
+        self.image_mut(Checked(())).write_patch(patch);
         Ok(())
     }
 

@@ -20,6 +20,7 @@
 mod build;
 mod layout;
 mod lookup;
+mod simd;
 mod update;
 
 pub use build::SailL;

@@ -1,15 +1,16 @@
 //! Lookups of SAIL_L (Algorithm 2), alone and in batches.
 //!
-//! A batch goes level by level over a block of keys: every key's element of a level is read before any of the next,
-//! so that as many reads are under way as the core can hold, and no branch depends on a key: a key that is not done
-//! is appended to the list of the next level by moving the end of the list or not.
+//! A batch goes level by level over a block of keys, so that as many reads are under way as the core can hold, and no
+//! branch depends on a key. The first two levels are one pass: a key that is done after the first reads the empty
+//! chunk 0 of the second and drops what it finds. The few (IPv4) or many (IPv6) that go on are lists, one a level.
 
-use wirespeed_fib::{Address, Lpm, NextHop, Step};
+use wirespeed_fib::{Address, Family, Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table};
 
 use crate::layout::{BCN16, CHUNK, LEAF, SailLTable, chunk_ids, levels, next_hops};
+use crate::simd;
 
-/// Keys of a block: more than a core has reads under way, few enough for their state to stay in the L1 cache.
+/// Keys of a block: more than a core has reads under way, and a bit each in a word.
 const BLOCK: usize = 64;
 /// Most levels past the first, those of IPv6.
 const DEEPEST: usize = 14;
@@ -27,9 +28,9 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
         match self.entry_width() {
-            1 => View::<u8>::of::<A>(self.image()).batch(addresses, next_hops),
-            2 => View::<u16>::of::<A>(self.image()).batch(addresses, next_hops),
-            _ => View::<u32>::of::<A>(self.image()).batch(addresses, next_hops),
+            1 => batch::<A, u8>(self.image(), addresses, next_hops),
+            2 => batch::<A, u16>(self.image(), addresses, next_hops),
+            _ => batch::<A, u32>(self.image(), addresses, next_hops),
         }
     }
 
@@ -42,10 +43,20 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
     }
 }
 
+/// A batch by the fastest means that this CPU has for the family.
+fn batch<A: Address, W: Element>(image: &Image, addresses: &[A], next_hops: &mut [NextHop]) {
+    let done = if A::FAMILY == Family::V4 {
+        simd::batch::<W>(image, bytemuck::cast_slice(addresses), next_hops)
+    } else {
+        0
+    };
+    View::<W>::of::<A>(image).batch(&addresses[done..], &mut next_hops[done..]);
+}
+
 /// The element of level 16.
 #[inline]
 fn first_index<A: Address>(address: A) -> usize {
-    usize::from(address.octet(0)) << 8 | usize::from(address.octet(1))
+    address.first_16().into()
 }
 
 /// The element of a chunk.
@@ -60,6 +71,11 @@ fn index_in<A: Address>(chunk: u32, address: A, level: usize) -> usize {
 fn number<T: Element>(element: T) -> u32 {
     let wide: u64 = element.into();
     wide as u32
+}
+
+/// What is left of an IPv4 lookup when the element of level 24 was 0: its levels 24 and 32 again, at full length.
+pub(crate) fn lookup_long<W: Element>(image: &Image, address: V4) -> NextHop {
+    lookup::<V4, W>(image, address)
 }
 
 #[inline]
@@ -130,50 +146,80 @@ impl<'a, W: Element> View<'a, W> {
 
     fn batch<A: Address>(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
-            self.block(addresses, next_hops);
+            let open = self.first_two(addresses, next_hops);
+            if open != 0 {
+                self.deeper(open, addresses, next_hops);
+            }
         }
     }
 
+    /// The first two levels of a block; a bit for each key that is not done after them.
     #[inline]
-    fn block<A: Address>(&self, addresses: &[A], next_hops: &mut [NextHop]) {
-        // The keys that are not done, and the chunk in which each goes on.
-        let mut keys = [0u8; BLOCK];
-        let mut chunks = [0u32; BLOCK];
+    fn first_two<A: Address>(&self, addresses: &[A], next_hops: &mut [NextHop]) -> u64 {
+        let next_hops = &mut next_hops[..addresses.len()];
+        let (elements, _) = self.deeper[0];
         let mut open = 0;
-        for ((key, &address), next_hop) in (0u8..).zip(addresses).zip(next_hops.iter_mut()) {
-            let element = self.bcn16[first_index(address)];
-            *next_hop = NextHop(element & !LEAF);
-            // The mask tells the compiler what is so anyway.
-            keys[open % BLOCK] = key;
-            chunks[open % BLOCK] = element;
-            open += usize::from(element & LEAF == 0);
+        // Counting, not zipped iterators, which the compiler kept in memory.
+        for key in 0..addresses.len() {
+            let address = addresses[key];
+            let first = self.bcn16[first_index(address)];
+            // All ones for a leaf. Its key reads chunk 0, and what it finds there is masked out.
+            let leaf = (first.cast_signed() >> 31).cast_unsigned();
+            let element = number(elements[index_in(first & !leaf, address, 1)]);
+            next_hops[key] = NextHop(first & !LEAF & leaf | element.wrapping_sub(1) & !leaf);
+            open |= u64::from(element | leaf == 0) << key;
         }
+        open
+    }
+
+    /// The levels after these two, for the keys in `open`.
+    fn deeper<A: Address>(&self, mut open: u64, addresses: &[A], next_hops: &mut [NextHop]) {
+        // The keys that are not done, and the element at which each goes on.
+        let mut keys = [0u8; BLOCK];
+        let mut at = [0usize; BLOCK];
+        let mut count = 0;
+        while open != 0 {
+            let key = open.trailing_zeros().to_le_bytes()[0];
+            let address = addresses[usize::from(key)];
+            keys[count % BLOCK] = key;
+            at[count % BLOCK] = index_in(self.bcn16[first_index(address)], address, 1);
+            count += 1;
+            open &= open - 1;
+        }
+        let mut chunks = [0u32; BLOCK];
+        follow(self.deeper[0].1, &at[..count], &mut chunks);
         let last = levels::<A>() - 1;
-        for (level, &(elements, ids)) in (1..last).zip(&self.deeper) {
-            if open == 0 {
+        for (level, &(elements, ids)) in (2..last).zip(&self.deeper[1..]) {
+            if count == 0 {
                 return;
             }
-            let mut deeper = [0usize; BLOCK];
             let mut still_open = 0;
-            for at in 0..open {
-                let (key, chunk) = (keys[at % BLOCK], chunks[at % BLOCK]);
+            for which in 0..count {
+                let (key, chunk) = (keys[which % BLOCK], chunks[which % BLOCK]);
                 let index = index_in(chunk, addresses[usize::from(key)], level);
                 let element = number(elements[index]);
                 next_hops[usize::from(key)] = NextHop(element.wrapping_sub(1));
+                // Moving the end of the list or not takes the place of a branch.
                 keys[still_open % BLOCK] = key;
-                deeper[still_open % BLOCK] = index;
+                at[still_open % BLOCK] = index;
                 still_open += usize::from(element == 0);
             }
-            open = still_open;
-            for (chunk, &index) in chunks.iter_mut().zip(&deeper[..open]) {
-                *chunk = ids.at(index);
-            }
+            count = still_open;
+            follow(ids, &at[..count], &mut chunks);
         }
         let (elements, _) = self.deeper[last - 1];
-        for (&key, &chunk) in keys.iter().zip(&chunks).take(open) {
+        for (&key, &chunk) in keys.iter().zip(&chunks).take(count) {
             let key = usize::from(key);
             next_hops[key] = NextHop(number(elements[index_in(chunk, addresses[key], last)]));
         }
+    }
+}
+
+/// The chunks that elements lead to.
+#[inline]
+fn follow(ids: Ids<'_>, elements: &[usize], chunks: &mut [u32; BLOCK]) {
+    for (chunk, &element) in chunks.iter_mut().zip(elements) {
+        *chunk = ids.at(element);
     }
 }
 
