@@ -136,9 +136,9 @@ impl PeerBook {
         Ok(takes)
     }
 
-    /// Whether a peer is the collector itself.
-    pub(super) fn is_self(&self, PeerId(id): PeerId) -> bool {
-        self.peers[id].address.is_unspecified()
+    /// The address of a peer.
+    pub(super) fn address(&self, PeerId(id): PeerId) -> IpAddr {
+        self.peers[id].address
     }
 
     /// Whether this is the pass that only counts.

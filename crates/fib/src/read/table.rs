@@ -82,12 +82,15 @@ impl HopFinder {
         Ok(self.last_index)
     }
 
-    /// The index of an address.
+    /// The index of an address, or of `local` for the unspecified one.
     pub(super) fn address(&mut self, hops: &mut NextHops, address: IpAddr) -> Result<NextHop, Fault> {
         if let Some(&index) = self.addresses.get(&address) {
             return Ok(index);
         }
-        let index = hops.intern(&address.to_string())?;
+        let index = match address.is_unspecified() {
+            true => hops.intern("local")?,
+            false => hops.intern(&address.to_string())?,
+        };
         self.addresses.insert(address, index);
         Ok(index)
     }

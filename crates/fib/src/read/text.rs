@@ -76,7 +76,7 @@ pub(super) fn uncomment(line: &[u8]) -> &[u8] {
 
 /// A word as a next hop, if it can be one.
 #[inline]
-pub(super) fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
+pub(crate) fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
     if word.is_empty() {
         return Err(SkipReason::NextHopMissing);
     }

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use crate::fib::Fib;
 use crate::next_hop::{NextHop, NextHops};
 use crate::read::table::AnyPrefix;
-use crate::read::text::TYPES;
+use crate::read::text::{TYPES, next_hop};
 use crate::read::{Format, TimedUpdate};
 
 /// Why something could not be written.
@@ -98,7 +98,9 @@ impl Routes<'_> {
     ) -> Result<(), WriteError> {
         let v4 = self.fib.v4.iter().map(|(prefix, hop)| (AnyPrefix::V4(prefix), hop));
         let v6 = self.fib.v6.iter().map(|(prefix, hop)| (AnyPrefix::V6(prefix), hop));
-        v4.chain(v6).try_for_each(|(prefix, hop)| write(prefix, text_of(hop, prefix, &self.fib.next_hops)?))
+        v4.chain(v6).try_for_each(|(prefix, hop)| {
+            write(prefix, text_of(hop, prefix, &self.fib.next_hops, self.format)?)
+        })
     }
 }
 
@@ -106,12 +108,14 @@ fn refuse(format: Format, prefix: AnyPrefix, next_hop: &str) -> WriteError {
     WriteError::NextHop { format, prefix: prefix.to_string(), next_hop: next_hop.to_owned() }
 }
 
-fn text_of(hop: NextHop, prefix: AnyPrefix, hops: &NextHops) -> Result<&str, WriteError> {
-    hops.text(hop).ok_or_else(|| WriteError::UnknownNextHop {
+/// The text of a next hop, which must be one that can be read back: a user's own need not be.
+fn text_of(hop: NextHop, prefix: AnyPrefix, hops: &NextHops, format: Format) -> Result<&str, WriteError> {
+    let text = hops.text(hop).ok_or_else(|| WriteError::UnknownNextHop {
         prefix: prefix.to_string(),
         next_hop: hop,
         known: hops.len(),
-    })
+    })?;
+    next_hop(text.as_bytes()).map_err(|_| refuse(format, prefix, text))
 }
 
 /// What a next hop's text stands for in a kernel's table.
@@ -151,10 +155,12 @@ impl<'t> Member<'t> {
             Some((address, device)) => (address, Some(device)),
             None => (text, None),
         };
-        match (address.parse(), device) {
-            (Ok(gateway), None) => Self { gateway: Some(gateway), device: None },
+        // An address in another spelling than its own would read back in its own.
+        let gateway = address.parse().ok().filter(|gateway: &IpAddr| gateway.to_string() == address);
+        match (gateway, device) {
+            (Some(gateway), None) => Self { gateway: Some(gateway), device: None },
             // Elsewhere a device after an address would be lost when read back.
-            (Ok(IpAddr::V6(gateway)), device) if gateway.is_unicast_link_local() => {
+            (Some(IpAddr::V6(gateway)), device) if gateway.is_unicast_link_local() => {
                 Self { gateway: Some(gateway.into()), device }
             }
             _ => Self { gateway: None, device: Some(text) },

@@ -64,7 +64,7 @@ pub(super) fn update(update: &TimedUpdate, hops: &NextHops, out: &mut dyn Write)
         None => put_attribute(&mut attributes, MP_UNREACH_NLRI, &[&family(prefix)[..], &prefixes].concat()),
         Some(hop) => {
             let hop = hop.ok_or_else(|| refuse(Format::Mrt, prefix, ""))?;
-            let address = address(prefix, text_of(hop, prefix, hops)?)?;
+            let address = address(prefix, text_of(hop, prefix, hops, Format::Mrt)?)?;
             attributes = [&ORIGIN_IGP[..], &EMPTY_AS_PATH].concat();
             match address {
                 IpAddr::V4(address) if is_v4(prefix) => {

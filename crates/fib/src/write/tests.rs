@@ -35,6 +35,7 @@ const KERNEL: &str = "\
 10.7.0.0/16 192.0.2.1%eth0
 10.8.0.0/16 2001:db8::1%eth0
 10.9.0.0/16 fe80::1
+10.10.0.0/16 2001:DB8::1
 ::/0 blackhole
 2001:db8::/32 fe80::1%eth0
 2001:db8:1::/48 192.0.2.1
@@ -96,6 +97,12 @@ fn what_a_format_cannot_hold_is_refused() {
     for format in [Format::Pfx2as, Format::Mrt, Format::Bgpdump] {
         let message = written(&words, format).unwrap_err().to_string();
         assert_eq!(message, format!("{format} can't hold 10.0.0.0/8 with the next hop \"core|1\""));
+    }
+    let mut spaced = Fib::default();
+    let hop = spaced.next_hops.intern("by way\nof").unwrap();
+    spaced.v4.insert("10.0.0.0/8".parse().unwrap(), hop);
+    for format in Format::ALL.into_iter().filter(|f| f.holds_routes()) {
+        assert!(matches!(written(&spaced, format), Err(WriteError::NextHop { .. })));
     }
     let mut hole = table("10.0.0.0/8 a\n");
     hole.v4.insert("10.1.0.0/16".parse().unwrap(), NextHop::NONE);

@@ -120,7 +120,9 @@ pub(super) fn update(update: &TimedUpdate, hops: &NextHops, out: &mut dyn Write)
     match parts(&update.update) {
         (prefix, None) => writeln!(out, "W {prefix}")?,
         (prefix, Some(None)) => writeln!(out, "A {prefix}")?,
-        (prefix, Some(Some(hop))) => writeln!(out, "A {prefix} {}", text_of(hop, prefix, hops)?)?,
+        (prefix, Some(Some(hop))) => {
+            writeln!(out, "A {prefix} {}", text_of(hop, prefix, hops, Format::Updates)?)?;
+        }
     }
     Ok(())
 }
@@ -137,7 +139,7 @@ pub(super) fn bgpdump_update(
         None => writeln!(out, "BGP4MP|{time}|W|{peer}|0|{prefix}")?,
         Some(None) => return Err(refuse(Format::Bgpdump, prefix, "")),
         Some(Some(hop)) => {
-            let next_hop = text_of(hop, prefix, hops)?;
+            let next_hop = text_of(hop, prefix, hops, Format::Bgpdump)?;
             check_column(prefix, next_hop)?;
             writeln!(out, "BGP4MP|{time}|A|{peer}|0|{prefix}||IGP|{next_hop}|0|0||NAG||")?;
         }

@@ -4,14 +4,11 @@
 //! | µs 4 (ET) | peer AS 2/4 | own AS 2/4 | interface 2 | AFI 2 | peer 4/16 | own 4/16 | BGP message |
 //! message: | marker 16 | length 2 | type 1 | n 2 | withdrawn n | m 2 | attributes m | announced to the end |
 //! ```
-//!
-//! The messages are decoded here, not by `bgpkit-parser`, which takes a default route in a list of prefixes for
-//! the path id of add-path, and drops a list with a malformed prefix without an error; the tests hold the two
-//! against each other.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
+use super::attributes::{Attributes, next_hop};
 use super::octets::{Octets, family};
 use super::{BGP4MP_ET, Record};
 use crate::address::Family;
@@ -62,15 +59,11 @@ fn message(mut body: Octets<'_>) -> Result<Option<Octets<'_>>, SkipReason> {
     Ok((kind == UPDATE).then_some(Octets(content)))
 }
 
-/// The parts of an UPDATE message that change routes.
-#[derive(Default)]
+/// The parts of an UPDATE message.
 struct Update<'m> {
     withdrawn: &'m [u8],
+    attributes: Attributes<'m>,
     announced: &'m [u8],
-    next_hop: Option<IpAddr>,
-    /// The values of the multiprotocol attributes.
-    reach: Option<Octets<'m>>,
-    unreach: Option<Octets<'m>>,
 }
 
 impl<'m> Update<'m> {
@@ -78,21 +71,8 @@ impl<'m> Update<'m> {
         let len = message.u16()?;
         let withdrawn = message.take(usize::from(len))?;
         let len = message.u16()?;
-        let mut attributes = Octets(message.take(usize::from(len))?);
-        let mut update = Self { withdrawn, announced: message.0, ..Self::default() };
-        while !attributes.is_empty() {
-            const LONG: u8 = 0x10;
-            let (flags, code) = (attributes.u8()?, attributes.u8()?);
-            let len = if flags & LONG != 0 { attributes.u16()? } else { u16::from(attributes.u8()?) };
-            let mut value = Octets(attributes.take(usize::from(len))?);
-            match code {
-                3 => update.next_hop = Some(value.address(Family::V4)?),
-                14 => update.reach = Some(value),
-                15 => update.unreach = Some(value),
-                _ => {}
-            }
-        }
-        Ok(update)
+        let attributes = Attributes::split(message.take(usize::from(len))?)?;
+        Ok(Self { withdrawn, attributes, announced: message.0 })
     }
 }
 
@@ -109,13 +89,13 @@ struct Changes<'m, 'u> {
 impl Changes<'_, '_> {
     fn take(&mut self, update: &Update<'_>) -> Result<(), Fault> {
         self.withdraw(update.withdrawn, Family::V4)?;
-        if let Some(mut value) = update.unreach
+        if let Some(mut value) = update.attributes.unreach
             && let Some(family) = self.unicast(&mut value)?
         {
             self.withdraw(value.0, family)?;
         }
-        self.announce(update.announced, Family::V4, update.next_hop)?;
-        if let Some(mut value) = update.reach
+        self.announce(update.announced, Family::V4, update.attributes.next_hop)?;
+        if let Some(mut value) = update.attributes.reach
             && let Some(family) = self.unicast(&mut value)?
         {
             let len = value.u8()?;
@@ -163,26 +143,6 @@ impl Changes<'_, '_> {
         }
         wanted
     }
-}
-
-/// The next hop of MP_REACH_NLRI: an address of either family, or a global one and a link-local one, of which the
-/// global one is taken.
-fn next_hop(value: &[u8]) -> Result<Option<IpAddr>, SkipReason> {
-    let v6 = |octets: &[u8; 16]| Ipv6Addr::from(*octets);
-    Ok(match value.len() {
-        0 => None,
-        4 => Some(Octets(value).address(Family::V4)?),
-        16 => Some(Octets(value).address(Family::V6)?),
-        32 => {
-            let (pair, _) = value.as_chunks::<16>();
-            let mut pair = pair.iter().map(v6);
-            let first = pair.next().ok_or(SkipReason::Record)?;
-            let global =
-                pair.find(|address| first.is_unicast_link_local() && !address.is_unicast_link_local());
-            Some(global.unwrap_or(first).into())
-        }
-        _ => return Err(SkipReason::Record),
-    })
 }
 
 /// The prefixes of a list.
@@ -236,17 +196,5 @@ mod tests {
         assert_eq!(text(&list, true).unwrap(), "10.1.2.0/24 10.0.0.0/8");
         assert_eq!(text(&list, false).unwrap(), "10.1.2.0/24 10.0.0.0/8");
         assert!(matches!(text(&[40, 10], false), Err(SkipReason::Prefix(_))));
-    }
-
-    #[test]
-    fn of_two_next_hops_the_global_one_is_taken() {
-        let global = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
-        let mut local = global;
-        local[..4].copy_from_slice(&[0xfe, 0x80, 0, 0]);
-        let expected = Some("2001:db8::1".parse().unwrap());
-        assert_eq!(next_hop(&[global, local].concat()), Ok(expected));
-        assert_eq!(next_hop(&[local, global].concat()), Ok(expected));
-        assert_eq!(next_hop(&[]), Ok(None));
-        assert_eq!(next_hop(&[1, 2, 3]), Err(SkipReason::Record));
     }
 }

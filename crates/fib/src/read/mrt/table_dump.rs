@@ -6,10 +6,8 @@
 //!
 //! Early collectors put several entries behind one view and sequence number, which is read as well.
 
-use bgpkit_parser::models::AsnLength;
-
 use super::Record;
-use super::attributes::next_hop;
+use super::attributes::of_entry;
 use super::octets::{Octets, family};
 use crate::read::error::{Fault, SkipReason};
 use crate::read::peers::PeerBook;
@@ -37,7 +35,7 @@ pub(super) fn read(
         let attributes = body.take(usize::from(attributes_len))?;
         let peer = book.meet(peer_address, u32::from(asn), None);
         if book.takes(peer, family)? {
-            let address = next_hop(attributes, AsnLength::Bits16, false, prefix)?;
+            let address = of_entry(attributes, family)?.unwrap_or(peer_address);
             let next_hop = table.hop_address(address)?;
             table.insert(prefix, next_hop, ledger);
         } else {

@@ -5,13 +5,12 @@
 //! | sequence 4 | AFI 2 | SAFI 1 | length 1 | prefix | entries 2 | entry …       generic; with add-path, the path's id
 //! entry: | peer 2 | time 4 | path id 4 (add-path) | n 2 | attributes n |         comes before the length
 //! ```
-
-use bgpkit_parser::models::{AsnLength, TableDumpV2Message};
-use bgpkit_parser::parser::parse_table_dump_v2_message;
-use bytes::Bytes;
+//!
+//! An entry whose attributes say no next hop (as old BIRDs write for IPv6, and for their own routes) is reached by
+//! the peer that it is of; a peer without an address is the collector itself, and its next hop `local`.
 
 use super::Record;
-use super::attributes::next_hop;
+use super::attributes::of_entry;
 use super::octets::{Octets, family};
 use crate::address::Family;
 use crate::read::error::{Fault, SkipReason};
@@ -55,15 +54,19 @@ impl View {
     }
 
     fn read_peers(&mut self, record: &Record<'_>, book: &mut PeerBook) -> Result<(), Fault> {
-        let message = parse_table_dump_v2_message(PEER_INDEX_TABLE, Bytes::copy_from_slice(record.body));
-        let Ok(TableDumpV2Message::PeerIndexTable(peers)) = message else {
-            return Err(SkipReason::Record.into());
-        };
+        const V6: u8 = 1;
+        const LONG_AS: u8 = 2;
+        let mut body = Octets(record.body);
+        let _collector = body.u32()?;
+        let name_len = body.u16()?;
+        let _view_name = body.take(usize::from(name_len))?;
         self.peers.clear();
-        while let Some((index, peer)) =
-            u16::try_from(self.peers.len()).ok().and_then(|i| Some((i, peers.id_peer_map.get(&i)?)))
-        {
-            self.peers.push(book.meet(peer.peer_ip, peer.peer_asn.to_u32(), Some(index)));
+        for index in 0..body.u16()? {
+            let kind = body.u8()?;
+            let _id = body.u32()?;
+            let address = body.address(if kind & V6 != 0 { Family::V6 } else { Family::V4 })?;
+            let asn = if kind & LONG_AS != 0 { body.u32()? } else { u32::from(body.u16()?) };
+            self.peers.push(book.meet(address, asn, Some(index)));
         }
         self.last_record = vec![0; self.peers.len()];
         book.all_met();
@@ -98,12 +101,8 @@ impl View {
                 ledger.pass(SkipReason::OtherPeer, record.place);
                 continue;
             }
-            let next_hop = match next_hop(attributes, AsnLength::Bits32, add_path, prefix) {
-                Ok(address) => table.hop_address(address)?,
-                // The collector's own routes, which it lists as those of a peer without an address.
-                Err(SkipReason::NextHopMissing) if book.is_self(peer) => table.hop(b"local")?,
-                Err(reason) => return Err(reason.into()),
-            };
+            let address = of_entry(attributes, prefix.family())?.unwrap_or(book.address(peer));
+            let next_hop = table.hop_address(address)?;
             table.insert(prefix, next_hop, ledger);
         }
         if body.is_empty() { Ok(()) } else { Err(SkipReason::Record.into()) }

@@ -108,6 +108,12 @@ fn reads_add_path_and_generic_records() {
 }
 
 #[test]
+fn an_entry_without_a_next_hop_is_reached_by_its_peer() {
+    let bytes = [peers(), rib(2, &[8, 10], &[entry(1, None, &via(1)[..7])])].concat();
+    assert_eq!(text_of(&read_with(&bytes, &ReadOptions::default()).unwrap().0), "10.0.0.0/8 192.0.2.2\n");
+}
+
+#[test]
 fn bits_past_the_length_may_be_anything() {
     let bytes = [peers(), rib(2, &[9, 10, 0xff], &[entry(0, None, &via(1))])].concat();
     assert_eq!(text_of(&read_with(&bytes, &ReadOptions::default()).unwrap().0), "10.128.0.0/9 192.0.2.1\n");
@@ -149,7 +155,7 @@ fn malformed_records_are_refused_with_their_offset() {
         (rib(2, &[32, 10], &[]), SkipReason::Record),
         (rib(2, &[8, 10], &[vec![0, 0]]), SkipReason::Record),
         (rib(2, &[8, 10], &[entry(9, None, &via(1))]), SkipReason::UnknownPeer),
-        (rib(2, &[8, 10], &[entry(0, None, &via(1)[..7])]), SkipReason::NextHopMissing),
+        (rib(2, &[8, 10], &[entry(0, None, &via(1)[..9])]), SkipReason::Record),
         (rib(2, &[8, 10], &[entry(0, None, &[0x40, 3, 2, 192, 0])]), SkipReason::Record),
         (record(TABLE_DUMP_V2, 2, &[0, 0, 0, 0, 8, 10, 0, 0, 7]), SkipReason::Record),
         (record(TABLE_DUMP_V2, 2, &[]), SkipReason::Record),
