@@ -1,11 +1,11 @@
 //! Tables to measure on: real ones where they are, synthetic ones otherwise.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use wirespeed_fib::{Address, Family, NextHop, NextHops, Prefix, Rib, Update};
+use anyhow::Result;
+use wirespeed_fib::read::{ReadOptions, Source as Input, read_fib, read_updates};
+use wirespeed_fib::{Address, AnyUpdate, Family, Fib, NextHop, NextHops, Rib, Update, V4, V6};
 
 /// A table that is measured on, by name.
 #[derive(Clone, Debug)]
@@ -44,41 +44,73 @@ pub fn sources() -> Vec<Source> {
     sources.into_iter().filter(|source| source.path.is_file()).collect()
 }
 
-impl Source {
-    /// The routes.
-    pub fn rib<A: Address>(&self) -> Result<(Rib<A>, NextHops)> {
-        let (mut rib, mut next_hops) = (Rib::new(), NextHops::new());
-        for line in lines(&self.path)? {
-            let line = line?;
-            let Some((prefix, next_hop)) = line.split_once(' ') else { continue };
-            if let Ok(prefix) = prefix.parse() {
-                rib.insert(prefix, next_hops.intern(next_hop)?);
+/// A family as a part of what is read.
+pub trait Part: Address {
+    /// The routes of this family.
+    fn rib(fib: Fib) -> Rib<Self>;
+    /// The update, where it is of this family.
+    fn update(update: AnyUpdate) -> Option<Update<Self>>;
+}
+
+macro_rules! part {
+    ($address:ident, $field:ident) => {
+        impl Part for $address {
+            fn rib(fib: Fib) -> Rib<Self> {
+                fib.$field
+            }
+
+            fn update(update: AnyUpdate) -> Option<Update<Self>> {
+                match update {
+                    AnyUpdate::$address(update) => Some(update),
+                    _ => None,
+                }
             }
         }
-        Ok((rib, next_hops))
+    };
+}
+
+part!(V4, v4);
+part!(V6, v6);
+
+/// Real files have lines that no router would take; a benchmark goes on without them.
+const LENIENT: ReadOptions = ReadOptions { format: None, lenient: true, peer: None };
+
+impl Source {
+    /// The file, to measure reading it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the file.
+    pub fn read(&self) -> Result<Fib> {
+        Ok(read_fib(&Input::Path(self.path.clone()), &LENIENT)?.0)
+    }
+
+    /// The routes.
+    pub fn rib<A: Part>(&self) -> Result<(Rib<A>, NextHops)> {
+        let mut fib = self.read()?;
+        let next_hops = std::mem::take(&mut fib.next_hops);
+        Ok((A::rib(fib), next_hops))
     }
 
     /// The updates in order, each announcement with a next hop; none where there are no real ones.
-    pub fn updates<A: Address>(&self, next_hops: &mut NextHops) -> Result<Vec<Update<A>>> {
-        let Some(path) = self.updates.as_deref().filter(|path| path.is_file()) else { return Ok(Vec::new()) };
+    pub fn updates<A: Part>(&self, next_hops: &mut NextHops) -> Result<Vec<Update<A>>> {
+        let Some(path) = self.updates.as_ref().filter(|path| path.is_file()) else { return Ok(Vec::new()) };
         let mut updates = Vec::new();
-        for line in lines(path)? {
-            let line = line?;
-            let mut words = line.split(' ');
-            let announce = words.next() == Some("A");
-            let prefix: Prefix<A> = words.next().context("no prefix")?.parse()?;
-            updates.push(if announce {
-                let next_hop = words.next().map_or(Ok(NextHop(1)), |word| next_hops.intern(word))?;
-                Update::Announce { prefix, next_hop: Some(next_hop) }
-            } else {
-                Update::Withdraw { prefix }
-            });
-        }
+        read_updates(&Input::Path(path.clone()), &LENIENT, next_hops, |update| {
+            updates.extend(A::update(update.update).map(with_next_hop));
+            ControlFlow::Continue(())
+        })?;
         Ok(updates)
     }
 }
 
-fn lines(path: &Path) -> Result<impl Iterator<Item = std::io::Result<String>> + use<>> {
-    let file = File::open(path).with_context(|| path.display().to_string())?;
-    Ok(BufReader::new(zstd::Decoder::new(file)?).lines())
+/// An announcement without a next hop keeps what is there, which is a question that rivals would have to ask first.
+fn with_next_hop<A: Address>(update: Update<A>) -> Update<A> {
+    match update {
+        Update::Announce { prefix, next_hop: None } => {
+            Update::Announce { prefix, next_hop: Some(NextHop(1)) }
+        }
+        other => other,
+    }
 }

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use wirespeed_fib::{Rib, V4, V6};
 
+use crate::data::Part;
 use crate::table::{Lane, lane};
 use crate::{engines, rivals};
 
@@ -30,7 +31,7 @@ impl<A> Entry<A> {
 }
 
 /// A family that there are rivals for.
-pub trait Lineup: rivals::Native {
+pub trait Lineup: rivals::Native + Part {
     /// Who looks up.
     fn lookups(slow: bool) -> Vec<Entry<Self>>;
     /// Who takes updates.

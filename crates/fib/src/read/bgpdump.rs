@@ -1,0 +1,184 @@
+//! `bgpdump -m`: one record a line, columns separated by `|`. Tables hold an entry a peer and prefix (`B`), update
+//! dumps announcements (`A`) and withdrawals (`W`).
+//!
+//! ```text
+//! TABLE_DUMP2|1687212000|B|147.28.7.1|3130|1.6.165.0/24|3130 1239|IGP|147.28.7.1|0|2|3130:380|NAG||
+//! BGP4MP|1470931200|A|147.28.7.1|3130|1.6.165.0/24|3130 1239|IGP|147.28.7.1|0|0||NAG||
+//! BGP4MP|1470931200|W|147.28.7.1|3130|1.6.165.0/24
+//! kind   time        ^ peer       AS   prefix       AS path       next hop
+//! ```
+
+use std::net::IpAddr;
+
+use super::error::{End, Fault, Place, SkipReason};
+use super::input::Input;
+use super::peers::PeerBook;
+use super::report::{Ledger, Peer};
+use super::table::{AnyPrefix, Table};
+use super::text::{each_line, prefix, utf8, words};
+use super::updates::{Updates, time};
+
+/// A line, as far as it matters here.
+struct Record<'l> {
+    is_table: bool,
+    time: &'l str,
+    action: &'l str,
+    address: IpAddr,
+    asn: u32,
+    prefix: AnyPrefix,
+    next_hop: Result<&'l str, SkipReason>,
+}
+
+impl<'l> Record<'l> {
+    fn parse(line: &'l [u8]) -> Result<Self, SkipReason> {
+        let mut columns = utf8(line)?.trim_ascii().split('|');
+        let mut column = || columns.next().ok_or(SkipReason::TooFewColumns);
+        let (kind, time, action) = (column()?, column()?, column()?);
+        let is_table = kind.starts_with("TABLE_DUMP");
+        if !is_table && !kind.starts_with("BGP4MP") {
+            return Err(SkipReason::UpdateKind);
+        }
+        if !matches!(action, "B" | "A" | "W") {
+            return Err(SkipReason::OtherRecord);
+        }
+        let address = column()?.parse().map_err(|_| SkipReason::BadPeer)?;
+        let asn = asn(column()?).ok_or(SkipReason::BadPeer)?;
+        let prefix = prefix(column()?.as_bytes())?;
+        // After the AS path and the origin. Of a global and a link-local address the global one comes first.
+        let next_hop =
+            columns.nth(2).and_then(|column| words(column).next()).ok_or(SkipReason::NextHopMissing);
+        Ok(Self { is_table, time, action, address, asn, prefix, next_hop })
+    }
+}
+
+/// An AS number, plain or in two halves (`1.10`).
+fn asn(text: &str) -> Option<u32> {
+    match text.split_once('.') {
+        None => text.parse().ok(),
+        Some((high, low)) => {
+            Some(u32::from(high.parse::<u16>().ok()?) << 16 | u32::from(low.parse::<u16>().ok()?))
+        }
+    }
+}
+
+pub(super) fn read(
+    input: &mut Input<'_>,
+    ledger: &mut Ledger,
+    table: &mut Table,
+    book: &mut PeerBook,
+) -> Result<(), End> {
+    each_line(input, ledger, |line, place, ledger| entry(line, place, table, book, ledger))
+}
+
+fn entry(
+    line: &[u8],
+    place: Place,
+    table: &mut Table,
+    book: &mut PeerBook,
+    ledger: &mut Ledger,
+) -> Result<(), Fault> {
+    let record = Record::parse(line)?;
+    if !record.is_table || record.action == "W" {
+        return Err(SkipReason::OtherRecord.into());
+    }
+    let peer = book.meet(record.address, record.asn, None);
+    if !book.takes(peer, record.prefix.family())? {
+        ledger.pass(SkipReason::OtherPeer, place);
+        return Ok(());
+    }
+    let next_hop = table.hop(record.next_hop?.as_bytes())?;
+    table.insert(record.prefix, next_hop, ledger);
+    Ok(())
+}
+
+pub(super) fn read_updates(
+    input: &mut Input<'_>,
+    ledger: &mut Ledger,
+    updates: &mut Updates<'_>,
+) -> Result<(), End> {
+    each_line(input, ledger, |line, _, ledger| {
+        let record = Record::parse(line)?;
+        if record.is_table || record.action == "B" {
+            return Err(SkipReason::OtherRecord.into());
+        }
+        let peer = Peer::met(record.address, record.asn);
+        if !updates.takes(&peer, record.prefix.family(), ledger) {
+            return Err(SkipReason::OtherPeer.into());
+        }
+        let time = Some(time(record.time)?);
+        if record.action == "W" {
+            return updates.withdraw(time, record.prefix, ledger);
+        }
+        let next_hop = updates.hop(record.next_hop?.as_bytes())?;
+        updates.announce(time, record.prefix, Some(next_hop), ledger)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prefix::PrefixError;
+    use crate::read::tests::{bad_line, read_with, strict, text_of, updates_of};
+    use crate::read::{Format, ReadOptions, SkipReason};
+
+    const TABLE: &str = "\
+TABLE_DUMP2|1687212000|B|192.0.2.1|64501|10.0.0.0/8|64501 1 {2,3}|IGP|192.0.2.1|0|0||NAG||
+TABLE_DUMP2|1687212000|B|192.0.2.2|64502|10.0.0.0/8|64502 1|IGP|192.0.2.2|0|0||NAG||
+TABLE_DUMP2|1687212000|B|192.0.2.2|64502|10.1.0.0/16|64502 1|IGP|192.0.2.9|0|0||NAG||
+TABLE_DUMP2|1687212000|B|2001:db8::1|64503|2001:db8::/32|64503|IGP|2001:db8::1 fe80::1|0|0||NAG||
+";
+
+    #[test]
+    fn takes_the_peer_with_most_prefixes_of_each_family() {
+        let (fib, report) = strict(Format::Bgpdump, TABLE);
+        assert_eq!(text_of(&fib), "10.0.0.0/8 192.0.2.2\n10.1.0.0/16 192.0.2.9\n2001:db8::/32 2001:db8::1\n");
+        assert_eq!(
+            (report.records, report.peers.len(), report.skipped_for(SkipReason::OtherPeer)),
+            (4, 3, 1)
+        );
+        assert_eq!(report.chosen_peers().map(|p| p.asn).collect::<Vec<_>>(), [64502, 64503]);
+    }
+
+    #[test]
+    fn takes_the_peer_asked_for() {
+        for peer in ["192.0.2.1", "AS64501", "64501"] {
+            let options = ReadOptions { peer: Some(peer.parse().unwrap()), ..ReadOptions::default() };
+            let (fib, _) = read_with(TABLE.as_bytes(), &options).unwrap();
+            assert_eq!(text_of(&fib), "10.0.0.0/8 192.0.2.1\n", "{peer}");
+        }
+        let options = ReadOptions { peer: Some("AS9".parse().unwrap()), ..ReadOptions::default() };
+        let message = read_with(TABLE.as_bytes(), &options).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "test: no peer AS9; there are peer 192.0.2.1 AS64501, peer 192.0.2.2 AS64502, peer 2001:db8::1 AS64503"
+        );
+    }
+
+    #[test]
+    fn updates_with_their_times() {
+        let text = "BGP4MP|1470931200.25|A|192.0.2.1|1.10|10.0.0.0/8|65546|IGP|192.0.2.1|0|0||NAG||\n\
+                    BGP4MP|1470931201|W|192.0.2.1|65546|10.0.0.0/8\n\
+                    BGP4MP|1470931202|STATE|192.0.2.1|65546|6|1\n";
+        let (updates, report) = updates_of(Format::Bgpdump, text).unwrap();
+        assert_eq!(updates, "1470931200.25 A 10.0.0.0/8 192.0.2.1\n1470931201 W 10.0.0.0/8\n");
+        assert_eq!((report.routes, report.skipped_for(SkipReason::OtherRecord)), (2, 1));
+    }
+
+    #[test]
+    fn bad_lines() {
+        let good = TABLE.lines().next().unwrap();
+        for (line, reason) in [
+            ("TABLE_DUMP2|1|B|192.0.2.1", SkipReason::TooFewColumns),
+            ("TABLE_DUMP2|1|B|nobody|1|10.0.0.0/8|1|IGP|192.0.2.1|", SkipReason::BadPeer),
+            ("TABLE_DUMP2|1|B|192.0.2.1|x|10.0.0.0/8|1|IGP|192.0.2.1|", SkipReason::BadPeer),
+            ("TABLE_DUMP2|1|B|192.0.2.1|64501|10.0.0.0/8|1|IGP||", SkipReason::NextHopMissing),
+            ("TABLE_DUMP2|1|B|192.0.2.1|64501|10.0.0.0/8|1", SkipReason::NextHopMissing),
+            (
+                "TABLE_DUMP2|1|B|192.0.2.1|64501|10.0.0.1/8|1|IGP|a|",
+                SkipReason::Prefix(PrefixError::HostBits),
+            ),
+            ("NOISE|1|B|192.0.2.1|64501|10.0.0.0/8|1|IGP|a|", SkipReason::UpdateKind),
+        ] {
+            bad_line(Format::Bgpdump, &format!("{good}\n{line}\n"), 2, reason);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The formats by name, and how each is told from the others by its first bytes.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use super::mrt;
+use super::text::{TYPES, words};
+
+/// A format of routes or updates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Prefix and next hop, one route a line, `#` comments.
+    Plain,
+    /// CAIDA's prefix, length and origin AS, separated by tabs.
+    Pfx2as,
+    /// One record a line as `bgpdump -m` prints it: tables and updates.
+    Bgpdump,
+    /// What `ip route` prints.
+    IpRoute,
+    /// What `ip -json route` prints.
+    IpRouteJson,
+    /// What FRR's `show ip route json` prints.
+    FrrJson,
+    /// MRT (RFC 6396, 8050): tables and updates.
+    Mrt,
+    /// `A prefix [next hop]` and `W prefix`, one update a line, each with an optional time before it.
+    Updates,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Plain,
+        Self::Pfx2as,
+        Self::Bgpdump,
+        Self::IpRoute,
+        Self::IpRouteJson,
+        Self::FrrJson,
+        Self::Mrt,
+        Self::Updates,
+    ];
+
+    /// The name that the command line takes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Pfx2as => "pfx2as",
+            Self::Bgpdump => "bgpdump",
+            Self::IpRoute => "ip-route",
+            Self::IpRouteJson => "ip-route-json",
+            Self::FrrJson => "frr-json",
+            Self::Mrt => "mrt",
+            Self::Updates => "updates",
+        }
+    }
+
+    /// Whether a file of this format can hold a table.
+    pub const fn holds_routes(self) -> bool {
+        !matches!(self, Self::Updates)
+    }
+
+    /// Whether a file of this format can hold updates.
+    pub const fn holds_updates(self) -> bool {
+        matches!(self, Self::Updates | Self::Bgpdump | Self::Mrt)
+    }
+
+    /// Tells the format from the first bytes of a file; `None` where they fit no format. Text without a
+    /// significant line is [`Plain`](Self::Plain).
+    pub fn recognise(start: &[u8]) -> Option<Self> {
+        let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+        if mrt::is_header(start) {
+            return Some(Self::Mrt);
+        }
+        match start.iter().find(|b| !b.is_ascii_whitespace()) {
+            Some(b'[') => return Some(Self::IpRouteJson),
+            Some(b'{') => return Some(Self::FrrJson),
+            _ => {}
+        }
+        let mut significant = start
+            .split(|&b| b == b'\n')
+            .map(|line| line.split(|&b| b == b'#').next().unwrap_or_default().trim_ascii())
+            .filter(|line| !line.is_empty())
+            .take(64)
+            .peekable();
+        if significant.peek().is_none() {
+            return Some(Self::Plain);
+        }
+        significant.find_map(Self::of_line)
+    }
+
+    /// The format that a line is in, if it fits one.
+    fn of_line(line: &[u8]) -> Option<Self> {
+        if line.starts_with(b"TABLE_DUMP") || line.starts_with(b"BGP4MP") {
+            return line.contains(&b'|').then_some(Self::Bgpdump);
+        }
+        let line = std::str::from_utf8(line).ok()?;
+        let mut columns = words(line);
+        let first = columns.next()?;
+        let second = columns.next();
+        let third = columns.next();
+        let is_update = |word: &str| matches!(word, "A" | "W");
+        if is_update(first) || first.parse::<f64>().is_ok() && second.is_some_and(is_update) {
+            return Some(Self::Updates);
+        }
+        if first == "default" || TYPES.contains(&first) {
+            return Some(Self::IpRoute);
+        }
+        let (address, len) = first.split_once('/').unwrap_or((first, ""));
+        address.parse::<IpAddr>().ok()?;
+        match (second, third) {
+            (Some(second), Some(_)) if len.is_empty() && second.parse::<u8>().is_ok() => Some(Self::Pfx2as),
+            (Some("via" | "dev" | "proto" | "scope" | "metric" | "nexthop" | "nhid"), _) => {
+                Some(Self::IpRoute)
+            }
+            // `ip route` puts nothing but the prefix before the lines of a group.
+            (None, _) if start_of_group(line) => Some(Self::IpRoute),
+            _ => Some(Self::Plain),
+        }
+    }
+}
+
+/// Whether a line holds nothing but what comes before a group of next hops. In plain it would be an error.
+fn start_of_group(line: &str) -> bool {
+    words(line).count() == 1
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        Self::ALL
+            .into_iter()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| UnknownFormat { name: name.into() })
+    }
+}
+
+/// Not the name of a format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format {name:?}; there are {}", Format::ALL.map(Format::name).join(", "))]
+pub struct UnknownFormat {
+    name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_there_and_back() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
+        }
+        assert!("xml".parse::<Format>().unwrap_err().to_string().contains("ip-route-json"));
+    }
+
+    #[test]
+    fn recognises_each_by_content() {
+        let cases: [(&[u8], Option<Format>); 20] = [
+            (b"10.0.0.0/8 192.0.2.1\n", Some(Format::Plain)),
+            (b"# a comment\n\n2001:db8::/32 13335", Some(Format::Plain)),
+            (b"10.0.0.1 core\n", Some(Format::Plain)),
+            (b"1.0.0.0\t24\t13335\n", Some(Format::Pfx2as)),
+            (b"TABLE_DUMP2|1687212000|B|147.28.7.1|3130|1.6.165.0/24|3130", Some(Format::Bgpdump)),
+            (b"BGP4MP|1687212000|W|147.28.7.1|3130|1.6.165.0/24\n", Some(Format::Bgpdump)),
+            (b"default via 192.0.2.1 dev eth0\n", Some(Format::IpRoute)),
+            (b"10.0.0.0/8 via 192.0.2.1 dev eth0\n", Some(Format::IpRoute)),
+            (b"10.0.0.0/8 \n\tnexthop via 192.0.2.1\n", Some(Format::IpRoute)),
+            (b"blackhole 10.9.0.0/16\n", Some(Format::IpRoute)),
+            (b"192.0.2.7 dev eth0 scope link\n", Some(Format::IpRoute)),
+            (b" \n[{\"dst\":\"default\"}]", Some(Format::IpRouteJson)),
+            (b"{\"10.0.0.0/8\":[", Some(Format::FrrJson)),
+            (b"A 10.0.0.0/8 192.0.2.1\n", Some(Format::Updates)),
+            (b"1687212000.5 W 10.0.0.0/8\n", Some(Format::Updates)),
+            (b"\x53\x7e\xd6\x00\x00\x0d\x00\x01\x00\x00\x00\x10", Some(Format::Mrt)),
+            (b"oops\n10.0.0.0/8 192.0.2.1\n", Some(Format::Plain)),
+            (b"", Some(Format::Plain)),
+            (b"the quick brown fox\n", None),
+            (b"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00", None),
+        ];
+        for (start, format) in cases {
+            assert_eq!(Format::recognise(start), format, "{}", start.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! [`Input`]: bytes and lines as the readers take them, decompressed on the way, with the name and the place at hand
+//! for messages.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+
+use super::error::ReadError;
+
+/// Size of the window on the decompressed bytes; also the longest line that is read.
+const WINDOW: usize = 256 << 10;
+/// Size of the reads from the file.
+const CHUNK: usize = 64 << 10;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip (RFC 1952), any number of members.
+    Gzip,
+    /// bzip2, any number of streams.
+    Bzip2,
+    /// Zstandard (RFC 8878), any number of frames.
+    Zstd,
+}
+
+impl Compression {
+    /// Its usual name, empty for none.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Gzip => "gzip",
+            Self::Bzip2 => "bzip2",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// Tells it from the first bytes of a file.
+    fn recognise(start: &[u8]) -> Self {
+        match start {
+            [0x1f, 0x8b, 8, ..] => Self::Gzip,
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
+            // A frame, or a skippable frame before one.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            _ => Self::None,
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            _ => write!(f, " in {}", self.name()),
+        }
+    }
+}
+
+/// An open file or stream, decompressed: buffered bytes and lines that know their place.
+pub struct Input<'a> {
+    name: String,
+    compression: Compression,
+    decoder: Box<dyn Read + Send + 'a>,
+    window: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// Of `window[start]`, in the decompressed stream.
+    offset: u64,
+    lines: u64,
+    /// An error met while looking ahead, for when the bytes before it are used up.
+    waiting: Option<io::Error>,
+}
+
+/// One line of an [`Input`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// Without its end of line; `\r\n` counts as one.
+    Whole(&'a [u8]),
+    /// Longer than 256 KiB; it has been passed over.
+    TooLong,
+}
+
+impl<'a> Input<'a> {
+    /// Reads `raw` under a name for messages, decompressed by magic number.
+    pub fn new(raw: Box<dyn Read + Send + 'a>, name: String) -> Result<Self, ReadError> {
+        let mut raw = BufReader::with_capacity(CHUNK, raw);
+        let mut start = Vec::new();
+        // A pipe may give its first bytes one by one.
+        if let Err(source) = (&mut raw).take(4).read_to_end(&mut start) {
+            return Err(ReadError::Io { name, source });
+        }
+        let compression = Compression::recognise(&start);
+        let raw = BufReader::with_capacity(CHUNK, io::Cursor::new(start).chain(raw));
+        let decoder: Box<dyn Read + Send + 'a> = match compression {
+            Compression::None => Box::new(raw),
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(raw)),
+            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(raw)),
+            Compression::Zstd => match zstd::stream::read::Decoder::with_buffer(raw) {
+                Ok(decoder) => Box::new(decoder),
+                Err(source) => return Err(ReadError::Io { name, source }),
+            },
+        };
+        let window = vec![0; WINDOW].into_boxed_slice();
+        Ok(Self { name, compression, decoder, window, start: 0, end: 0, offset: 0, lines: 0, waiting: None })
+    }
+
+    /// The name for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How the source is compressed.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// How many decompressed bytes have been used.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many lines have been read with [`next_line`](Self::next_line).
+    pub fn lines_read(&self) -> u64 {
+        self.lines
+    }
+
+    /// The next bytes, not used up: `want` of them or more (at most 256 KiB) where there are as many; and whether the
+    /// input ends after them. An error on the way waits for whoever uses up what comes before it.
+    pub fn look_ahead(&mut self, want: usize) -> (&[u8], bool) {
+        let mut ends = false;
+        while self.end - self.start < want.min(WINDOW) && self.waiting.is_none() && !ends {
+            match self.fill() {
+                Ok(n) => ends = n == 0,
+                Err(error) => self.waiting = Some(error),
+            }
+        }
+        (&self.window[self.start..self.end], ends)
+    }
+
+    /// The next line, `None` at the end. The last line need not have an end of line. After an error, whose bytes
+    /// belong to no whole line, there is nothing more to read.
+    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        let mut searched = 0;
+        let len = loop {
+            let seen = &self.window[self.start + searched..self.end];
+            if let Some(at) = seen.iter().position(|&b| b == b'\n') {
+                break searched + at;
+            }
+            searched += seen.len();
+            if searched == WINDOW {
+                self.skip_line()?;
+                return Ok(Some(Line::TooLong));
+            }
+            if self.fill()? == 0 {
+                if searched == 0 {
+                    return Ok(None);
+                }
+                break searched;
+            }
+        };
+        let from = self.start;
+        self.advance((len + 1).min(self.end - from));
+        self.lines += 1;
+        let line = &self.window[from..from + len];
+        Ok(Some(Line::Whole(line.strip_suffix(b"\r").unwrap_or(line))))
+    }
+
+    fn skip_line(&mut self) -> io::Result<()> {
+        loop {
+            let seen = &self.window[self.start..self.end];
+            if let Some(at) = seen.iter().position(|&b| b == b'\n') {
+                self.advance(at + 1);
+                break;
+            }
+            self.advance(seen.len());
+            if self.fill()? == 0 {
+                break;
+            }
+        }
+        self.lines += 1;
+        Ok(())
+    }
+
+    fn advance(&mut self, by: usize) {
+        self.start += by;
+        self.offset += by as u64;
+    }
+
+    /// Reads more behind what is there; 0 at the end, or when the window is full.
+    fn fill(&mut self) -> io::Result<usize> {
+        if let Some(error) = self.waiting.take() {
+            return Err(error);
+        }
+        self.window.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        loop {
+            match self.decoder.read(&mut self.window[self.end..]) {
+                Ok(n) => {
+                    self.end += n;
+                    return Ok(n);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl BufRead for Input<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.start == self.end {
+            self.fill()?;
+        }
+        Ok(&self.window[self.start..self.end])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.advance(amount.min(self.end - self.start));
+    }
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.fill_buf()?.read(into)?;
+        self.consume(n);
+        Ok(n)
+    }
+}
+
+impl fmt::Debug for Input<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Input")
+            .field("name", &self.name)
+            .field("compression", &self.compression)
+            .field("offset", &self.offset)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn input(bytes: &[u8]) -> Input<'_> {
+        Input::new(Box::new(bytes), "test".into()).unwrap()
+    }
+
+    fn text(input: &mut Input<'_>) -> io::Result<String> {
+        let mut text = String::new();
+        input.read_to_string(&mut text).map(|_| text)
+    }
+
+    fn gz(text: &[u8]) -> Vec<u8> {
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(text).unwrap();
+        gz.finish().unwrap()
+    }
+
+    fn bz2(text: &[u8]) -> Vec<u8> {
+        let mut bz = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        bz.write_all(text).unwrap();
+        bz.finish().unwrap()
+    }
+
+    #[test]
+    fn decompresses_by_magic_number_with_several_members() {
+        let zstd = |text: &[u8]| zstd::encode_all(text, 1).unwrap();
+        for (pack, compression) in [
+            (&gz as &dyn Fn(&[u8]) -> Vec<u8>, Compression::Gzip),
+            (&bz2, Compression::Bzip2),
+            (&zstd, Compression::Zstd),
+        ] {
+            let packed = [pack(b"one\n"), pack(b"two\n")].concat();
+            let mut input = input(&packed);
+            assert_eq!(input.compression(), compression);
+            assert_eq!(text(&mut input).unwrap(), "one\ntwo\n");
+            assert_eq!(input.offset(), 8);
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_or_corrupt_gives_an_error_after_what_is_whole() {
+        let long: Vec<u8> = (0..200_000u32).flat_map(|i| format!("line {i}\n").into_bytes()).collect();
+        let mut zstd = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        zstd.include_checksum(true).unwrap();
+        zstd.write_all(&long).unwrap();
+        for packed in [gz(&long), bz2(&long), zstd.finish().unwrap()] {
+            let mut cut = input(&packed[..packed.len() - packed.len() / 4]);
+            let error = loop {
+                match cut.next_line() {
+                    Ok(line) => assert!(line.is_some()),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
+            let mut corrupt = packed.clone();
+            let middle = corrupt.len() / 2;
+            corrupt[middle..middle + 64].fill(0x5a);
+            assert!(text(&mut input(&corrupt)).is_err());
+        }
+    }
+
+    #[test]
+    fn lines_with_all_kinds_of_ends() {
+        let mut input = input(b"one\r\ntwo\n\nlast");
+        for expected in ["one", "two", "", "last"] {
+            assert_eq!(input.next_line().unwrap(), Some(Line::Whole(expected.as_bytes())));
+        }
+        assert_eq!(input.next_line().unwrap(), None);
+        assert_eq!((input.lines_read(), input.offset()), (4, 14));
+    }
+
+    #[test]
+    fn overlong_lines_are_passed_over() {
+        let text = [b"a\n", &vec![b'x'; 3 * WINDOW][..], b"\nb\n", &vec![b'x'; WINDOW + 1][..]].concat();
+        let mut input = input(&text);
+        let expected = [Line::Whole(b"a"), Line::TooLong, Line::Whole(b"b"), Line::TooLong];
+        for line in expected {
+            assert_eq!(input.next_line().unwrap(), Some(line));
+        }
+        assert_eq!(input.next_line().unwrap(), None);
+        assert_eq!(input.lines_read(), 4);
+    }
+
+    #[test]
+    fn looking_ahead_uses_nothing_up() {
+        let mut input = input(b"one\ntwo\n");
+        assert_eq!(input.look_ahead(1000), (&b"one\ntwo\n"[..], true));
+        assert_eq!(input.offset(), 0);
+        assert_eq!(input.next_line().unwrap(), Some(Line::Whole(b"one")));
+        assert_eq!(input.look_ahead(2), (&b"two\n"[..], false));
+    }
+}

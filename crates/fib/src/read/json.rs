@@ -1,0 +1,194 @@
+//! What the JSON readers share: the entries of an array or object one by one, however many there are.
+//!
+//! Only one entry is held at a time, as a `Value`, so that a bad one can be passed over. Several arrays or objects
+//! may follow each other in a file, as from `ip -4 -j route; ip -6 -j route`.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
+
+use serde::Deserializer as _;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde_json::{Deserializer, Value};
+
+use super::error::{End, Fault, Place, SkipReason};
+use super::input::Input;
+use super::report::Ledger;
+
+/// The longest entry, in bytes; a route of a thousand next hops is shorter.
+const LONGEST_ENTRY: u64 = 4 << 20;
+
+/// Gives every entry to `take`: those of an array without a key, those of an object with one. What `take` answers
+/// goes to the ledger.
+pub(super) fn each_entry(
+    input: &mut Input<'_>,
+    ledger: &mut Ledger,
+    take: impl FnMut(Option<&str>, &Value, &mut Ledger) -> Result<(), Fault>,
+) -> Result<(), End> {
+    let position = Rc::new(Position::default());
+    let mut bytes = Bytes { input, at: Rc::clone(&position) };
+    let mut entries = Entries { ledger, take, at: &position, end: None };
+    loop {
+        match bytes.skip_blanks() {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(error) => return entries.ledger.broken(position.place(), error),
+        }
+        if let Err(error) = Deserializer::from_reader(&mut bytes).deserialize_any(&mut entries) {
+            if let Some(end) = entries.end {
+                return Err(end);
+            }
+            return broken_off(entries.ledger, position.place(), error);
+        }
+    }
+}
+
+/// JSON that can't be read on from here.
+fn broken_off(ledger: &mut Ledger, place: Place, error: serde_json::Error) -> Result<(), End> {
+    if error.is_eof() {
+        return ledger.cut(place, "the JSON ends too soon");
+    }
+    if !error.is_io() {
+        // The place is said already, and counted from the start of the file.
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        return ledger.cut(place, format!("bad JSON ({message})"));
+    }
+    let error = io::Error::from(error);
+    if error.kind() == io::ErrorKind::FileTooLarge {
+        return ledger.cut(place, error.to_string());
+    }
+    ledger.broken(place, error)
+}
+
+/// How far the parser is.
+#[derive(Debug, Default)]
+struct Position {
+    /// Ends of line so far.
+    lines: Cell<u64>,
+    /// Bytes since the last of them.
+    column: Cell<u64>,
+    /// Bytes since the last entry.
+    entry_bytes: Cell<u64>,
+}
+
+impl Position {
+    fn place(&self) -> Place {
+        Place::Column(self.lines.get() + 1, self.column.get())
+    }
+}
+
+/// The input, byte by byte as the parser takes it.
+struct Bytes<'b, 'i> {
+    input: &'b mut Input<'i>,
+    at: Rc<Position>,
+}
+
+impl Bytes<'_, '_> {
+    /// Passes over blanks; whether there is more after them.
+    fn skip_blanks(&mut self) -> io::Result<bool> {
+        loop {
+            match self.input.fill_buf()?.first() {
+                None => return Ok(false),
+                Some(b) if b.is_ascii_whitespace() => {
+                    self.read_exact(&mut [0])?;
+                }
+                Some(_) => return Ok(true),
+            }
+        }
+    }
+}
+
+impl Read for Bytes<'_, '_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let Some(first) = into.first_mut() else { return Ok(0) };
+        let Some(&byte) = self.input.fill_buf()?.first() else { return Ok(0) };
+        self.input.consume(1);
+        *first = byte;
+        let at = &*self.at;
+        at.column.set(at.column.get() + 1);
+        if byte == b'\n' {
+            at.lines.set(at.lines.get() + 1);
+            at.column.set(0);
+        }
+        at.entry_bytes.set(at.entry_bytes.get() + 1);
+        if at.entry_bytes.get() > LONGEST_ENTRY {
+            let message = format!("an entry of over {LONGEST_ENTRY} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        Ok(1)
+    }
+}
+
+/// Visits an array or an object at the top of a file.
+struct Entries<'e, F> {
+    ledger: &'e mut Ledger,
+    take: F,
+    at: &'e Position,
+    end: Option<End>,
+}
+
+impl<F: FnMut(Option<&str>, &Value, &mut Ledger) -> Result<(), Fault>> Entries<'_, F> {
+    /// Takes one entry; whether to go on.
+    fn entry<E: serde::de::Error>(&mut self, key: Option<&str>, value: &Value) -> Result<(), E> {
+        self.at.entry_bytes.set(0);
+        self.ledger.report.records += 1;
+        let place = Place::Entry(self.at.lines.get() + 1, self.ledger.report.records);
+        if let Err(fault) = (self.take)(key, value, self.ledger) {
+            let what = key.map_or_else(|| value.to_string(), ToOwned::to_owned);
+            if let Err(end) = self.ledger.fault(fault, place, what) {
+                self.end = Some(end);
+                return Err(E::custom("ended"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de, F: FnMut(Option<&str>, &Value, &mut Ledger) -> Result<(), Fault>> Visitor<'de>
+    for &mut Entries<'_, F>
+{
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array or an object of routes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<(), A::Error> {
+        while let Some(value) = array.next_element()? {
+            self.entry(None, &value)?;
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
+        while let Some((key, value)) = object.next_entry::<String, _>()? {
+            self.entry(Some(&key), &value)?;
+        }
+        Ok(())
+    }
+}
+
+/// A member of an object that is to be text where it is there at all.
+pub(super) fn text<'v>(object: &'v Value, key: &str) -> Result<Option<&'v str>, SkipReason> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(SkipReason::Shape),
+    }
+}
+
+/// Whether a member of an object is there and true.
+pub(super) fn is_true(object: &Value, key: &str) -> bool {
+    object.get(key) == Some(&Value::Bool(true))
+}
+
+/// A member of an object that is to be an array where it is there at all.
+pub(super) fn array<'v>(object: &'v Value, key: &str) -> Result<Option<&'v [Value]>, SkipReason> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(array)) => Ok(Some(array)),
+        Some(_) => Err(SkipReason::Shape),
+    }
+}

@@ -1,0 +1,262 @@
+//! Reading tables and updates from files of many formats.
+//!
+//! ```text
+//! Source ─► open: decompress ─► recognise the format ─► its reader ─► Fib + ReadReport
+//!                                                             └────► TimedUpdate, one by one
+//! ```
+//!
+//! All readers stream: none holds a file. By default they are strict: the first bad line, or a file that is cut
+//! off, is one error that says where. With [`ReadOptions::lenient`] bad lines are passed over and counted by
+//! reason, and of a cut-off file what is whole is taken. What is normal to pass over (comments, entries of other
+//! peers, families other than IPv4 and IPv6 unicast) is counted in both.
+//!
+//! ```
+//! use wirespeed_fib::read::{self, ReadOptions};
+//!
+//! let table = "10.0.0.0/8 192.0.2.1\n2001:db8::/32 fe80::1%eth0\n";
+//! let (fib, report) = read::read_fib_from(table.as_bytes(), "table.txt", &ReadOptions::default())?;
+//! assert_eq!((fib.v4.len(), fib.v6.len(), report.records), (1, 1, 2));
+//!
+//! let error = read::read_fib_from(&b"10.0.0.1/8 a\n"[..], "table.txt", &ReadOptions::default()).unwrap_err();
+//! assert_eq!(error.to_string(), "table.txt:1: host bits are set: \"10.0.0.1/8 a\"");
+//! # Ok::<(), read::ReadError>(())
+//! ```
+
+mod bgpdump;
+mod error;
+mod format;
+mod frr;
+mod input;
+mod ip_route;
+mod ip_route_json;
+mod json;
+mod kernel;
+pub(crate) mod mrt;
+mod peers;
+pub(crate) mod pfx2as;
+mod plain;
+mod replay;
+mod report;
+mod source;
+pub(crate) mod table;
+#[cfg(test)]
+pub(crate) mod tests;
+pub(crate) mod text;
+mod updates;
+
+use std::io::Read;
+use std::ops::ControlFlow;
+
+pub use error::{Place, ReadError, SkipReason};
+pub use format::{Format, UnknownFormat};
+pub use input::{Compression, Input, Line};
+pub use peers::{NoPeer, PeerChoice};
+pub use report::{Loss, Peer, ReadReport, Skipped};
+pub use source::{Source, open};
+pub use updates::TimedUpdate;
+
+use crate::fib::Fib;
+use crate::next_hop::NextHops;
+use error::End;
+use peers::PeerBook;
+use report::Ledger;
+use source::Again;
+use table::Table;
+use updates::Updates;
+
+/// Bytes by which a format is recognised, at most.
+const LOOK_AHEAD: usize = 64 << 10;
+
+/// How to read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions {
+    /// The format; recognised by content where not given.
+    pub format: Option<Format>,
+    /// Whether to pass over bad lines and the loss of a file's end, rather than refuse the file.
+    pub lenient: bool,
+    /// Whose routes to take from a file with those of many peers. By default, of a table those of the peer with
+    /// most prefixes, for each family, and of updates those of all.
+    pub peer: Option<PeerChoice>,
+}
+
+/// Reads a table.
+///
+/// A file with the routes of many peers is read twice, unless [`ReadOptions::peer`] makes that needless: first to
+/// find the peer with most prefixes. Standard input is kept for that, in memory up to 64 MiB and in a temporary
+/// file past that.
+pub fn read_fib(source: &Source, options: &ReadOptions) -> Result<(Fib, ReadReport), ReadError> {
+    read_table(&Again::new(source)?, options)
+}
+
+/// Reads a table from a stream of bytes; `name` is for messages.
+pub fn read_fib_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+) -> Result<(Fib, ReadReport), ReadError> {
+    read_table(&Again::from_reader(reader, name.to_owned()), options)
+}
+
+/// Reads updates and gives each to `give`, until that breaks off. Next hops get their indexes in `next_hops`, which
+/// is the table's where the updates are for one.
+pub fn read_updates(
+    source: &Source,
+    options: &ReadOptions,
+    next_hops: &mut NextHops,
+    mut give: impl FnMut(TimedUpdate) -> ControlFlow<()>,
+) -> Result<ReadReport, ReadError> {
+    stream_updates(open(source)?, options, &mut Updates::new(next_hops, options.peer, &mut give))
+}
+
+/// Reads updates from a stream of bytes; `name` is for messages.
+pub fn read_updates_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+    next_hops: &mut NextHops,
+    mut give: impl FnMut(TimedUpdate) -> ControlFlow<()>,
+) -> Result<ReadReport, ReadError> {
+    let input = Input::new(Box::new(reader), name.to_owned())?;
+    stream_updates(input, options, &mut Updates::new(next_hops, options.peer, &mut give))
+}
+
+/// Reads all updates of a source.
+pub fn collect_updates(
+    source: &Source,
+    options: &ReadOptions,
+    next_hops: &mut NextHops,
+) -> Result<(Vec<TimedUpdate>, ReadReport), ReadError> {
+    let mut updates = Vec::new();
+    let report = read_updates(source, options, next_hops, |update| {
+        updates.push(update);
+        ControlFlow::Continue(())
+    })?;
+    Ok((updates, report))
+}
+
+/// Reads all updates of a stream of bytes; `name` is for messages.
+pub fn collect_updates_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+    next_hops: &mut NextHops,
+) -> Result<(Vec<TimedUpdate>, ReadReport), ReadError> {
+    let mut updates = Vec::new();
+    let report = read_updates_from(reader, name, options, next_hops, |update| {
+        updates.push(update);
+        ControlFlow::Continue(())
+    })?;
+    Ok((updates, report))
+}
+
+fn read_table(again: &Again<'_>, options: &ReadOptions) -> Result<(Fib, ReadReport), ReadError> {
+    let mut book = PeerBook::new(options.peer);
+    let (table, ledger) = loop {
+        let (mut input, mut ledger) = start(again.open()?, options, Format::holds_routes, "routes")?;
+        let mut table = Table::default();
+        let names_peers = matches!(ledger.report.format, Format::Mrt | Format::Bgpdump);
+        if !names_peers || book.is_decided() {
+            again.last_time();
+        }
+        match pass(&mut input, &mut ledger, &mut table, &mut book) {
+            Ok(()) if book.is_survey() => book.end_survey(),
+            Ok(()) => break (table, ledger),
+            Err(End::NeedSurvey) => book.start_survey(),
+            Err(End::Error(error)) => return Err(error),
+            Err(End::Stop) => break (table, ledger),
+        }
+    };
+    let mut report = ledger.report;
+    report.peers = book.close(&report.name)?;
+    finish(report, options, "routes").map(|report| (table.fib, report))
+}
+
+/// Reads a table from its start to its end once.
+fn pass(
+    input: &mut Input<'_>,
+    ledger: &mut Ledger,
+    table: &mut Table,
+    book: &mut PeerBook,
+) -> Result<(), End> {
+    match ledger.report.format {
+        Format::Plain => plain::read(input, ledger, table),
+        Format::Pfx2as => pfx2as::read(input, ledger, table),
+        Format::Bgpdump => bgpdump::read(input, ledger, table, book),
+        Format::IpRoute => ip_route::read(input, ledger, table),
+        Format::IpRouteJson => ip_route_json::read(input, ledger, table),
+        Format::FrrJson => frr::read(input, ledger, table),
+        Format::Mrt => mrt::read(input, ledger, table, book),
+        Format::Updates => Ok(()),
+    }
+}
+
+fn stream_updates(
+    input: Input<'_>,
+    options: &ReadOptions,
+    updates: &mut Updates<'_>,
+) -> Result<ReadReport, ReadError> {
+    let (mut input, mut ledger) = start(input, options, Format::holds_updates, "updates")?;
+    let end = match ledger.report.format {
+        Format::Bgpdump => bgpdump::read_updates(&mut input, &mut ledger, updates),
+        Format::Mrt => mrt::read_updates(&mut input, &mut ledger, updates),
+        _ => updates::read(&mut input, &mut ledger, updates),
+    };
+    match end {
+        Ok(()) | Err(End::Stop | End::NeedSurvey) => finish(ledger.report, options, "updates"),
+        Err(End::Error(error)) => Err(error),
+    }
+}
+
+/// Settles the format of an input and opens its ledger.
+fn start<'i>(
+    mut input: Input<'i>,
+    options: &ReadOptions,
+    fits: fn(Format) -> bool,
+    wanted: &'static str,
+) -> Result<(Input<'i>, Ledger), ReadError> {
+    let format = match options.format {
+        Some(format) => format,
+        None => recognise(&mut input, options, wanted)?,
+    };
+    if !fits(format) {
+        return Err(ReadError::WrongKind { name: input.name().to_owned(), format, wanted });
+    }
+    let ledger = Ledger::new(&input, format, options.lenient);
+    Ok((input, ledger))
+}
+
+fn recognise(
+    input: &mut Input<'_>,
+    options: &ReadOptions,
+    wanted: &'static str,
+) -> Result<Format, ReadError> {
+    const SHOWN: usize = 40;
+    let name = input.name().to_owned();
+    let default = if wanted == "updates" { Format::Updates } else { Format::Plain };
+    let (first, ends) = input.look_ahead(LOOK_AHEAD);
+    if !first.split(|&b| b == b'\n').any(is_significant) {
+        // Nothing to go by. Whatever comes after it, an error included, is for the reader to tell.
+        return match ends && !options.lenient {
+            true => Err(ReadError::Nothing { name, wanted, records: 0 }),
+            false => Ok(default),
+        };
+    }
+    Format::recognise(first).ok_or_else(|| {
+        let start = format!("\"{}\"", first[..first.len().min(SHOWN)].escape_ascii());
+        ReadError::UnknownFormat { name, start }
+    })
+}
+
+/// Whether a line is neither blank nor a comment.
+fn is_significant(line: &[u8]) -> bool {
+    !matches!(line.trim_ascii().first(), None | Some(b'#'))
+}
+
+/// The report of a reading that went well; strict reading refuses one that found nothing.
+fn finish(report: ReadReport, options: &ReadOptions, wanted: &'static str) -> Result<ReadReport, ReadError> {
+    if report.routes == 0 && !options.lenient {
+        let ReadReport { name, records, .. } = report;
+        return Err(ReadError::Nothing { name, wanted, records });
+    }
+    Ok(report)
+}

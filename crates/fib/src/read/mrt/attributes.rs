@@ -1,0 +1,106 @@
+//! BGP path attributes, of which those that say where to are looked at.
+//!
+//! ```text
+//! | flags 1 | code 1 | n 1, or 2 where flags & 0x10 | value n |      3 NEXT_HOP, 14 MP_REACH_NLRI, 15 MP_UNREACH_NLRI
+//! ```
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::octets::Octets;
+use crate::address::Family;
+use crate::read::error::SkipReason;
+
+const LONG: u8 = 0x10;
+
+/// The attributes that change routes. The others have to fit their lengths, no more.
+#[derive(Default)]
+pub(super) struct Attributes<'b> {
+    pub(super) next_hop: Option<IpAddr>,
+    pub(super) reach: Option<Octets<'b>>,
+    pub(super) unreach: Option<Octets<'b>>,
+}
+
+impl<'b> Attributes<'b> {
+    pub(super) fn split(attributes: &'b [u8]) -> Result<Self, SkipReason> {
+        let mut attributes = Octets(attributes);
+        let mut found = Self::default();
+        while !attributes.is_empty() {
+            let (flags, code) = (attributes.u8()?, attributes.u8()?);
+            let len = if flags & LONG != 0 { attributes.u16()? } else { u16::from(attributes.u8()?) };
+            let value = attributes.take(usize::from(len))?;
+            match code {
+                3 => found.next_hop = next_hop(value)?,
+                14 => found.reach = Some(Octets(value)),
+                15 => found.unreach = Some(Octets(value)),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The next hop of a table's entry, if its attributes say one: for IPv4 NEXT_HOP, else MP_REACH_NLRI.
+pub(super) fn of_entry(attributes: &[u8], family: Family) -> Result<Option<IpAddr>, SkipReason> {
+    let attributes = Attributes::split(attributes)?;
+    let multi = attributes.reach.map_or(Ok(None), of_reach)?;
+    Ok(match family {
+        Family::V4 => attributes.next_hop.or(multi),
+        Family::V6 => multi.or(attributes.next_hop),
+    })
+}
+
+/// The next hop of MP_REACH_NLRI in a table: there it should start with the length of the next hop (RFC 6396,
+/// 4.3.4), but often is as in a message, where a family comes first, whose first octet is 0.
+fn of_reach(mut value: Octets<'_>) -> Result<Option<IpAddr>, SkipReason> {
+    if value.0.first() == Some(&0) {
+        let _family = value.take(3)?;
+    }
+    let len = value.u8()?;
+    next_hop(value.take(usize::from(len))?)
+}
+
+/// An address of either family, or a global one and a link-local one, of which the global one is taken.
+pub(super) fn next_hop(value: &[u8]) -> Result<Option<IpAddr>, SkipReason> {
+    Ok(match value.len() {
+        0 => None,
+        4 => Some(Octets(value).address(Family::V4)?),
+        16 => Some(Octets(value).address(Family::V6)?),
+        32 => {
+            let (pair, _) = value.as_chunks::<16>();
+            let mut pair = pair.iter().map(|octets| Ipv6Addr::from(*octets));
+            let first = pair.next().ok_or(SkipReason::Record)?;
+            let global =
+                pair.find(|address| first.is_unicast_link_local() && !address.is_unicast_link_local());
+            Some(global.unwrap_or(first).into())
+        }
+        _ => return Err(SkipReason::Record),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GLOBAL: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+
+    #[test]
+    fn of_two_next_hops_the_global_one_is_taken() {
+        let mut local = GLOBAL;
+        local[..4].copy_from_slice(&[0xfe, 0x80, 0, 0]);
+        let expected = Some("2001:db8::1".parse().unwrap());
+        assert_eq!(next_hop(&[GLOBAL, local].concat()), Ok(expected));
+        assert_eq!(next_hop(&[local, GLOBAL].concat()), Ok(expected));
+        assert_eq!(next_hop(&[]), Ok(None));
+        assert_eq!(next_hop(&[1, 2, 3]), Err(SkipReason::Record));
+    }
+
+    #[test]
+    fn both_forms_of_a_tables_mp_reach_are_read() {
+        let expected = Some("2001:db8::1".parse().unwrap());
+        let short = [&[0x80, 14, 17, 16][..], &GLOBAL].concat();
+        let long = [&[0x90, 14, 0, 26, 0, 2, 1, 16][..], &GLOBAL, &[0, 32, 0x20, 1, 0xd, 0xb8]].concat();
+        assert_eq!(of_entry(&short, Family::V6), Ok(expected));
+        assert_eq!(of_entry(&long, Family::V6), Ok(expected));
+        assert_eq!(of_entry(&long[..long.len() - 1], Family::V6), Err(SkipReason::Record));
+    }
+}

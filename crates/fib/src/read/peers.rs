@@ -1,0 +1,236 @@
+//! Which peer's routes to take from a file that holds those of many.
+//!
+//! By default, for each family, those of the peer with most prefixes, which is known only after the whole file has
+//! been looked over: a first pass then counts, and a second one reads. One pass is enough where the file's own peer
+//! table, or an address asked for, leaves a single peer to choose from.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use rustc_hash::FxHashMap;
+
+use super::error::{Fault, ReadError};
+use super::report::Peer;
+use crate::address::Family;
+
+/// The peer that the user wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PeerChoice {
+    /// The one at an address.
+    Address(IpAddr),
+    /// The one of an AS; of several the one with most prefixes.
+    As(u32),
+    /// A bare number: the place in the file's peer table, or the AS where it has no such table.
+    Number(u32),
+}
+
+impl PeerChoice {
+    /// Whether a peer fits.
+    pub fn matches(self, peer: &Peer) -> bool {
+        match self {
+            Self::Address(address) => peer.address == address,
+            Self::As(asn) => peer.asn == asn,
+            Self::Number(number) => peer.index.map_or(peer.asn, u32::from) == number,
+        }
+    }
+}
+
+impl FromStr for PeerChoice {
+    type Err = NoPeer;
+
+    /// An address, `AS65000`, or a number.
+    fn from_str(text: &str) -> Result<Self, NoPeer> {
+        let no_peer = || NoPeer(text.into());
+        if let Ok(address) = text.parse() {
+            return Ok(Self::Address(address));
+        }
+        match text.get(..2) {
+            Some(prefix) if prefix.eq_ignore_ascii_case("as") => {
+                text[2..].parse().map(Self::As).map_err(|_| no_peer())
+            }
+            _ => text.parse().map(Self::Number).map_err(|_| no_peer()),
+        }
+    }
+}
+
+impl fmt::Display for PeerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::As(asn) => write!(f, "AS{asn}"),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+/// Not the name of a peer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no peer: give its address, its AS as AS65000, or its number in the file")]
+pub struct NoPeer(String);
+
+/// A peer in the [`PeerBook`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PeerId(usize);
+
+/// The peers of a file, as they turn up, and the choice among them.
+#[derive(Debug)]
+pub(super) struct PeerBook {
+    choice: Option<PeerChoice>,
+    peers: Vec<Peer>,
+    ids: FxHashMap<(IpAddr, u32, Option<u16>), PeerId>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The first pass, with the choice open as yet.
+    Open,
+    /// The file's peer table leaves one peer, or none.
+    Single(Option<PeerId>),
+    /// The pass that counts.
+    Survey,
+    /// The pass after it, with the peer for each family.
+    Known([Option<PeerId>; 2]),
+}
+
+impl PeerBook {
+    pub(super) fn new(choice: Option<PeerChoice>) -> Self {
+        Self { choice, peers: Vec::new(), ids: FxHashMap::default(), stage: Stage::Open }
+    }
+
+    /// A peer that a line or record names.
+    pub(super) fn meet(&mut self, address: IpAddr, asn: u32, index: Option<u16>) -> PeerId {
+        let Self { peers, ids, .. } = self;
+        *ids.entry((address, asn, index)).or_insert_with(|| {
+            peers.push(Peer { index, address, asn, prefixes: [0; 2], chosen: [false; 2] });
+            PeerId(peers.len() - 1)
+        })
+    }
+
+    /// A peer table is complete: whatever routes follow are of peers met by now.
+    pub(super) fn all_met(&mut self) {
+        if let Stage::Open | Stage::Single(_) = self.stage {
+            let mut fitting = (0..self.peers.len()).map(PeerId).filter(|&id| self.fits(id));
+            self.stage = match (fitting.next(), fitting.next()) {
+                (only, None) => Stage::Single(only),
+                _ => Stage::Open,
+            };
+        }
+    }
+
+    /// Whether a route of this peer is one to take. Also counts it, but in the pass after the survey.
+    pub(super) fn takes(&mut self, PeerId(id): PeerId, family: Family) -> Result<bool, Fault> {
+        let f = family as usize;
+        let takes = match self.stage {
+            Stage::Open => match self.choice {
+                Some(PeerChoice::Address(address)) => self.peers[id].address == address,
+                _ => return Err(Fault::NeedSurvey),
+            },
+            Stage::Single(only) => only == Some(PeerId(id)),
+            Stage::Survey => false,
+            Stage::Known(chosen) => return Ok(chosen[f] == Some(PeerId(id))),
+        };
+        self.peers[id].prefixes[f] += 1;
+        self.peers[id].chosen[f] |= takes;
+        Ok(takes)
+    }
+
+    /// The address of a peer.
+    pub(super) fn address(&self, PeerId(id): PeerId) -> IpAddr {
+        self.peers[id].address
+    }
+
+    /// Whether this is the pass that only counts.
+    pub(super) fn is_survey(&self) -> bool {
+        self.stage == Stage::Survey
+    }
+
+    /// Whether this is the pass after the one that counts.
+    pub(super) fn is_decided(&self) -> bool {
+        matches!(self.stage, Stage::Known(_))
+    }
+
+    /// A pass that only counts is about to start.
+    pub(super) fn start_survey(&mut self) {
+        *self = Self { stage: Stage::Survey, ..Self::new(self.choice) };
+    }
+
+    /// The survey is over, the pass that reads is about to start.
+    pub(super) fn end_survey(&mut self) {
+        let chosen = [0, 1].map(|f| {
+            let fitting = (0..self.peers.len()).map(PeerId).filter(|&id| self.fits(id));
+            // Of equals the one met first.
+            let most = fitting.rev().max_by_key(|&PeerId(id)| self.peers[id].prefixes[f]);
+            most.filter(|&PeerId(id)| self.peers[id].prefixes[f] > 0)
+        });
+        for (f, id) in chosen.into_iter().enumerate() {
+            if let Some(PeerId(id)) = id {
+                self.peers[id].chosen[f] = true;
+            }
+        }
+        self.stage = Stage::Known(chosen);
+    }
+
+    /// All peers met; an error when the one asked for is not among them.
+    pub(super) fn close(self, name: &str) -> Result<Vec<Peer>, ReadError> {
+        const SHOWN: usize = 20;
+        match self.choice {
+            Some(choice) if !self.peers.is_empty() && !self.peers.iter().any(|peer| choice.matches(peer)) => {
+                let mut known: Vec<String> = self.peers.iter().take(SHOWN).map(ToString::to_string).collect();
+                if self.peers.len() > SHOWN {
+                    known.push(format!("{} more", self.peers.len() - SHOWN));
+                }
+                let (name, peer) = (name.to_owned(), choice.to_string());
+                Err(ReadError::NoSuchPeer { name, peer, known: known.join(", ") })
+            }
+            _ => Ok(self.peers),
+        }
+    }
+
+    fn fits(&self, PeerId(id): PeerId) -> bool {
+        self.choice.is_none_or(|choice| choice.matches(&self.peers[id]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_there_and_back() {
+        for text in ["192.0.2.1", "2001:db8::1", "AS65000", "7"] {
+            assert_eq!(text.parse::<PeerChoice>().unwrap().to_string(), text);
+        }
+        assert_eq!("as7".parse(), Ok(PeerChoice::As(7)));
+        for bad in ["", "a", "ASx", "-1", "\u{e9}\u{e9}"] {
+            assert!(bad.parse::<PeerChoice>().is_err());
+        }
+    }
+
+    #[test]
+    fn the_peer_with_most_prefixes_of_each_family_is_chosen() {
+        let mut book = PeerBook::new(None);
+        book.start_survey();
+        let a = book.meet("192.0.2.1".parse().unwrap(), 1, None);
+        let b = book.meet("192.0.2.2".parse().unwrap(), 2, None);
+        for (id, family) in [(a, Family::V4), (b, Family::V4), (b, Family::V4), (a, Family::V6)] {
+            assert!(!book.takes(id, family).unwrap());
+        }
+        book.end_survey();
+        let mut takes = |id, family| book.takes(id, family).unwrap();
+        assert_eq!([takes(a, Family::V4), takes(b, Family::V4)], [false, true]);
+        assert_eq!([takes(a, Family::V6), takes(b, Family::V6)], [true, false]);
+    }
+
+    #[test]
+    fn a_peer_table_that_leaves_one_peer_needs_no_survey() {
+        let mut book = PeerBook::new(Some(PeerChoice::Number(1)));
+        let a = book.meet("192.0.2.1".parse().unwrap(), 1, Some(0));
+        let b = book.meet("192.0.2.2".parse().unwrap(), 2, Some(1));
+        assert!(matches!(book.takes(a, Family::V4), Err(Fault::NeedSurvey)));
+        book.all_met();
+        let mut takes = |id| book.takes(id, Family::V4).unwrap();
+        assert_eq!([takes(a), takes(b)], [false, true]);
+    }
+}

@@ -1,0 +1,207 @@
+//! What a reading found beside the routes: a report for the caller, and the ledger in which readers keep it.
+//!
+//! The ledger is also where strict and lenient part ways: a reader hands it every fault, and the ledger either
+//! counts it or makes it the error that ends the reading.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+
+use super::error::{End, Fault, Place, ReadError, SkipReason};
+use super::format::Format;
+use super::input::{Compression, Input};
+
+/// What a reading found. Displays as a few lines for people.
+#[derive(Clone, Debug)]
+pub struct ReadReport {
+    /// The file.
+    pub name: String,
+    /// The format, recognised or given.
+    pub format: Format,
+    /// How it was compressed.
+    pub compression: Compression,
+    /// Lines, entries or records read.
+    pub records: u64,
+    /// Routes or updates taken.
+    pub routes: u64,
+    /// Routes among them for a prefix that was there already; of these only one counts.
+    pub repeated: u64,
+    /// What was passed over, by reason, in order of first appearance.
+    pub skipped: Vec<Skipped>,
+    /// The peers that the file names (MRT and `bgpdump`).
+    pub peers: Vec<Peer>,
+    /// What was lost at the end of a file that is cut off (lenient reading only).
+    pub truncated: Option<Loss>,
+}
+
+/// How often something was passed over for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Why.
+    pub reason: SkipReason,
+    /// How often.
+    pub count: u64,
+    /// Where first.
+    pub first: Place,
+}
+
+/// The end of a file that is cut off or cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Where what is lost starts.
+    pub place: Place,
+    /// How it shows.
+    pub reason: String,
+}
+
+/// A BGP peer of the collector that wrote a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Peer {
+    /// Its number in the file's peer table, where there is one.
+    pub index: Option<u16>,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its AS number.
+    pub asn: u32,
+    /// Prefixes it announced (IPv4, IPv6), as far as they were looked at.
+    pub prefixes: [u64; 2],
+    /// Whether its routes (IPv4, IPv6) were the ones taken.
+    pub chosen: [bool; 2],
+}
+
+impl ReadReport {
+    pub(super) fn new(input: &Input<'_>, format: Format) -> Self {
+        Self {
+            name: input.name().to_owned(),
+            format,
+            compression: input.compression(),
+            records: 0,
+            routes: 0,
+            repeated: 0,
+            skipped: Vec::new(),
+            peers: Vec::new(),
+            truncated: None,
+        }
+    }
+
+    /// How often something was passed over for a reason.
+    pub fn skipped_for(&self, reason: SkipReason) -> u64 {
+        self.skipped.iter().filter(|s| s.reason.same_kind(reason)).map(|s| s.count).sum()
+    }
+
+    /// Faults of the file that lenient reading passed over.
+    pub fn faults(&self) -> u64 {
+        self.skipped.iter().filter(|s| s.reason.is_fault()).map(|s| s.count).sum()
+    }
+
+    /// The peers whose routes were taken.
+    pub fn chosen_peers(&self) -> impl Iterator<Item = &Peer> {
+        self.peers.iter().filter(|peer| peer.chosen != [false; 2])
+    }
+}
+
+impl fmt::Display for ReadReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, format, records, routes, .. } = self;
+        write!(f, "{name}: {format}{}, {records} records, {routes} taken", self.compression)?;
+        if self.repeated > 0 {
+            write!(f, ", {} of them for a prefix already there", self.repeated)?;
+        }
+        for peer in self.chosen_peers() {
+            write!(f, "\n  routes of {peer}, one of {} peers", self.peers.len())?;
+        }
+        for Skipped { reason, count, first } in &self.skipped {
+            if !matches!(reason, SkipReason::Blank | SkipReason::Comment) {
+                write!(f, "\n  passed over {count}: {reason} (first at {name}{first})")?;
+            }
+        }
+        if let Some(Loss { place, reason }) = &self.truncated {
+            write!(f, "\n  cut off at {name}{place}: {reason}; what comes before it is whole")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "peer {} AS{}", self.address, self.asn)?;
+        self.index.map_or(Ok(()), |index| write!(f, " (number {index})"))
+    }
+}
+
+/// The report in the making.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) report: ReadReport,
+    lenient: bool,
+}
+
+impl Ledger {
+    pub(super) fn new(input: &Input<'_>, format: Format, lenient: bool) -> Self {
+        Self { report: ReadReport::new(input, format), lenient }
+    }
+
+    /// Counts something to pass over in every mode.
+    pub(super) fn pass(&mut self, reason: SkipReason, place: Place) {
+        match self.report.skipped.iter_mut().find(|s| s.reason.same_kind(reason)) {
+            Some(skipped) => skipped.count += 1,
+            None => self.report.skipped.push(Skipped { reason, count: 1, first: place }),
+        }
+    }
+
+    /// Takes what a parser answered instead of a result. `what` is the text that was there, or anything that helps.
+    pub(super) fn fault(&mut self, fault: Fault, place: Place, what: impl AsRef<[u8]>) -> Result<(), End> {
+        match fault {
+            Fault::Skip(reason) if self.lenient || !reason.is_fault() => self.pass(reason, place),
+            Fault::Skip(reason) => {
+                let name = self.report.name.clone();
+                return Err(ReadError::Bad { name, place, reason, detail: excerpt(what.as_ref()) }.into());
+            }
+            Fault::Full(source) => {
+                let name = self.report.name.clone();
+                return Err(ReadError::TooManyNextHops { name, place, source }.into());
+            }
+            Fault::Stop => return Err(End::Stop),
+            Fault::NeedSurvey => return Err(End::NeedSurvey),
+            Fault::Ended(error) => return Err(End::Error(*error)),
+        }
+        Ok(())
+    }
+
+    /// The input ends here, before it should; in lenient mode that is noted and what came before it stands.
+    pub(super) fn cut(&mut self, place: Place, reason: impl Into<String>) -> Result<(), End> {
+        let reason = reason.into();
+        if self.lenient {
+            self.report.truncated = Some(Loss { place, reason });
+            return Ok(());
+        }
+        let ReadReport { name, records, routes, .. } = &self.report;
+        Err(ReadError::CutOff { name: name.clone(), place, reason, records: *records, routes: *routes }
+            .into())
+    }
+
+    /// The input gave an error: a cut in what was compressed, or a refusal of the operating system.
+    pub(super) fn broken(&mut self, place: Place, error: io::Error) -> Result<(), End> {
+        if error.raw_os_error().is_some() || self.report.compression == Compression::None {
+            return Err(ReadError::Io { name: self.report.name.clone(), source: error }.into());
+        }
+        let compression = self.report.compression.name();
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            self.cut(place, format!("the {compression} data ends too soon"))
+        } else {
+            self.cut(place, format!("the {compression} data is corrupt ({error})"))
+        }
+    }
+}
+
+/// What was there, for a message: short, on one line, escaped.
+fn excerpt(what: &[u8]) -> String {
+    const LONGEST: usize = 80;
+    let what = what.trim_ascii();
+    if what.is_empty() {
+        return String::new();
+    }
+    let shown = String::from_utf8_lossy(&what[..what.len().min(LONGEST)]);
+    let dots = if what.len() > LONGEST { "…" } else { "" };
+    format!(": \"{}{dots}\"", shown.escape_debug())
+}

@@ -1,0 +1,141 @@
+//! Where the table readers put what they find.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use rustc_hash::FxHashMap;
+
+use super::error::{Fault, SkipReason};
+use super::report::Ledger;
+use super::text;
+use crate::address::{Family, V4, V6};
+use crate::fib::{AnyUpdate, Fib};
+use crate::next_hop::{NextHop, NextHops};
+use crate::prefix::Prefix;
+use crate::update::Update;
+
+/// A prefix of either family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum AnyPrefix {
+    V4(Prefix<V4>),
+    V6(Prefix<V6>),
+}
+
+impl AnyPrefix {
+    /// The prefix of length 0 of a family.
+    pub(super) fn default_of(family: Family) -> Self {
+        match family {
+            Family::V4 => Self::V4(Prefix::DEFAULT),
+            Family::V6 => Self::V6(Prefix::DEFAULT),
+        }
+    }
+
+    pub(super) fn family(self) -> Family {
+        match self {
+            Self::V4(_) => Family::V4,
+            Self::V6(_) => Family::V6,
+        }
+    }
+
+    pub(super) fn announce(self, next_hop: Option<NextHop>) -> AnyUpdate {
+        match self {
+            Self::V4(prefix) => AnyUpdate::V4(Update::Announce { prefix, next_hop }),
+            Self::V6(prefix) => AnyUpdate::V6(Update::Announce { prefix, next_hop }),
+        }
+    }
+
+    pub(super) fn withdraw(self) -> AnyUpdate {
+        match self {
+            Self::V4(prefix) => AnyUpdate::V4(Update::Withdraw { prefix }),
+            Self::V6(prefix) => AnyUpdate::V6(Update::Withdraw { prefix }),
+        }
+    }
+}
+
+impl fmt::Display for AnyPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4(prefix) => prefix.fmt(f),
+            Self::V6(prefix) => prefix.fmt(f),
+        }
+    }
+}
+
+/// Finds the index of a next hop, fast for those seen before.
+#[derive(Debug, Default)]
+pub(super) struct HopFinder {
+    /// The last word and its index: neighbours in a table often share a next hop.
+    last: Vec<u8>,
+    last_index: NextHop,
+    addresses: FxHashMap<IpAddr, NextHop>,
+}
+
+impl HopFinder {
+    /// The index of a word.
+    #[inline]
+    pub(super) fn word(&mut self, hops: &mut NextHops, word: &[u8]) -> Result<NextHop, Fault> {
+        if word != self.last || word.is_empty() {
+            self.last_index = hops.intern(text::next_hop(word)?)?;
+            self.last.clear();
+            self.last.extend_from_slice(word);
+        }
+        Ok(self.last_index)
+    }
+
+    /// The index of an address, or of `local` for the unspecified one.
+    pub(super) fn address(&mut self, hops: &mut NextHops, address: IpAddr) -> Result<NextHop, Fault> {
+        if let Some(&index) = self.addresses.get(&address) {
+            return Ok(index);
+        }
+        let index = match address.is_unspecified() {
+            true => hops.intern("local")?,
+            false => hops.intern(&address.to_string())?,
+        };
+        self.addresses.insert(address, index);
+        Ok(index)
+    }
+}
+
+/// A table in the making.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) fib: Fib,
+    finder: HopFinder,
+}
+
+impl Table {
+    /// Puts a route in, in place of what its prefix had.
+    #[inline]
+    pub(super) fn insert(&mut self, prefix: AnyPrefix, next_hop: NextHop, ledger: &mut Ledger) {
+        let before = match prefix {
+            AnyPrefix::V4(prefix) => self.fib.v4.insert(prefix, next_hop),
+            AnyPrefix::V6(prefix) => self.fib.v6.insert(prefix, next_hop),
+        };
+        ledger.report.routes += 1;
+        ledger.report.repeated += u64::from(before.is_some());
+    }
+
+    /// Whether the prefix has a route.
+    pub(super) fn has(&self, prefix: AnyPrefix) -> bool {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.fib.v4.get(prefix).is_some(),
+            AnyPrefix::V6(prefix) => self.fib.v6.get(prefix).is_some(),
+        }
+    }
+
+    /// The index of a next hop given as a word.
+    #[inline]
+    pub(super) fn hop(&mut self, word: &[u8]) -> Result<NextHop, Fault> {
+        self.finder.word(&mut self.fib.next_hops, word)
+    }
+
+    /// The index of a next hop given as an address.
+    pub(super) fn hop_address(&mut self, address: IpAddr) -> Result<NextHop, Fault> {
+        self.finder.address(&mut self.fib.next_hops, address)
+    }
+}
+
+/// Checks that nothing follows on a line.
+pub(super) fn no_more(rest: &[u8]) -> Result<(), SkipReason> {
+    if rest.trim_ascii().is_empty() { Ok(()) } else { Err(SkipReason::TooManyColumns) }
+}

@@ -1,0 +1,218 @@
+//! What the text formats share: lines, words, prefixes and next hops.
+
+use std::net::IpAddr;
+
+use super::error::{End, Fault, Place, SkipReason};
+use super::input::{Input, Line};
+use super::report::Ledger;
+use super::table::AnyPrefix;
+use crate::address::{Address, V4};
+use crate::prefix::{Prefix, PrefixError};
+
+/// The longest next hop; a group of a hundred addresses fits.
+const LONGEST_NEXT_HOP: usize = 4096;
+
+/// Words that Linux puts before a route that has no next hop to send to, each a next hop of its own here.
+pub(crate) const TYPES: [&str; 9] =
+    ["blackhole", "unreachable", "prohibit", "throw", "local", "broadcast", "multicast", "anycast", "nat"];
+
+/// Gives every line that is neither blank nor a comment to `take`, and what `take` answers to the ledger.
+pub(super) fn each_line(
+    input: &mut Input<'_>,
+    ledger: &mut Ledger,
+    mut take: impl FnMut(&[u8], Place, &mut Ledger) -> Result<(), Fault>,
+) -> Result<(), End> {
+    loop {
+        let place = Place::Line(input.lines_read() + 1);
+        let line = match input.next_line() {
+            Ok(None) => return Ok(()),
+            Ok(Some(Line::TooLong)) => {
+                ledger.report.records += 1;
+                ledger.fault(SkipReason::LineTooLong.into(), place, "")?;
+                continue;
+            }
+            Ok(Some(Line::Whole(line))) if place == Place::Line(1) => {
+                line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+            }
+            Ok(Some(Line::Whole(line))) => line,
+            Err(error) => return ledger.broken(place, error),
+        };
+        match line.iter().find(|b| !b.is_ascii_whitespace()) {
+            None => ledger.pass(SkipReason::Blank, place),
+            Some(b'#') => ledger.pass(SkipReason::Comment, place),
+            Some(_) => {
+                ledger.report.records += 1;
+                if let Err(fault) = take(line, place, ledger) {
+                    ledger.fault(fault, place, line)?;
+                }
+            }
+        }
+    }
+}
+
+/// The words of a line.
+pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split_ascii_whitespace()
+}
+
+/// A line as text.
+pub(super) fn utf8(line: &[u8]) -> Result<&str, SkipReason> {
+    std::str::from_utf8(line).map_err(|_| SkipReason::NotText)
+}
+
+/// The first word of a line, empty where there is none, and what follows it.
+#[inline]
+pub(super) fn split_word(line: &[u8]) -> (&[u8], &[u8]) {
+    let start = line.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(line.len());
+    let line = &line[start..];
+    line.split_at(line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len()))
+}
+
+/// A line without the comment at its end.
+#[inline]
+pub(super) fn uncomment(line: &[u8]) -> &[u8] {
+    &line[..line.iter().position(|&b| b == b'#').unwrap_or(line.len())]
+}
+
+/// A word as a next hop, if it can be one.
+#[inline]
+pub(crate) fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
+    if word.is_empty() {
+        return Err(SkipReason::NextHopMissing);
+    }
+    let is_fit = |&b: &u8| b > b' ' && b != b'#' && b != 0x7f;
+    if word.len() > LONGEST_NEXT_HOP || !word.iter().all(is_fit) {
+        return Err(SkipReason::NextHop);
+    }
+    std::str::from_utf8(word).map_err(|_| SkipReason::NextHop)
+}
+
+/// A word as a prefix of either family; a bare address is one of full length.
+#[inline]
+pub(super) fn prefix(word: &[u8]) -> Result<AnyPrefix, PrefixError> {
+    match v4_prefix(word) {
+        Some(prefix) => Ok(AnyPrefix::V4(prefix)),
+        None => prefix_in_words(word),
+    }
+}
+
+/// The same, slower, with the reason when it is none.
+fn prefix_in_words(word: &[u8]) -> Result<AnyPrefix, PrefixError> {
+    let text = std::str::from_utf8(word).map_err(|_| PrefixError::Address)?;
+    if word.contains(&b':') { text.parse().map(AnyPrefix::V6) } else { text.parse().map(AnyPrefix::V4) }
+}
+
+/// `a.b.c.d/len` exactly as it is usually written; `None` for all else.
+#[inline]
+fn v4_prefix(word: &[u8]) -> Option<Prefix<V4>> {
+    let mut address = 0;
+    let mut rest = word;
+    for end in [b'.', b'.', b'.', b'/'] {
+        let (octet, len) = decimal(rest)?;
+        if octet > 255 || rest.get(len) != Some(&end) {
+            return None;
+        }
+        address = address << 8 | octet;
+        rest = &rest[len + 1..];
+    }
+    let (len, digits) = decimal(rest)?;
+    if digits != rest.len() {
+        return None;
+    }
+    Prefix::new(V4(address), u8::try_from(len).ok()?).ok()
+}
+
+/// A number of one to three digits without leading zeros, and how many digits it has.
+#[inline]
+fn decimal(text: &[u8]) -> Option<(u32, usize)> {
+    let digit = |at: usize| text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|&d| d < 10).map(u32::from);
+    let mut number = digit(0)?;
+    let mut len = 1;
+    while let Some(next) = digit(len) {
+        if number == 0 || len == 3 {
+            return None;
+        }
+        number = number * 10 + next;
+        len += 1;
+    }
+    Some((number, len))
+}
+
+/// A prefix given as an address and a length apart.
+pub(super) fn prefix_of(address: &str, len: &str) -> Result<AnyPrefix, Fault> {
+    let address: IpAddr = address.parse().map_err(|_| PrefixError::Address)?;
+    if len.is_empty() || !len.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(PrefixError::Length.into());
+    }
+    let len = len.parse().unwrap_or(u32::MAX);
+    Ok(AnyPrefix::from_ip(address, len)?)
+}
+
+impl AnyPrefix {
+    /// A prefix of an address and a length, both checked.
+    pub(super) fn from_ip(address: IpAddr, len: u32) -> Result<Self, PrefixError> {
+        fn new<A: Address>(address: A, len: u32) -> Result<Prefix<A>, PrefixError> {
+            match u8::try_from(len) {
+                Ok(len) => Prefix::new(address, len),
+                Err(_) => Err(PrefixError::TooLong { len, family: A::FAMILY }),
+            }
+        }
+        match address {
+            IpAddr::V4(address) => new(address.into(), len).map(Self::V4),
+            IpAddr::V6(address) => new(address.into(), len).map(Self::V6),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fast_way_and_the_slow_way_agree() {
+        let words = [
+            "0.0.0.0/0",
+            "10.0.0.0/8",
+            "255.255.255.255/32",
+            "1.2.3.4",
+            "1.2.3.4/",
+            "1.2.3.4/33",
+            "1.2.3.4/032",
+            "1.2.3.4/31 ",
+            "01.2.3.4/32",
+            "1.2.3/24",
+            "1.2.3.4.5/32",
+            "256.0.0.0/8",
+            "1.2.3.4/24",
+            "10.0.0.0/+8",
+            "10.0.0.0/256",
+            "10.0.0.0/1000000000000",
+            "::/0",
+            "2001:db8::/129",
+            "",
+            "/",
+            "/8",
+            "\u{e9}",
+        ];
+        for word in words {
+            assert_eq!(prefix(word.as_bytes()), prefix_in_words(word.as_bytes()), "{word}");
+        }
+    }
+
+    #[test]
+    fn words_one_by_one() {
+        assert_eq!(split_word(b"  one two "), (&b"one"[..], &b" two "[..]));
+        assert_eq!(split_word(b"  "), (&b""[..], &b""[..]));
+        assert_eq!(uncomment(b"one # two # three"), b"one ");
+    }
+
+    #[test]
+    fn next_hops_have_no_blanks_or_comments_in_them() {
+        assert_eq!(next_hop(b"192.0.2.1"), Ok("192.0.2.1"));
+        assert_eq!(next_hop("caf\u{e9}".as_bytes()), Ok("caf\u{e9}"));
+        assert_eq!(next_hop(b""), Err(SkipReason::NextHopMissing));
+        for bad in [&b"a b"[..], b"a#b", b"a\x07", b"\xff", &[b'x'; LONGEST_NEXT_HOP + 1]] {
+            assert_eq!(next_hop(bad), Err(SkipReason::NextHop));
+        }
+    }
+}

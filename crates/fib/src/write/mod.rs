@@ -1,0 +1,186 @@
+//! Writing tables and updates in the formats that [`read`](crate::read) reads.
+//!
+//! Whatever a table holds can be written as [`Format::Plain`] and reads back the same. The other formats can hold
+//! less (pfx2as only AS numbers, MRT only addresses); a next hop that a format can't hold is an error.
+
+mod json;
+mod mrt;
+mod text;
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+
+use crate::fib::Fib;
+use crate::next_hop::{NextHop, NextHops};
+use crate::read::table::AnyPrefix;
+use crate::read::text::{TYPES, next_hop};
+use crate::read::{Format, TimedUpdate};
+
+/// Why something could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The format has no place for such a next hop, or needs one where there is none.
+    #[error("{format} can't hold {prefix} with the next hop {next_hop:?}")]
+    NextHop {
+        /// The format.
+        format: Format,
+        /// The prefix.
+        prefix: String,
+        /// Its next hop.
+        next_hop: String,
+    },
+    /// A next hop that is not in the table of next hops.
+    #[error("{prefix} has next hop {next_hop}, which is not among the {known} known")]
+    UnknownNextHop {
+        /// The prefix.
+        prefix: String,
+        /// Its next hop.
+        next_hop: NextHop,
+        /// How many are known.
+        known: usize,
+    },
+    /// Not a format of tables, or not one of updates.
+    #[error("{format} holds no {wanted}")]
+    WrongKind {
+        /// The format.
+        format: Format,
+        /// What was to be written.
+        wanted: &'static str,
+    },
+}
+
+/// Writes a table, IPv4 first, in order. `out` is written in small pieces: hand over a buffered one.
+pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut routes = Routes { fib, format };
+    match format {
+        Format::Plain => text::plain(&mut routes, out),
+        Format::Pfx2as => text::pfx2as(&mut routes, out),
+        Format::Bgpdump => text::bgpdump(&mut routes, out),
+        Format::IpRoute => text::ip_route(&mut routes, out),
+        Format::IpRouteJson => json::ip_route(&mut routes, out),
+        Format::FrrJson => json::frr(&mut routes, out),
+        Format::Mrt => mrt::table(&mut routes, out),
+        Format::Updates => Err(WriteError::WrongKind { format, wanted: "routes" }),
+    }
+}
+
+/// Writes updates in order. `out` is written in small pieces: hand over a buffered one.
+pub fn write_updates<'u>(
+    updates: impl IntoIterator<Item = &'u TimedUpdate>,
+    next_hops: &NextHops,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let write = match format {
+        Format::Updates => text::update,
+        Format::Bgpdump => text::bgpdump_update,
+        Format::Mrt => mrt::update,
+        _ => return Err(WriteError::WrongKind { format, wanted: "updates" }),
+    };
+    updates.into_iter().try_for_each(|update| write(update, next_hops, out))
+}
+
+/// The routes of a table with their next hops as text.
+struct Routes<'f> {
+    fib: &'f Fib,
+    format: Format,
+}
+
+impl Routes<'_> {
+    /// Gives every route to `write`.
+    fn each(
+        &mut self,
+        mut write: impl FnMut(AnyPrefix, &str) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let v4 = self.fib.v4.iter().map(|(prefix, hop)| (AnyPrefix::V4(prefix), hop));
+        let v6 = self.fib.v6.iter().map(|(prefix, hop)| (AnyPrefix::V6(prefix), hop));
+        v4.chain(v6).try_for_each(|(prefix, hop)| {
+            write(prefix, text_of(hop, prefix, &self.fib.next_hops, self.format)?)
+        })
+    }
+}
+
+fn refuse(format: Format, prefix: AnyPrefix, next_hop: &str) -> WriteError {
+    WriteError::NextHop { format, prefix: prefix.to_string(), next_hop: next_hop.to_owned() }
+}
+
+/// The text of a next hop, which must be one that can be read back: a user's own need not be.
+fn text_of(hop: NextHop, prefix: AnyPrefix, hops: &NextHops, format: Format) -> Result<&str, WriteError> {
+    let text = hops.text(hop).ok_or_else(|| WriteError::UnknownNextHop {
+        prefix: prefix.to_string(),
+        next_hop: hop,
+        known: hops.len(),
+    })?;
+    next_hop(text.as_bytes()).map_err(|_| refuse(format, prefix, text))
+}
+
+/// What a next hop's text stands for in a kernel's table.
+#[derive(Debug, PartialEq, Eq)]
+enum Way<'t> {
+    /// A word such as `blackhole`.
+    Type(&'t str),
+    /// One member, or those of a group.
+    Members(Vec<Member<'t>>),
+}
+
+/// One way out: an address, a device, or both.
+#[derive(Debug, PartialEq, Eq)]
+struct Member<'t> {
+    gateway: Option<IpAddr>,
+    device: Option<&'t str>,
+}
+
+impl<'t> Way<'t> {
+    fn of(text: &'t str) -> Self {
+        if TYPES.contains(&text) {
+            Self::Type(text)
+        } else {
+            Self::Members(text.split(',').map(Member::of).collect())
+        }
+    }
+
+    /// Whether a gateway tells the family of a default route.
+    fn has_gateway(&self) -> bool {
+        matches!(self, Self::Members(members) if members.iter().any(|member| member.gateway.is_some()))
+    }
+}
+
+impl<'t> Member<'t> {
+    fn of(text: &'t str) -> Self {
+        let (address, device) = match text.split_once('%') {
+            Some((address, device)) => (address, Some(device)),
+            None => (text, None),
+        };
+        // An address in another spelling than its own would read back in its own.
+        let gateway = address.parse().ok().filter(|gateway: &IpAddr| gateway.to_string() == address);
+        match (gateway, device) {
+            (Some(gateway), None) => Self { gateway: Some(gateway), device: None },
+            // Elsewhere a device after an address would be lost when read back.
+            (Some(IpAddr::V6(gateway)), device) if gateway.is_unicast_link_local() => {
+                Self { gateway: Some(gateway.into()), device }
+            }
+            _ => Self { gateway: None, device: Some(text) },
+        }
+    }
+}
+
+/// Whether an address is of the other family than a prefix.
+fn is_foreign(address: IpAddr, prefix: AnyPrefix) -> bool {
+    address.is_ipv4() != matches!(prefix, AnyPrefix::V4(_))
+}
+
+/// How a prefix is written as a destination: `default` where what follows tells the family.
+fn destination(prefix: AnyPrefix, way: &Way<'_>) -> String {
+    match prefix {
+        AnyPrefix::V4(prefix) if prefix.len() == 0 && way.has_gateway() => "default".to_owned(),
+        AnyPrefix::V6(prefix) if prefix.len() == 0 => "default".to_owned(),
+        _ => prefix.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
