@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use wirespeed_fib::read::{ReadOptions, Source as Input, read_fib, read_updates};
-use wirespeed_fib::{Address, AnyUpdate, Family, Fib, NextHop, NextHops, Rib, Update, V4, V6};
+use wirespeed_fib::synth::{self, TableSpec, UpdateSpec, Updates};
+use wirespeed_fib::{Address, Family, Fib, InFib, NextHop, NextHops, Rib, Update};
 
 /// A table that is measured on, by name.
 #[derive(Clone, Debug)]
@@ -14,10 +15,8 @@ pub struct Source {
     pub name: String,
     /// Its family.
     pub family: Family,
-    /// Its file.
-    path: PathBuf,
-    /// The file with its updates, where there is one.
-    updates: Option<PathBuf>,
+    /// Its file and, where there is one, the file with its updates; a synthetic table has none.
+    files: Option<(PathBuf, Option<PathBuf>)>,
 }
 
 /// The directory of real tables: `WIRESPEED_DATA`, or `../shared/data` beside the workspace.
@@ -26,7 +25,7 @@ pub fn directory() -> PathBuf {
     std::env::var_os("WIRESPEED_DATA").map_or_else(beside, PathBuf::from)
 }
 
-/// The real tables that are there, today's full table first.
+/// The real tables that are there, today's full table first; synthetic ones of that size where there are none.
 pub fn sources() -> Vec<Source> {
     let data = directory();
     let known = [
@@ -37,71 +36,70 @@ pub fn sources() -> Vec<Source> {
         ("ris-20260511-v6-asn", Family::V6, false),
         ("orange-v6-asn", Family::V6, false),
     ];
-    let sources = known.map(|(name, family, updates)| {
+    let real = known.map(|(name, family, updates)| {
         let file = |kind: &str| data.join(kind).join(format!("{name}.txt.zst"));
-        Source { name: name.into(), family, path: file("fib"), updates: updates.then(|| file("updates")) }
+        Source { name: name.into(), family, files: Some((file("fib"), updates.then(|| file("updates")))) }
     });
-    sources.into_iter().filter(|source| source.path.is_file()).collect()
+    let there = |source: &Source| source.files.as_ref().is_some_and(|(path, _)| path.is_file());
+    let real: Vec<_> = real.into_iter().filter(there).collect();
+    if real.is_empty() { [Family::V4, Family::V6].map(synthetic).into() } else { real }
 }
 
-/// A family as a part of what is read.
-pub trait Part: Address {
-    /// The routes of this family.
-    fn rib(fib: Fib) -> Rib<Self>;
-    /// The update, where it is of this family.
-    fn update(update: AnyUpdate) -> Option<Update<Self>>;
-}
-
-macro_rules! part {
-    ($address:ident, $field:ident) => {
-        impl Part for $address {
-            fn rib(fib: Fib) -> Rib<Self> {
-                fib.$field
-            }
-
-            fn update(update: AnyUpdate) -> Option<Update<Self>> {
-                match update {
-                    AnyUpdate::$address(update) => Some(update),
-                    _ => None,
-                }
-            }
-        }
+/// A synthetic table of today's size and shape.
+fn synthetic(family: Family) -> Source {
+    let name = match family {
+        Family::V4 => "synthetic-v4",
+        Family::V6 => "synthetic-v6",
     };
+    Source { name: name.into(), family, files: None }
 }
 
-part!(V4, v4);
-part!(V6, v6);
+/// Synthetic updates: about as many as a real day has.
+const UPDATES: usize = 1_300_000;
 
 /// Real files have lines that no router would take; a benchmark goes on without them.
 const LENIENT: ReadOptions = ReadOptions { format: None, lenient: true, peer: None };
 
 impl Source {
-    /// The file, to measure reading it.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The file, to measure reading it; a synthetic table has none.
+    pub fn path(&self) -> Option<&Path> {
+        self.files.as_ref().map(|(path, _)| path.as_path())
     }
 
-    /// Reads the file.
+    /// Both families, as they are read or made.
     pub fn read(&self) -> Result<Fib> {
-        Ok(read_fib(&Input::Path(self.path.clone()), &LENIENT)?.0)
+        match self.path() {
+            Some(path) => Ok(read_fib(&Input::Path(path.to_owned()), &LENIENT)?.0),
+            None => {
+                let spec = TableSpec::full(self.family);
+                let only = |family| (self.family == family).then_some(&spec);
+                Ok(synth::fib(only(Family::V4), only(Family::V6))?)
+            }
+        }
     }
 
-    /// The routes.
-    pub fn rib<A: Part>(&self) -> Result<(Rib<A>, NextHops)> {
-        let mut fib = self.read()?;
-        let next_hops = std::mem::take(&mut fib.next_hops);
-        Ok((A::rib(fib), next_hops))
+    /// The routes of a family.
+    pub fn rib<A: InFib>(&self) -> Result<(Rib<A>, NextHops)> {
+        Ok(A::into_rib(self.read()?))
     }
 
-    /// The updates in order, each announcement with a next hop; none where there are no real ones.
-    pub fn updates<A: Part>(&self, next_hops: &mut NextHops) -> Result<Vec<Update<A>>> {
-        let Some(path) = self.updates.as_ref().filter(|path| path.is_file()) else { return Ok(Vec::new()) };
-        let mut updates = Vec::new();
-        read_updates(&Input::Path(path.clone()), &LENIENT, next_hops, |update| {
-            updates.extend(A::update(update.update).map(with_next_hop));
-            ControlFlow::Continue(())
-        })?;
-        Ok(updates)
+    /// The updates in order, each announcement with a next hop; none for a real table without real ones.
+    pub fn updates<A: InFib>(&self, rib: &Rib<A>, next_hops: &mut NextHops) -> Result<Vec<Update<A>>> {
+        match &self.files {
+            None => {
+                let stream = Updates::new(rib, &UpdateSpec::real(self.family));
+                Ok(stream.take(UPDATES).map(|timed| timed.update).collect())
+            }
+            Some((_, Some(path))) if path.is_file() => {
+                let mut updates = Vec::new();
+                read_updates(&Input::Path(path.clone()), &LENIENT, next_hops, |update| {
+                    updates.extend(A::update(&update.update).map(with_next_hop));
+                    ControlFlow::Continue(())
+                })?;
+                Ok(updates)
+            }
+            Some(_) => Ok(Vec::new()),
+        }
     }
 }
 

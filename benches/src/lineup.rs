@@ -1,9 +1,8 @@
 //! Who takes part: the engines, the rivals, DPDK where it is built in, the ceiling for random IPv4 keys.
 
 use anyhow::Result;
-use wirespeed_fib::{Rib, V4, V6};
+use wirespeed_fib::{InFib, Rib, V4, V6};
 
-use crate::data::Part;
 use crate::table::{Lane, lane};
 use crate::{engines, rivals};
 
@@ -31,7 +30,7 @@ impl<A> Entry<A> {
 }
 
 /// A family that there are rivals for.
-pub trait Lineup: rivals::Native + Part {
+pub trait Lineup: rivals::Native + InFib {
     /// Who looks up.
     fn lookups(slow: bool) -> Vec<Entry<Self>>;
     /// Who takes updates.

@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
+use anyhow::Result;
+use wirespeed_fib::trace::{Generator, TraceKind};
 use wirespeed_fib::{Address, Family, Rib};
 
 /// Keys in the order in which they are looked up.
 #[derive(Clone, Debug)]
 pub struct Trace<A> {
     /// What kind of trace it is.
-    pub name: &'static str,
+    pub name: String,
     /// The seed that it was drawn from.
     pub seed: u64,
     keys: Vec<A>,
@@ -39,31 +41,29 @@ impl<A> Keys<'_, A> {
 
 impl<A: Address> Trace<A> {
     /// A trace of given keys.
-    pub fn new(name: &'static str, seed: u64, keys: Vec<A>) -> Self {
+    pub fn new(name: impl Into<String>, seed: u64, keys: Vec<A>) -> Self {
         let network = match A::FAMILY {
             Family::V4 => Vec::new(),
             Family::V6 => keys.iter().map(|key| key.to_u128().to_be_bytes()).collect(),
         };
-        Self { name, seed, keys, network }
+        Self { name: name.into(), seed, keys, network }
     }
 
-    /// Distinct addresses, uniform over the address space.
-    pub fn random(count: usize, seed: u64) -> Self {
-        let mut rng = SplitMix(seed);
-        Self::new("random", seed, distinct(count, || rng.address()))
-    }
-
-    /// Distinct addresses, each inside a prefix drawn uniformly.
-    pub fn by_prefix(rib: &Rib<A>, count: usize, seed: u64) -> Self {
-        let prefixes: Vec<_> = rib.iter().map(|(prefix, _)| prefix).collect();
-        let mut rng = SplitMix(seed);
-        let draw = || {
-            let at = (u128::from(rng.next()) * prefixes.len() as u128) >> 64;
-            let prefix = prefixes[usize::try_from(at).expect("below a length")];
-            let host = rng.address::<A>().to_u128() & !A::MAX.keep(prefix.len()).to_u128();
-            A::from_u128_low(prefix.address().to_u128() | host)
-        };
-        Self::new("prefix", seed, distinct(count, draw))
+    /// Distinct keys of a kind; fewer where drawing keeps repeating itself.
+    pub fn draw(rib: &Rib<A>, kind: TraceKind, count: usize, seed: u64) -> Result<Self> {
+        let mut generator = Generator::new(rib, kind, seed)?;
+        let mut seen = HashSet::with_capacity(count);
+        let mut keys = Vec::with_capacity(count);
+        for _ in 0..2 * count {
+            if keys.len() == count {
+                break;
+            }
+            let key = generator.draw();
+            if seen.insert(key) {
+                keys.push(key);
+            }
+        }
+        Ok(Self::new(kind.to_string(), seed, keys))
     }
 
     /// Number of keys.
@@ -85,37 +85,5 @@ impl<A: Address> Trace<A> {
     pub fn range(&self, from: usize, to: usize) -> Keys<'_, A> {
         let network = if self.network.is_empty() { &[][..] } else { &self.network[from..to] };
         Keys { host: &self.keys[from..to], network }
-    }
-}
-
-/// `count` distinct draws; fewer where drawing keeps repeating itself.
-fn distinct<A: Address>(count: usize, mut draw: impl FnMut() -> A) -> Vec<A> {
-    let mut seen = HashSet::with_capacity(count);
-    let mut keys = Vec::with_capacity(count);
-    for _ in 0..2 * count {
-        if keys.len() == count {
-            break;
-        }
-        let key = draw();
-        if seen.insert(key) {
-            keys.push(key);
-        }
-    }
-    keys
-}
-
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn address<A: Address>(&mut self) -> A {
-        A::from_u128_low(u128::from(self.next()) << 64 | u128::from(self.next()))
     }
 }

@@ -6,6 +6,7 @@ use wirespeed_benches::engines;
 use wirespeed_benches::lineup::Lineup;
 use wirespeed_benches::table::Mode;
 use wirespeed_benches::trace::Trace;
+use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, V4, V6};
 
 /// A default route, a chain to full length, and some hundred prefixes with their siblings in a corner of the address space.
@@ -32,7 +33,8 @@ fn everyone_is_right<A: Lineup>() {
     #[cfg(feature = "dpdk")]
     wirespeed_benches::dpdk::start(0).expect("DPDK starts on any machine that it is installed on");
     let rib = table::<A>();
-    for trace in [Trace::by_prefix(&rib, 5000, 7), Trace::random(5000, 7)] {
+    for kind in [TraceKind::Prefix, TraceKind::Random] {
+        let trace = Trace::draw(&rib, kind, 5000, 7).expect("the table has prefixes");
         let expected = expected(&rib, &trace);
         for entry in A::lookups(false) {
             let mut lane = match entry.build(&rib) {
@@ -77,7 +79,7 @@ fn our_live_tables_are_right_after_updates() {
     for update in &updates {
         rib.apply(update);
     }
-    let trace = Trace::by_prefix(&rib, 5000, 7);
+    let trace = Trace::draw(&rib, TraceKind::Prefix, 5000, 7).expect("the table has prefixes");
     let expected = expected(&rib, &trace);
     for lane in &mut lanes {
         for batch in updates.chunks(32) {

@@ -13,6 +13,7 @@ use wirespeed_benches::machine::{self, Machine};
 use wirespeed_benches::report::{self, Row, Setting, ratio};
 use wirespeed_benches::table::{Lane, Mode};
 use wirespeed_benches::trace::Trace;
+use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Address, Family, NextHops, Rib, V4, V6};
 
 /// Measures engines, rivals and the ceiling side by side and writes MACHINE/DATE.csv.
@@ -24,9 +25,9 @@ struct Options {
     /// Engines and rivals: those whose name contains one of these words
     #[arg(long, value_delimiter = ',')]
     engines: Vec<String>,
-    /// Traces
+    /// Traces: random, prefix, zipf:SKEW, deepest
     #[arg(long, value_delimiter = ',', default_values = ["random", "prefix"])]
-    traces: Vec<String>,
+    traces: Vec<TraceKind>,
     /// Keys a call
     #[arg(long, value_delimiter = ',', default_values_t = [64, 1024])]
     batches: Vec<usize>,
@@ -126,15 +127,11 @@ fn measure<A: Lineup>(
         rows,
         lanes.iter().map(|lane| row(&setting, lane.as_ref(), "build", 0, vec![lane.build_seconds()], "s")),
     );
-    for name in &options.traces {
-        let trace = match name.as_str() {
-            "random" => Trace::random(options.keys, options.seed),
-            "prefix" => Trace::by_prefix(&rib, options.keys, options.seed),
-            other => anyhow::bail!("no trace is called {other}"),
-        };
+    for &kind in &options.traces {
+        let trace = Trace::draw(&rib, kind, options.keys, options.seed)?;
         let expected = contest::expected(&rib, &trace);
         let setting = Setting {
-            trace: trace.name.to_owned(),
+            trace: trace.name.clone(),
             items: trace.len(),
             seed: trace.seed,
             checksum: Some(contest::checksum(&expected)),
@@ -150,7 +147,7 @@ fn measure<A: Lineup>(
                 }
             });
         }
-        let ceiling = if trace.name == "random" { ceiling() } else { Vec::new() };
+        let ceiling = if kind == TraceKind::Random { ceiling() } else { Vec::new() };
         let ceiling = build(&rib, ceiling.into_iter().filter(wanted));
         let looking_up = lanes.len();
         lanes.extend(ceiling);
@@ -200,7 +197,7 @@ fn updates<A: Lineup>(
     setting: &Setting,
     rows: &mut Vec<Row>,
 ) -> Result<()> {
-    let updates = source.updates::<A>(next_hops)?;
+    let updates = source.updates::<A>(rib, next_hops)?;
     if updates.is_empty() {
         return Ok(());
     }
@@ -213,7 +210,7 @@ fn updates<A: Lineup>(
     for update in &updates {
         after.apply(update);
     }
-    let trace = Trace::by_prefix(&after, options.keys / 4, options.seed);
+    let trace = Trace::draw(&after, TraceKind::Prefix, options.keys / 4, options.seed)?;
     let expected = contest::expected(&after, &trace);
     let setting = Setting {
         trace: "updates".to_owned(),
