@@ -1,6 +1,6 @@
 //! [`Fib`]: what a source of routes holds, both families and the next hops they share.
 
-use crate::address::{Family, V4, V6};
+use crate::address::{Address, Family, V4, V6};
 use crate::next_hop::NextHops;
 use crate::rib::Rib;
 use crate::update::Update;
@@ -57,3 +57,46 @@ impl AnyUpdate {
         }
     }
 }
+
+/// An address type that has its part in a [`Fib`]: what code for either family takes the part of its own from.
+pub trait InFib: Address {
+    /// The routes of this family.
+    fn rib(fib: &Fib) -> &Rib<Self>;
+
+    /// The routes of this family, and the next hops, taken out.
+    fn into_rib(fib: Fib) -> (Rib<Self>, NextHops);
+
+    /// The update, where it is of this family.
+    fn update(update: &AnyUpdate) -> Option<Update<Self>>;
+
+    /// The update as one of either family.
+    fn any(update: Update<Self>) -> AnyUpdate;
+}
+
+macro_rules! in_fib {
+    ($address:ident, $field:ident) => {
+        impl InFib for $address {
+            fn rib(fib: &Fib) -> &Rib<Self> {
+                &fib.$field
+            }
+
+            fn into_rib(fib: Fib) -> (Rib<Self>, NextHops) {
+                (fib.$field, fib.next_hops)
+            }
+
+            fn update(update: &AnyUpdate) -> Option<Update<Self>> {
+                match update {
+                    AnyUpdate::$address(update) => Some(*update),
+                    _ => None,
+                }
+            }
+
+            fn any(update: Update<Self>) -> AnyUpdate {
+                AnyUpdate::$address(update)
+            }
+        }
+    };
+}
+
+in_fib!(V4, v4);
+in_fib!(V6, v6);

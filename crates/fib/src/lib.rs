@@ -17,7 +17,7 @@ mod update;
 pub mod write;
 
 pub use address::{Address, Family, V4, V6};
-pub use fib::{AnyUpdate, Fib};
+pub use fib::{AnyUpdate, Fib, InFib};
 pub use live::{Applied, LiveTable};
 pub use lpm::{BuildError, BuildOptions, Engine, Lpm, Outgrown, Step};
 pub use next_hop::{NextHop, NextHops, TooManyNextHops};

@@ -1,0 +1,27 @@
+//! Every engine beside its rivals and the hardware's ceiling, in one run.
+//!
+//! ```text
+//! data ──► Rib ──build──► Lane (one per engine, crate, DPDK variant, bare gather)     lineup
+//!            └─► trace ──► expected next hops ──check──► lanes that are right          contest
+//!                             rounds  A B C … A B C … A B C …  ──► min, median, max    contest
+//!                                                               ──► table on screen, CSV   report
+//! ```
+//!
+//! Machines that are shared drift by a factor of two within minutes, so nothing here is measured in one piece: each lane
+//! runs for a few tens of milliseconds, then the next one does, round after round, and what is compared is what ran side by
+//! side. A lane whose answers differ from the Rib's is reported and never timed.
+//!
+//! The criterion benches and the `record` binary both stand on this; see [`table::Contestant`] for how a table joins.
+
+pub mod contest;
+pub mod data;
+#[cfg(feature = "dpdk")]
+pub mod dpdk;
+pub mod engines;
+pub mod gather;
+pub mod lineup;
+pub mod machine;
+pub mod report;
+pub mod rivals;
+pub mod table;
+pub mod trace;

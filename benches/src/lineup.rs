@@ -1,0 +1,85 @@
+//! Who takes part: the engines, the rivals, DPDK where it is built in, the ceiling for random IPv4 keys.
+
+use anyhow::Result;
+use wirespeed_fib::{Rib, V4, V6};
+
+use crate::data::Part;
+use crate::table::{Lane, lane};
+use crate::{engines, rivals};
+
+/// A contestant that is yet to be built.
+pub struct Entry<A> {
+    /// The name in tables and records.
+    pub name: String,
+    #[allow(clippy::type_complexity)] // a constructor
+    build: Box<dyn Fn(&Rib<A>) -> Result<Box<dyn Lane<A>>>>,
+}
+
+impl<A> Entry<A> {
+    /// A name and how to build what bears it.
+    pub fn new(
+        name: impl Into<String>,
+        build: impl Fn(&Rib<A>) -> Result<Box<dyn Lane<A>>> + 'static,
+    ) -> Self {
+        Self { name: name.into(), build: Box::new(build) }
+    }
+
+    /// Builds it. An error where the table is more than it can hold.
+    pub fn build(&self, rib: &Rib<A>) -> Result<Box<dyn Lane<A>>> {
+        (self.build)(rib)
+    }
+}
+
+/// A family that there are rivals for.
+pub trait Lineup: rivals::Native + Part {
+    /// Who looks up.
+    fn lookups(slow: bool) -> Vec<Entry<Self>>;
+    /// Who takes updates.
+    fn updates() -> Vec<Entry<Self>>;
+}
+
+/// A line of a lineup: a name, a type with a `build` that can't fail.
+macro_rules! entry {
+    ($name:literal, $table:ty) => {
+        Entry::new($name, |rib| lane($name, rib, |rib| Ok(<$table>::build(rib))))
+    };
+}
+
+macro_rules! lineup {
+    ($address:ty, $iptrie:ty, $dpdk:ident) => {
+        impl Lineup for $address {
+            fn lookups(slow: bool) -> Vec<Entry<Self>> {
+                let mut entries = engines::lookups();
+                #[cfg(feature = "dpdk")]
+                entries.extend(crate::dpdk::$dpdk::lookups(slow));
+                #[cfg(not(feature = "dpdk"))]
+                let _ = slow;
+                entries.extend(rust_rivals!($address, $iptrie));
+                entries.push(entry!("iptrie-lc", rivals::IptrieLc<$iptrie>));
+                entries
+            }
+
+            fn updates() -> Vec<Entry<Self>> {
+                let mut entries = engines::updates();
+                #[cfg(feature = "dpdk")]
+                entries.extend(crate::dpdk::$dpdk::updates());
+                entries.extend(rust_rivals!($address, $iptrie));
+                entries
+            }
+        }
+    };
+}
+
+macro_rules! rust_rivals {
+    ($address:ty, $iptrie:ty) => {
+        [
+            entry!("treebitmap", rivals::Treebitmap<$address>),
+            entry!("prefix-trie", rivals::PrefixTrie<$address>),
+            entry!("poptrie", rivals::Poptrie<$address>),
+            entry!("iptrie-radix", rivals::IptrieRadix<$iptrie>),
+        ]
+    };
+}
+
+lineup!(V4, iptrie::Ipv4Prefix, fib);
+lineup!(V6, iptrie::Ipv6Prefix, fib6);

@@ -1,0 +1,17 @@
+//! Everything a change has to pass. Cheap checks first, so that what fails fails early; the tests last, so that a run ends
+//! with their summary. Needs a Rust toolchain and nothing else.
+
+use anyhow::Result;
+
+use crate::step;
+
+/// Runs every step, stopping at the first that fails.
+pub(crate) fn run() -> Result<()> {
+    step::run("format", &mut step::cargo(&["fmt", "--all", "--check"]))?;
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    step::run("clippy", &mut step::cargo(&clippy))?;
+    step::run("docs", step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    // Files that are generated and committed, such as the kernels' PTX, are to be checked here, before the tests use them.
+    step::run_last("tests", &mut step::cargo(&["test", "--workspace"]))?;
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Builds and runs the fuzz targets, which live in a workspace of their own under `fuzz/` (they need `cargo-fuzz` and a nightly
+//! compiler, and the rest of the project must not).
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use crate::step;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Targets to run; all of them when none is named
+    targets: Vec<String>,
+    /// Seconds for each target
+    #[arg(long, default_value_t = 60)]
+    seconds: u32,
+    /// Build the targets and stop
+    #[arg(long)]
+    build: bool,
+    /// The toolchain to build with
+    #[arg(long, default_value = "nightly")]
+    toolchain: String,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    step::run("fuzz: build", fuzz(options, &["build"]).env("RUSTFLAGS", "-D warnings"))?;
+    if options.build {
+        return Ok(());
+    }
+    let targets = if options.targets.is_empty() { list(options)? } else { options.targets.clone() };
+    let seconds = format!("-max_total_time={}", options.seconds);
+    for target in &targets {
+        step::run(&format!("fuzz: {target}"), &mut fuzz(options, &["run", target, "--", &seconds]))?;
+    }
+    eprintln!("xtask: {} targets, {} s each, no finding", targets.len(), options.seconds);
+    Ok(())
+}
+
+/// `cargo fuzz ARGUMENTS` with the chosen toolchain: through rustup, because cargo itself doesn't know `+nightly`.
+fn fuzz(options: &Options, arguments: &[&str]) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", &options.toolchain, "cargo", "fuzz"]).args(arguments).current_dir(step::root());
+    // Set by the cargo that runs this, for its own toolchain.
+    command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    command
+}
+
+/// The targets that there are.
+fn list(options: &Options) -> Result<Vec<String>> {
+    let output = fuzz(options, &["list"]).output().context("can't start rustup")?;
+    ensure!(output.status.success(), "cargo fuzz list: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+}

@@ -1,0 +1,34 @@
+//! What plain cargo can't do for this workspace: `cargo xtask VERB`. One file per verb.
+
+mod ci;
+mod fuzz;
+mod record;
+mod step;
+
+use clap::{Parser, Subcommand};
+
+/// What plain cargo can't do for this workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Everything a change has to pass, step by step, the tests last
+    Ci,
+    /// Builds and runs the fuzz targets
+    Fuzz(fuzz::Options),
+    /// Measures this machine and writes benches/record/MACHINE/DATE.csv
+    Record(record::Options),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().verb {
+        Verb::Ci => ci::run(),
+        Verb::Fuzz(options) => fuzz::run(&options),
+        Verb::Record(options) => record::run(&options),
+    }
+}

@@ -1,0 +1,39 @@
+//! One command of a verb: named before it starts, timed when it ends, fatal when it fails.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    // This crate's manifest lies one directory below it.
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_path_buf()
+}
+
+/// `cargo ARGUMENTS` in the root, through the cargo that runs this.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs a command under a name; an error when it can't start or fails.
+pub(crate) fn run(name: &str, command: &mut Command) -> Result<()> {
+    let seconds = run_last(name, command)?;
+    eprintln!("xtask: {name}: {seconds:.1} s");
+    Ok(())
+}
+
+/// [`run`] with the command's output as the last that is seen; how many seconds it took.
+pub(crate) fn run_last(name: &str, command: &mut Command) -> Result<f64> {
+    eprintln!("xtask: {name}");
+    let start = Instant::now();
+    let status =
+        command.status().with_context(|| format!("{name}: can't start {:?}", command.get_program()))?;
+    let seconds = start.elapsed().as_secs_f64();
+    ensure!(status.success(), "{name}: {status} after {seconds:.1} s");
+    Ok(seconds)
+}
