@@ -32,9 +32,14 @@ struct Layout {
 /// What the table of peers says, by index.
 #[derive(Default)]
 pub(super) struct View {
-    peers: Vec<PeerId>,
-    /// The record in which each peer was last met, so that one with several paths counts once.
-    last_record: Vec<u64>,
+    peers: Vec<Listed>,
+}
+
+/// A peer, and the record in which it was last met, so that one with several paths counts once.
+#[derive(Clone, Copy)]
+struct Listed {
+    peer: PeerId,
+    last_record: u64,
 }
 
 impl View {
@@ -60,15 +65,17 @@ impl View {
         let _collector = body.u32()?;
         let name_len = body.u16()?;
         let _view_name = body.take(usize::from(name_len))?;
+        // Of a malformed table no peer is known.
         self.peers.clear();
+        let mut peers = Vec::new();
         for index in 0..body.u16()? {
             let kind = body.u8()?;
             let _id = body.u32()?;
             let address = body.address(if kind & V6 != 0 { Family::V6 } else { Family::V4 })?;
             let asn = if kind & LONG_AS != 0 { body.u32()? } else { u32::from(body.u16()?) };
-            self.peers.push(book.meet(address, asn, Some(index)));
+            peers.push(Listed { peer: book.meet(address, asn, Some(index)), last_record: 0 });
         }
-        self.last_record = vec![0; self.peers.len()];
+        self.peers = peers;
         book.all_met();
         Ok(())
     }
@@ -91,12 +98,12 @@ impl View {
             }
             let attributes_len = body.u16()?;
             let attributes = body.take(usize::from(attributes_len))?;
-            let peer = *self.peers.get(index).ok_or(SkipReason::UnknownPeer)?;
-            if self.last_record[index] == number {
+            let Listed { peer, last_record } = self.peers.get_mut(index).ok_or(SkipReason::UnknownPeer)?;
+            if std::mem::replace(last_record, number) == number {
                 ledger.pass(SkipReason::OtherPath, record.place);
                 continue;
             }
-            self.last_record[index] = number;
+            let peer = *peer;
             if !book.takes(peer, prefix.family())? {
                 ledger.pass(SkipReason::OtherPeer, record.place);
                 continue;

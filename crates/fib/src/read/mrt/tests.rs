@@ -173,6 +173,20 @@ fn malformed_records_are_refused_with_their_offset() {
 }
 
 #[test]
+fn entries_after_a_malformed_peer_table_are_of_unknown_peers() {
+    // The second table promises three peers and has one.
+    let mut broken = peers();
+    broken.truncate(HEADER + 8 + 13);
+    broken[11] = 8 + 13;
+    let entries = rib(2, &[8, 10], &[entry(0, None, &via(1))]);
+    for before in [Vec::new(), peers()] {
+        let options = ReadOptions { lenient: true, ..ReadOptions::default() };
+        let (_, report) = read_with(&[&before[..], &broken, &entries].concat(), &options).unwrap();
+        assert_eq!(report.skipped_for(SkipReason::UnknownPeer), 1);
+    }
+}
+
+#[test]
 fn a_hostile_length_is_refused_before_it_is_believed() {
     let mut bytes = table();
     let whole = bytes.len() as u64;

@@ -1,0 +1,82 @@
+//! What the fuzz targets of the readers check: nothing panics, and whatever is read, written in plain, reads back
+//! equal.
+
+use wirespeed_fib::read::{
+    Format, ReadOptions, TimedUpdate, collect_updates_from, read_fib_from,
+};
+use wirespeed_fib::write::{write_fib, write_updates};
+use wirespeed_fib::{Fib, NextHops};
+
+/// Reads bytes as a table, strictly and leniently; `None` leaves the format to be recognised.
+pub fn table(format: Option<Format>, bytes: &[u8]) {
+    let strict = ReadOptions { format, ..ReadOptions::default() };
+    let lenient = ReadOptions { lenient: true, ..strict };
+    let strictly = read_fib_from(bytes, "fuzz", &strict);
+    match read_fib_from(bytes, "fuzz", &lenient) {
+        Ok((fib, report)) => {
+            let _shown = report.to_string();
+            assert!(report.routes - report.repeated == (fib.v4.len() + fib.v6.len()) as u64);
+            reads_back(&fib);
+            if let Ok((strictly, report)) = strictly {
+                assert!(report.faults() == 0 && report.truncated.is_none());
+                assert_eq!(plain(&strictly), plain(&fib));
+            }
+        }
+        Err(error) => {
+            let _shown = error.to_string();
+            assert!(strictly.is_err(), "strict reading took what lenient reading refused: {error}");
+        }
+    }
+}
+
+/// Reads bytes as updates, strictly and leniently.
+pub fn updates(format: Option<Format>, bytes: &[u8]) {
+    for lenient in [false, true] {
+        let options = ReadOptions { format, lenient, peer: None };
+        let mut hops = NextHops::new();
+        if let Ok((updates, report)) = collect_updates_from(bytes, "fuzz", &options, &mut hops) {
+            assert_eq!(report.routes, updates.len() as u64);
+            let text = text(&updates, &hops);
+            let mut again_hops = NextHops::new();
+            let options = ReadOptions { format: Some(Format::Updates), lenient, peer: None };
+            let (again, _) = collect_updates_from(&text[..], "again", &options, &mut again_hops)
+                .expect("what was written reads back");
+            assert!(again == updates && again_hops.iter().eq(hops.iter().take(again_hops.len())));
+        }
+    }
+}
+
+fn plain(fib: &Fib) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_fib(fib, Format::Plain, &mut text).expect("what was read can be written");
+    text
+}
+
+fn text(updates: &[TimedUpdate], hops: &NextHops) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_updates(updates, hops, Format::Updates, &mut text).expect("what was read can be written");
+    text
+}
+
+fn reads_back(fib: &Fib) {
+    if fib.is_empty() {
+        return;
+    }
+    let text = plain(fib);
+    let options = ReadOptions { format: Some(Format::Plain), ..ReadOptions::default() };
+    let (again, report) = read_fib_from(&text[..], "again", &options).expect("what was written reads back");
+    assert_eq!(report.repeated, 0);
+    assert_eq!(plain(&again), text);
+    // What another format can hold reads back from it, too.
+    for format in [Format::Pfx2as, Format::Bgpdump, Format::IpRoute, Format::IpRouteJson, Format::FrrJson, Format::Mrt] {
+        let mut bytes = Vec::new();
+        if write_fib(fib, format, &mut bytes).is_ok() {
+            let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+            let (again, _) = read_fib_from(&bytes[..], "again", &options)
+                .unwrap_or_else(|error| panic!("{format}: {error}"));
+            if format != Format::Mrt {
+                assert_eq!(plain(&again), text, "{format}");
+            }
+        }
+    }
+}
