@@ -31,7 +31,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let targets = if options.targets.is_empty() { list(options)? } else { options.targets.clone() };
     let seconds = format!("-max_total_time={}", options.seconds);
     for target in &targets {
-        step::run(&format!("fuzz: {target}"), &mut fuzz(options, &["run", target, "--", &seconds]))?;
+        // What was found before, and the seeds that are committed. libFuzzer wants both folders to be there.
+        let [corpus, seeds] = ["corpus", "seeds"].map(|kind| format!("fuzz/{kind}/{target}"));
+        for folder in [&corpus, &seeds] {
+            std::fs::create_dir_all(step::root().join(folder))
+                .with_context(|| format!("can't make {folder}"))?;
+        }
+        let run = ["run", target, &corpus, &seeds, "--", &seconds];
+        step::run(&format!("fuzz: {target}"), &mut fuzz(options, &run))?;
     }
     eprintln!("xtask: {} targets, {} s each, no finding", targets.len(), options.seconds);
     Ok(())
