@@ -67,7 +67,8 @@ fn race<A: Lineup>(
             let lane = lane.get_or_insert_with(|| {
                 let mut lane = entry.build(rib).expect("the table is built");
                 if is_lookup {
-                    check(lane.as_mut(), mode, trace, &expected(rib, trace)).unwrap_or_else(|wrong| panic!("{wrong}"));
+                    check(lane.as_mut(), mode, trace, &expected(rib, trace))
+                        .unwrap_or_else(|wrong| panic!("{wrong}"));
                 }
                 lane
             });

@@ -1,7 +1,7 @@
 //! [`Rib`]: the table that the user owns, from which every engine is built.
 //!
 //! A path-compressed trie of one octet a step. A node holds the prefixes that end in its octet as a bit set in
-//! preorder with packed values ([`preorder`] has the picture), so that a table of a million IPv4 prefixes takes
+//! preorder with packed values (`preorder.rs` has the picture), so that a table of a million IPv4 prefixes takes
 //! three steps at most, exact and longest matches are a few words of bit arithmetic each, a walk comes in table
 //! order, and what a prefix covers is one run. Octet steps are also the steps of the engines' levels, which build
 //! from a [`Cursor`] without searching.
