@@ -1,0 +1,23 @@
+//! One file per verb: its options, and `run`.
+
+pub(crate) mod build;
+pub(crate) mod completions;
+pub(crate) mod info;
+pub(crate) mod lookup;
+pub(crate) mod verify;
+
+use anyhow::Result;
+
+use crate::Outcome;
+use crate::arguments::{Arguments, Verb};
+
+/// Does what the command line says.
+pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
+    match arguments.verb {
+        Verb::Info(options) => info::run(&options),
+        Verb::Lookup(options) => lookup::run(options),
+        Verb::Verify(options) => verify::run(options),
+        Verb::Build(options) => build::run(&options),
+        Verb::Completions(options) => completions::run(&options),
+    }
+}
