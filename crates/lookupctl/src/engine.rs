@@ -3,7 +3,7 @@
 
 use anyhow::bail;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use wirespeed_fib::{Address, Engine, V4, V6};
+use wirespeed_fib::{Address, Engine, InFib, V4, V6};
 use wirespeed_image::Table;
 
 engines! {
@@ -22,7 +22,7 @@ pub(crate) trait Visitor<A: Address> {
 }
 
 /// The engines of a family.
-pub(crate) trait Engines: Address {
+pub(crate) trait Engines: InFib {
     /// Their names, the one that `auto` means first.
     const NAMES: &'static [&'static str];
 

@@ -1,65 +1,6 @@
-//! From a table of both families to the routes of one.
+//! The address family to work on.
 
-use wirespeed_fib::{AnyUpdate, Family, Fib, NextHops, Rib, Update, V4, V6};
-
-use crate::engine::Engines;
-
-/// An address type whose part of a [`Fib`] can be taken.
-pub(crate) trait OfFib: Engines {
-    /// The family's routes.
-    fn rib(fib: &Fib) -> &Rib<Self>;
-
-    /// The family's routes and the next hops, without a copy.
-    fn into_rib(fib: Fib) -> (Rib<Self>, NextHops);
-
-    /// The update, if it is of this family.
-    fn update(update: &AnyUpdate) -> Option<Update<Self>>;
-
-    /// An update of this family as one of either.
-    fn any(update: Update<Self>) -> AnyUpdate;
-}
-
-impl OfFib for V4 {
-    fn rib(fib: &Fib) -> &Rib<Self> {
-        &fib.v4
-    }
-
-    fn into_rib(fib: Fib) -> (Rib<Self>, NextHops) {
-        (fib.v4, fib.next_hops)
-    }
-
-    fn update(update: &AnyUpdate) -> Option<Update<Self>> {
-        match update {
-            AnyUpdate::V4(update) => Some(*update),
-            AnyUpdate::V6(_) => None,
-        }
-    }
-
-    fn any(update: Update<Self>) -> AnyUpdate {
-        AnyUpdate::V4(update)
-    }
-}
-
-impl OfFib for V6 {
-    fn rib(fib: &Fib) -> &Rib<Self> {
-        &fib.v6
-    }
-
-    fn into_rib(fib: Fib) -> (Rib<Self>, NextHops) {
-        (fib.v6, fib.next_hops)
-    }
-
-    fn update(update: &AnyUpdate) -> Option<Update<Self>> {
-        match update {
-            AnyUpdate::V6(update) => Some(*update),
-            AnyUpdate::V4(_) => None,
-        }
-    }
-
-    fn any(update: Update<Self>) -> AnyUpdate {
-        AnyUpdate::V6(update)
-    }
-}
+use wirespeed_fib::{Family, Fib};
 
 /// `4` or `6`, as on the command line.
 pub(crate) fn parse(text: &str) -> Result<Family, String> {

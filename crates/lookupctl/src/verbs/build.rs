@@ -12,7 +12,7 @@ use wirespeed_image::Table;
 
 use crate::Outcome;
 use crate::engine::{self, Choice, Engines, Visitor};
-use crate::family::{self, OfFib, number_of};
+use crate::family::{self, number_of};
 use crate::image_file::{self, Section, sections};
 use crate::number::{Bytes, grouped, share};
 use crate::output::Output;
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn build<A: OfFib>(options: &Options, fib: &Fib) -> Result<Report> {
+fn build<A: Engines>(options: &Options, fib: &Fib) -> Result<Report> {
     let build = options.memory.build_options(1);
     options.engine.visit(Compile {
         rib: A::rib(fib),

@@ -13,7 +13,6 @@ use wirespeed_image::Table;
 
 use crate::Outcome;
 use crate::engine::{Engines, Visitor};
-use crate::family::OfFib;
 use crate::image_file::{Section, sections};
 use crate::number::{Bytes, share};
 use crate::output::Output;
@@ -125,7 +124,7 @@ enum Built {
 }
 
 impl Report {
-    fn of<A: OfFib>(fib: &Fib, read: &ReadReport, build: &BuildOptions) -> Result<Self> {
+    fn of<A: Engines>(fib: &Fib, read: &ReadReport, build: &BuildOptions) -> Result<Self> {
         let rib = A::rib(fib);
         let stats = Stats::of(rib);
         let engines =

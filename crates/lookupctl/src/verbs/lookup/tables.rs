@@ -7,8 +7,7 @@ use anyhow::{Context, Result, bail};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, Step, V4, V6};
 use wirespeed_image::Table;
 
-use crate::engine::{Choice, Visitor};
-use crate::family::OfFib;
+use crate::engine::{Choice, Engines, Visitor};
 use crate::image_file::{self, ImageFile};
 
 /// What answers, by family. A family's table is made when its first address comes.
@@ -72,11 +71,15 @@ impl<'a> Tables<'a> {
     }
 }
 
-fn compile<'a, A: OfFib>(engine: Choice, fib: &'a Fib, build: &BuildOptions) -> Result<Box<dyn Answer + 'a>> {
+fn compile<'a, A: Engines>(
+    engine: Choice,
+    fib: &'a Fib,
+    build: &BuildOptions,
+) -> Result<Box<dyn Answer + 'a>> {
     engine.visit(Make { rib: Some(A::rib(fib)), from: Origin::Routes(build) })?
 }
 
-fn adopt<'a, A: OfFib>(image: ImageFile, fib: Option<&'a Fib>) -> Result<Box<dyn Answer + 'a>> {
+fn adopt<'a, A: Engines>(image: ImageFile, fib: Option<&'a Fib>) -> Result<Box<dyn Answer + 'a>> {
     Choice::Named(image.engine).visit(Make { rib: fib.map(A::rib), from: Origin::Image(Box::new(image)) })?
 }
 

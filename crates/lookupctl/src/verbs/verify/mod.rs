@@ -12,7 +12,7 @@ use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, Rib, Update
 
 use crate::Outcome;
 use crate::engine::{self, Engines, Selection, Visitor};
-use crate::family::{self, OfFib, number_of};
+use crate::family::{self, number_of};
 use crate::number::{Grouped, grouped};
 use crate::output::{Output, progress};
 use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
@@ -76,7 +76,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     }
 }
 
-fn verify<A: OfFib>(options: &Options, mut fib: Fib) -> Result<Outcome> {
+fn verify<A: Engines>(options: &Options, mut fib: Fib) -> Result<Outcome> {
     if options.exhaustive && A::BITS > 32 {
         bail!("--exhaustive is for IPv4: nobody can walk 2^{} addresses", A::BITS);
     }
