@@ -14,6 +14,7 @@ mod output;
 mod prefix_list;
 mod source;
 mod threads;
+mod trace;
 mod verbs;
 
 use std::io::ErrorKind;

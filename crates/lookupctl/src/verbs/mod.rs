@@ -2,8 +2,10 @@
 
 pub(crate) mod build;
 pub(crate) mod completions;
+pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod lookup;
+pub(crate) mod replay;
 pub(crate) mod verify;
 
 use anyhow::Result;
@@ -16,8 +18,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
     match arguments.verb {
         Verb::Info(options) => info::run(&options),
         Verb::Lookup(options) => lookup::run(options),
+        Verb::Replay(options) => replay::run(options),
         Verb::Verify(options) => verify::run(options),
         Verb::Build(options) => build::run(&options),
+        Verb::Gen(options) => generate::run(&options),
         Verb::Completions(options) => completions::run(&options),
     }
 }
