@@ -1,5 +1,5 @@
 //! What every IP engine of Wirespeed shares: addresses and prefixes, next hops, the routing table ([`Rib`]) and
-//! its changes.
+//! its changes, and its statistics.
 
 pub mod address;
 
@@ -13,6 +13,8 @@ pub mod oracle;
 mod prefix;
 pub mod read;
 pub mod rib;
+/// What a routing table looks like, in numbers.
+pub mod stats;
 mod update;
 pub mod write;
 
@@ -23,4 +25,5 @@ pub use lpm::{BuildError, BuildOptions, Engine, Lpm, Outgrown, Step};
 pub use next_hop::{NextHop, NextHops, TooManyNextHops};
 pub use prefix::{Prefix, PrefixError};
 pub use rib::Rib;
+pub use stats::Stats;
 pub use update::Update;

@@ -1,0 +1,37 @@
+//! The address family to work on.
+
+use wirespeed_fib::{Family, Fib};
+
+/// `4` or `6`, as on the command line.
+pub(crate) fn parse(text: &str) -> Result<Family, String> {
+    match text {
+        "4" => Ok(Family::V4),
+        "6" => Ok(Family::V6),
+        _ => Err("a family is 4 or 6".to_owned()),
+    }
+}
+
+/// `4` or `6`, as in JSON.
+pub(crate) fn number_of(family: Family) -> u8 {
+    match family {
+        Family::V4 => 4,
+        Family::V6 => 6,
+    }
+}
+
+/// The family to work on: the one asked for, else the one that has routes, else IPv4; says so where it had to choose.
+pub(crate) fn choose(wanted: Option<Family>, fib: &Fib) -> Family {
+    match (wanted, fib.v4.is_empty(), fib.v6.is_empty()) {
+        (Some(family), ..) => family,
+        (None, true, false) => Family::V6,
+        (None, false, false) => {
+            eprintln!(
+                "the table has {} IPv4 and {} IPv6 prefixes: taking IPv4 (--family 6 takes the others)",
+                crate::number::grouped(fib.v4.len()),
+                crate::number::grouped(fib.v6.len()),
+            );
+            Family::V4
+        }
+        _ => Family::V4,
+    }
+}

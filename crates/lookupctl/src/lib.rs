@@ -1,0 +1,76 @@
+//! The command line of Wirespeed: `lookupctl VERB`.
+//!
+//! Results go to stdout, talk and progress bars to stderr. It ends with 0 when all is well, 1 on a mismatch or where
+//! an address matches nothing, 2 on a wrong command line or bad input. One file per verb, in [`verbs`]; what they
+//! share lies beside it.
+
+mod arguments;
+mod engine;
+mod family;
+mod image_file;
+mod memory;
+mod number;
+mod output;
+mod prefix_list;
+mod source;
+mod threads;
+mod trace;
+mod verbs;
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::Arguments;
+
+/// How a verb ended that ran to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All is well.
+    Done,
+    /// An engine is wrong, or an address matches nothing.
+    Differs,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help is for `| head`, too: a pipe that closes early is no failure.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match verbs::run(arguments) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Differs) => ExitCode::from(1),
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lookupctl: {}", one_line(&error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether whoever read our output has had enough of it.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|io| io.kind() == ErrorKind::BrokenPipe)
+}
+
+/// An error and what led to it, without what a cause only repeats.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line.replace('\n', " ")
+}

@@ -1,0 +1,114 @@
+//! Numbers for people: `1,042,325`, `11.5 MB`, and sizes as people write them.
+
+use std::fmt;
+
+/// A count with thousands separated.
+pub(crate) struct Grouped(pub(crate) u64);
+
+impl fmt::Display for Grouped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        let mut text = String::with_capacity(digits.len() * 4 / 3);
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        f.pad_integral(true, "", &text)
+    }
+}
+
+/// A count of elements of a slice, with thousands separated.
+pub(crate) fn grouped(count: usize) -> Grouped {
+    Grouped(count as u64)
+}
+
+/// Bytes as a size with one digit after the point.
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[allow(clippy::cast_precision_loss)] // for reading
+        let bytes = self.0 as f64;
+        match self.0 {
+            0..1_000 => write!(f, "{} B", self.0),
+            1_000..1_000_000 => write!(f, "{:.1} kB", bytes / 1e3),
+            1_000_000..1_000_000_000 => write!(f, "{:.1} MB", bytes / 1e6),
+            _ => write!(f, "{:.1} GB", bytes / 1e9),
+        }
+    }
+}
+
+/// `part` of `whole` as a share from 0 to 1; 0 of nothing.
+#[allow(clippy::cast_precision_loss)] // for reading
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A size in bytes as people write it: `800000`, `512M`, `4GiB`. Units are of 1024, as in other tools' limits.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err(format!("{unit:?} is no unit of size: K, M, G and T are")),
+    };
+    let number: u64 = number.parse().map_err(|_| "a size is a number and a unit, such as 512M".to_owned())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "that is over 2^64 bytes".to_owned())
+}
+
+/// A whole number as people write it: `4000000`, `4M`, `64k`. Units are of 1000, as in counts of things.
+pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
+    let (number, factor) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
+        Some((at, 'm' | 'M')) => (&text[..at], 1_000_000),
+        Some((at, 'g' | 'G')) => (&text[..at], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let number: u64 =
+        number.parse().map_err(|_| "a count is a whole number, such as 4M or 65536".to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "that is over 2^64".to_owned())
+}
+
+/// [`parse_count`] of something that there has to be at least one of, and that fits in memory.
+pub(crate) fn parse_positive(text: &str) -> Result<usize, String> {
+    match usize::try_from(parse_count(text)?) {
+        Ok(0) => Err("at least 1 is needed".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) => Err("that is more than this machine can address".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let text: Vec<_> = [0, 12, 999, 1_000, 1_042_325].map(|n| Grouped(n).to_string()).into();
+        assert_eq!(text, ["0", "12", "999", "1,000", "1,042,325"]);
+        assert_eq!(format!("{:>7}", Grouped(1_000)), "  1,000");
+    }
+
+    #[test]
+    fn sizes_as_people_write_them() {
+        assert_eq!(parse_size("4096"), Ok(4096));
+        assert_eq!(parse_size("2k"), Ok(2048));
+        assert_eq!(parse_size("1GiB"), Ok(1 << 30));
+        assert_eq!(parse_size("1MB"), Ok(1 << 20));
+        assert!(parse_size("").is_err() && parse_size("-1").is_err() && parse_size("3 parsecs").is_err());
+        assert!(parse_size("99999999999T").is_err());
+    }
+
+    #[test]
+    fn counts_as_people_write_them() {
+        assert_eq!(parse_count("4M"), Ok(4_000_000));
+        assert_eq!(parse_positive("64k"), Ok(64_000));
+        assert!(parse_positive("0").is_err() && parse_count("M").is_err() && parse_count("1.5").is_err());
+    }
+}

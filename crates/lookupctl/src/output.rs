@@ -1,0 +1,59 @@
+//! What goes to stdout, and the progress bar on stderr.
+
+use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use std::time::Duration;
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+/// Standard output, buffered. Dropped without [`finish`](Self::finish) only on an error.
+pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
+
+impl Output {
+    /// Takes stdout for this verb.
+    pub(crate) fn new() -> Self {
+        Self(BufWriter::with_capacity(1 << 16, std::io::stdout().lock()))
+    }
+
+    /// One object on a line of its own.
+    pub(crate) fn json(&mut self, object: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut self.0, object).map_err(std::io::Error::from)?;
+        Ok(writeln!(self.0)?)
+    }
+
+    /// One line of text.
+    pub(crate) fn line(&mut self, text: impl std::fmt::Display) -> Result<()> {
+        Ok(writeln!(self.0, "{text}")?)
+    }
+
+    /// What is in the buffer goes out.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        Ok(self.0.flush()?)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// A bar on stderr that counts up to `total`; none where stderr is no terminal.
+pub(crate) fn progress(total: u64, what: &'static str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total).with_message(what);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {eta:>4}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// How often a bar moves.
+pub(crate) const TICK: Duration = Duration::from_millis(100);

@@ -1,0 +1,250 @@
+//! `gen`: seeded synthetic tables, traces and updates of realistic shape.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand, ValueEnum};
+use wirespeed_fib::read::{Format, TimedUpdate};
+use wirespeed_fib::synth::{self, TableSpec, Timed, UpdateSpec};
+use wirespeed_fib::trace::{TraceKind, write_packed, write_text};
+use wirespeed_fib::write::{write_fib, write_updates};
+use wirespeed_fib::{Family, Fib, V4, V6};
+
+use crate::Outcome;
+use crate::engine::Engines;
+use crate::family;
+use crate::number::{parse_count, parse_positive};
+use crate::output::Output;
+use crate::source::{FamilyArgument, ReadArguments, format_parser};
+use crate::trace;
+
+/// Makes synthetic tables, traces and updates of realistic shape; equal options make equal data, always and everywhere.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, subcommand_required = true)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Fib(FibOptions),
+    Trace(TraceOptions),
+    Updates(UpdatesOptions),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl gen fib > full.txt              a table like today's full IPv4 table
+  lookupctl gen fib --family 6 --prefixes 10k --seed 7 -o six.txt
+  lookupctl gen trace --fib full.txt --kind zipf:1.1 --to bin -o popular.bin
+  lookupctl gen updates --fib full.txt --count 100k > updates.txt";
+
+/// A table with today's distribution of lengths, density, nesting and next hops.
+#[derive(Debug, Args)]
+struct FibOptions {
+    /// Address family, 4 or 6
+    #[arg(long, value_name = "4|6", default_value = "4", value_parser = family::parse)]
+    family: Family,
+
+    /// Number of prefixes; by default as many as today's full table
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    prefixes: Option<u64>,
+
+    /// Number of next hops
+    #[arg(long, value_name = "N", default_value = "62", value_parser = parse_count)]
+    next_hops: u64,
+
+    /// Format
+    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = format_parser(Format::holds_routes))]
+    to: Format,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Addresses to look up in a table.
+#[derive(Debug, Args)]
+struct TraceOptions {
+    /// random (all over the space), prefix (a prefix at random, then an address inside), zipf:SKEW (prefixes by
+    /// popularity) or deepest (the addresses that take most steps)
+    #[arg(long, default_value = "prefix")]
+    kind: TraceKind,
+
+    /// Number of addresses
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    count: usize,
+
+    /// One address a line, or 4 or 16 bytes each in network order
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    to: TraceFormat,
+
+    #[command(flatten)]
+    table: TableArguments,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TraceFormat {
+    Text,
+    Bin,
+}
+
+/// Updates of a table, with times, mixed as in the real stream.
+#[derive(Debug, Args)]
+struct UpdatesOptions {
+    /// Number of updates
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    count: usize,
+
+    /// Updates a second, for the times; by default the average of the real stream
+    #[arg(long, value_name = "N", value_parser = parse_positive)]
+    rate: Option<usize>,
+
+    /// Format
+    #[arg(long, value_name = "FORMAT", default_value = "updates", value_parser = format_parser(Format::holds_updates))]
+    to: Format,
+
+    #[command(flatten)]
+    table: TableArguments,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The table that a trace or updates are made for.
+#[derive(Debug, Args)]
+struct TableArguments {
+    /// The table; - is standard input; by default the one that gen fib makes from the same seed
+    #[arg(long, value_name = "FILE")]
+    fib: Option<OsString>,
+
+    #[command(flatten)]
+    family: FamilyArgument,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// The seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Where it goes; by default standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    match &options.what {
+        What::Fib(options) => options.run(),
+        What::Trace(options) => options.run(),
+        What::Updates(options) => options.run(),
+    }?;
+    Ok(Outcome::Done)
+}
+
+impl FibOptions {
+    fn run(&self) -> Result<()> {
+        let full = TableSpec::full(self.family);
+        let prefixes = match self.prefixes {
+            Some(prefixes) => usize::try_from(prefixes).context("--prefixes is more than fits in memory")?,
+            None => full.prefixes,
+        };
+        let next_hops = u32::try_from(self.next_hops).context("--next-hops is over 4294967295")?;
+        let spec = TableSpec { prefixes, next_hops, seed: self.common.seed };
+        let fib = make(self.family, &spec)?;
+        self.common.write(|to| Ok(write_fib(&fib, self.to, to)?))
+    }
+}
+
+impl TraceOptions {
+    fn run(&self) -> Result<()> {
+        let (fib, family) = self.table.load(self.common.seed)?;
+        match family {
+            Family::V4 => self.write::<V4>(&fib),
+            Family::V6 => self.write::<V6>(&fib),
+        }
+    }
+
+    fn write<A: Engines>(&self, fib: &Fib) -> Result<()> {
+        let keys = trace::made(self.kind, A::rib(fib), self.count, self.common.seed)?;
+        self.common.write(|to| {
+            match self.to {
+                TraceFormat::Text => write_text(&keys, to)?,
+                TraceFormat::Bin => write_packed(&keys, to)?,
+            }
+            Ok(())
+        })
+    }
+}
+
+impl UpdatesOptions {
+    fn run(&self) -> Result<()> {
+        let (fib, family) = self.table.load(self.common.seed)?;
+        match family {
+            Family::V4 => self.write::<V4>(&fib),
+            Family::V6 => self.write::<V6>(&fib),
+        }
+    }
+
+    fn write<A: Engines>(&self, fib: &Fib) -> Result<()> {
+        let mut spec = update_spec::<A>(fib, self.common.seed);
+        #[allow(clippy::cast_precision_loss)] // a rate
+        if let Some(rate) = self.rate {
+            spec.rate = rate as f64;
+        }
+        let mut updates = synth::Updates::new(A::rib(fib), &spec).take(self.count);
+        self.common.write(|to| {
+            updates.try_for_each(|Timed { at, update }| {
+                let update = TimedUpdate { time: Some(at), update: A::any(update) };
+                Ok(write_updates([&update], &fib.next_hops, self.to, to)?)
+            })
+        })
+    }
+}
+
+/// A mix of updates for a table as in the real stream, with the table's own next hops.
+pub(crate) fn update_spec<A: Engines>(fib: &Fib, seed: u64) -> UpdateSpec {
+    let next_hops = u32::try_from(fib.next_hops.len()).unwrap_or(u32::MAX).max(1);
+    UpdateSpec { next_hops, seed, ..UpdateSpec::real(A::FAMILY) }
+}
+
+impl TableArguments {
+    fn load(&self, seed: u64) -> Result<(Fib, Family)> {
+        if let Some(fib) = &self.fib {
+            let fib = self.read.load(fib)?;
+            let family = family::choose(self.family.wanted(), &fib);
+            return Ok((fib, family));
+        }
+        let family = self.family.wanted().unwrap_or(Family::V4);
+        Ok((make(family, &TableSpec { seed, ..TableSpec::full(family) })?, family))
+    }
+}
+
+/// A table of one family.
+pub(crate) fn make(family: Family, spec: &TableSpec) -> Result<Fib> {
+    Ok(match family {
+        Family::V4 => synth::fib(Some(spec), None)?,
+        Family::V6 => synth::fib(None, Some(spec))?,
+    })
+}
+
+impl Common {
+    /// Writes to where it goes.
+    fn write(&self, mut write: impl FnMut(&mut dyn Write) -> Result<()>) -> Result<()> {
+        let Some(path) = &self.output else {
+            let mut output = Output::new();
+            write(&mut output)?;
+            return output.finish();
+        };
+        let named = || path.display().to_string();
+        let mut file = BufWriter::new(File::create(path).with_context(named)?);
+        write(&mut file).with_context(named)?;
+        file.flush().with_context(named)
+    }
+}

@@ -1,0 +1,212 @@
+//! `info`: what is in a table, and what each engine makes of it.
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use wirespeed_fib::read::ReadReport;
+use wirespeed_fib::stats::Stats;
+use wirespeed_fib::{BuildOptions, Engine, Family, Fib, NextHop, NextHops, Rib, V4, V6};
+use wirespeed_image::Table;
+
+use crate::Outcome;
+use crate::engine::{Engines, Visitor};
+use crate::image_file::{Section, sections};
+use crate::number::{Bytes, share};
+use crate::output::Output;
+use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
+
+/// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of every engine.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// The table; - is standard input
+    #[arg(value_name = "FIB")]
+    fib: OsString,
+
+    /// One JSON object for each family
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    family: FamilyArgument,
+    #[command(flatten)]
+    memory: MemoryArgument,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl info fib.txt.zst
+  ip -6 route | lookupctl info -
+  lookupctl info rib.20260501.mrt.bz2 --peer 193.0.0.56
+  lookupctl info fib.txt --json | jq '.engines[] | {engine, bytes_per_prefix}'";
+
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let loaded = options.read.load_quietly(&options.fib)?;
+    let (fib, build) = (&loaded.fib, options.memory.build_options(1));
+    let mut output = Output::new();
+    if !options.json {
+        output.line(&loaded)?;
+    }
+    for family in [Family::V4, Family::V6] {
+        let wanted = match options.family.wanted() {
+            Some(only) => only == family,
+            // An empty table is told about once.
+            None => fib.len(family) > 0 || (fib.is_empty() && family == Family::V4),
+        };
+        if !wanted {
+            continue;
+        }
+        let report = match family {
+            Family::V4 => Report::of::<V4>(fib, &loaded.report, &build)?,
+            Family::V6 => Report::of::<V6>(fib, &loaded.report, &build)?,
+        };
+        if options.json { output.json(&report)? } else { report.print(&mut output)? }
+    }
+    output.finish()?;
+    Ok(Outcome::Done)
+}
+
+/// All about one family of a table.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    format: String,
+    records: u64,
+    skipped: Vec<Skipped>,
+    #[serde(flatten)]
+    stats: Stats,
+    /// Those of the statistics, by name.
+    #[serde(rename = "top_next_hop_names")]
+    top_next_hops: Vec<TopNextHop>,
+    rib_bytes: u64,
+    engines: Vec<EngineReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct Skipped {
+    reason: String,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct TopNextHop {
+    index: u32,
+    next_hop: String,
+    prefixes: usize,
+}
+
+/// One engine's table of it.
+#[derive(Debug, Serialize)]
+struct EngineReport {
+    engine: &'static str,
+    #[serde(flatten)]
+    built: Built,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Built {
+    Table {
+        build_seconds: f64,
+        bytes: u64,
+        bytes_per_prefix: f64,
+        control_plane_bytes: u64,
+        sections: Vec<Section>,
+    },
+    Refused {
+        error: String,
+    },
+}
+
+impl Report {
+    fn of<A: Engines>(fib: &Fib, read: &ReadReport, build: &BuildOptions) -> Result<Self> {
+        let rib = A::rib(fib);
+        let stats = Stats::of(rib);
+        let engines =
+            A::NAMES.iter().filter_map(|name| A::visit_engine(name, Measure { rib, build })).collect();
+        Ok(Self {
+            file: read.name.clone(),
+            format: read.format.to_string(),
+            records: read.records,
+            skipped: read
+                .skipped
+                .iter()
+                .map(|skipped| Skipped { reason: skipped.reason.to_string(), count: skipped.count })
+                .collect(),
+            top_next_hops: top_names(&stats, &fib.next_hops),
+            stats,
+            rib_bytes: rib.memory_usage() as u64,
+            engines,
+        })
+    }
+}
+
+/// The most used next hops as the source calls them.
+fn top_names(stats: &Stats, next_hops: &NextHops) -> Vec<TopNextHop> {
+    stats
+        .top_next_hops
+        .iter()
+        .map(|&(index, prefixes)| TopNextHop {
+            index,
+            next_hop: next_hops.text(NextHop(index)).unwrap_or_default().to_owned(),
+            prefixes,
+        })
+        .collect()
+}
+
+/// Builds a table to see what it takes.
+struct Measure<'a, A> {
+    rib: &'a Rib<A>,
+    build: &'a BuildOptions,
+}
+
+impl<A: Engines> Visitor<A> for Measure<'_, A> {
+    type Output = EngineReport;
+
+    fn visit<E: Engine<A>>(self) -> EngineReport {
+        let began = Instant::now();
+        let built = match E::build(self.rib, self.build) {
+            Ok((engine, table)) => Built::Table {
+                build_seconds: began.elapsed().as_secs_f64(),
+                bytes: table.image().bytes(),
+                bytes_per_prefix: share(table.image().bytes(), self.rib.len() as u64),
+                control_plane_bytes: engine.memory_usage(),
+                sections: sections(table.image()),
+            },
+            Err(error) => Built::Refused { error: error.to_string() },
+        };
+        EngineReport { engine: E::NAME, built }
+    }
+}
+
+impl Report {
+    fn print(&self, output: &mut Output) -> Result<()> {
+        output.line("")?;
+        output.line(&self.stats)?;
+        if !self.top_next_hops.is_empty() {
+            let names = self.top_next_hops.iter().map(|top| format!("{} = {}", top.index, top.next_hop));
+            output.line(format_args!("  by name: {}", names.collect::<Vec<_>>().join(", ")))?;
+        }
+        output.line(format_args!("routes held for updates: {}", Bytes(self.rib_bytes)))?;
+        for EngineReport { engine, built } in &self.engines {
+            match built {
+                Built::Table { build_seconds, bytes, bytes_per_prefix, control_plane_bytes, sections } => {
+                    output.line(format_args!(
+                        "{engine}: {} ({bytes_per_prefix:.1} B a prefix), built in {build_seconds:.3} s; {} more to \
+                         keep it up to date",
+                        Bytes(*bytes),
+                        Bytes(*control_plane_bytes),
+                    ))?;
+                    sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))?;
+                }
+                Built::Refused { error } => output.line(format_args!("{engine}: can't be built: {error}"))?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,196 @@
+//! `lookup`: the longest matching prefix and the next hop of addresses.
+
+mod tables;
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use serde::Serialize;
+use wirespeed_fib::{Family, Step};
+
+use crate::Outcome;
+use crate::engine::{self, Choice};
+use crate::image_file::ImageFile;
+use crate::output::Output;
+use crate::source::{MemoryArgument, ReadArguments};
+use tables::{Found, Tables};
+
+/// Looks addresses up: the longest prefix that matches each, and its next hop.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// Addresses, of either family; from standard input, one a line, where none are given
+    #[arg(value_name = "ADDRESS")]
+    addresses: Vec<IpAddr>,
+
+    /// The table; - is standard input
+    #[arg(long, value_name = "FILE", required_unless_present = "image")]
+    fib: Option<OsString>,
+
+    /// A compiled table (see build), in place of compiling one
+    #[arg(long, value_name = "IMG", conflicts_with = "engine")]
+    image: Option<PathBuf>,
+
+    /// The engine that looks up
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    engine: Choice,
+
+    /// Show each element that a lookup reads
+    #[arg(long)]
+    explain: bool,
+
+    /// One JSON object for each address: {"address","prefix","next_hop"}, null where nothing matches
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    memory: MemoryArgument,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl lookup --fib fib.txt 192.0.2.1 2001:db8::1
+  ip -j route | lookupctl lookup --fib - 192.0.2.1
+  lookupctl lookup --fib fib.txt --explain 192.0.2.1
+  lookupctl lookup --fib rib.mrt.bz2 --json < hosts | jq -r .next_hop | sort
+  lookupctl lookup --image fib.img 192.0.2.1
+
+Every answer of the engine is checked against the routes, where they are at hand.
+Exit status 1 says that some address matches nothing, or that an answer is wrong.";
+
+pub(crate) fn run(options: Options) -> Result<Outcome> {
+    let from_stdin = options.addresses.is_empty();
+    if from_stdin && options.fib.as_ref().is_some_and(|fib| fib == "-") {
+        bail!("the table and the addresses can't both come from standard input");
+    }
+    let fib = match &options.fib {
+        Some(fib) => Some(options.read.load(fib)?),
+        None => None,
+    };
+    let image = options.image.as_deref().map(ImageFile::open).transpose()?;
+    let mut session = Session {
+        tables: Tables::new(fib.as_ref(), image, options.engine, options.memory.build_options(1))?,
+        output: Output::new(),
+        explain: options.explain,
+        json: options.json,
+        outcome: Outcome::Done,
+    };
+    if from_stdin {
+        session.answer_lines()?;
+    } else {
+        options.addresses.iter().try_for_each(|&address| session.answer(address))?;
+    }
+    session.output.finish()?;
+    Ok(session.outcome)
+}
+
+/// One line of JSON.
+#[derive(Serialize)]
+struct Line {
+    address: IpAddr,
+    prefix: Option<String>,
+    next_hop: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<StepLine>>,
+}
+
+#[derive(Serialize)]
+struct StepLine {
+    section: &'static str,
+    index: u64,
+    value: u64,
+    meaning: String,
+}
+
+/// Answers on their way to stdout.
+struct Session<'a> {
+    tables: Tables<'a>,
+    output: Output,
+    explain: bool,
+    json: bool,
+    outcome: Outcome,
+}
+
+impl Session<'_> {
+    /// Answers the addresses on standard input, each as soon as nothing more is there to read.
+    fn answer_lines(&mut self) -> Result<()> {
+        let mut input = BufReader::with_capacity(1 << 16, std::io::stdin().lock());
+        let (mut line, mut number) = (Vec::new(), 0u64);
+        loop {
+            line.clear();
+            number += 1;
+            // A line that is no address needn't be read to its end.
+            if input.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            let text = line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii();
+            if !text.is_empty() {
+                let address = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+                let address: IpAddr = address.ok_or_else(|| {
+                    let text =
+                        String::from_utf8_lossy(&text[..text.len().min(60)]).escape_debug().to_string();
+                    anyhow!("standard input:{number}: not an address: \"{text}\"")
+                })?;
+                self.answer(address).with_context(|| format!("standard input:{number}"))?;
+            }
+            if !input.buffer().contains(&b'\n') {
+                self.output.flush()?;
+            }
+        }
+    }
+
+    fn answer(&mut self, address: IpAddr) -> Result<()> {
+        let table = self.tables.of(Family::of(address))?;
+        let Found { prefix, next_hop, wrong } = table.answer(address)?;
+        let steps = if self.explain { Some(table.explain(address)?) } else { None };
+        let next_hop = next_hop.is_some().then(|| self.tables.name(next_hop));
+        if next_hop.is_none() || wrong.is_some() {
+            self.outcome = Outcome::Differs;
+        }
+        if self.json {
+            let steps = steps.map(|steps| steps.into_iter().map(StepLine::from).collect());
+            self.output.json(&Line { address, prefix, next_hop, steps })?;
+        } else {
+            self.print(address, prefix.as_deref(), next_hop.as_deref(), steps.as_deref())?;
+        }
+        if let Some(wrong) = wrong {
+            self.output.flush()?;
+            eprintln!("lookupctl: {wrong}");
+        }
+        Ok(())
+    }
+
+    fn print(
+        &mut self,
+        address: IpAddr,
+        prefix: Option<&str>,
+        next_hop: Option<&str>,
+        steps: Option<&[Step]>,
+    ) -> Result<()> {
+        match (prefix, next_hop) {
+            (Some(prefix), Some(name)) => self.output.line(format_args!("{address}  {prefix}  {name}"))?,
+            (Some(prefix), None) => self.output.line(format_args!("{address}  {prefix}  no next hop"))?,
+            (None, Some(name)) => self.output.line(format_args!("{address}  {name}"))?,
+            (None, None) => self.output.line(format_args!("{address}  no route"))?,
+        }
+        for Step { section, index, value, meaning } in steps.unwrap_or_default() {
+            self.output.line(format_args!("  {section}[{index}] = {value:#x}: {meaning}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Step> for StepLine {
+    fn from(Step { section, index, value, meaning }: Step) -> Self {
+        Self { section, index, value, meaning }
+    }
+}
+
+/// No line of addresses is longer.
+const LONGEST: u64 = 4096;

@@ -1,0 +1,27 @@
+//! One file per verb: its options, and `run`.
+
+pub(crate) mod build;
+pub(crate) mod completions;
+pub(crate) mod generate;
+pub(crate) mod info;
+pub(crate) mod lookup;
+pub(crate) mod replay;
+pub(crate) mod verify;
+
+use anyhow::Result;
+
+use crate::Outcome;
+use crate::arguments::{Arguments, Verb};
+
+/// Does what the command line says.
+pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
+    match arguments.verb {
+        Verb::Info(options) => info::run(&options),
+        Verb::Lookup(options) => lookup::run(options),
+        Verb::Replay(options) => replay::run(options),
+        Verb::Verify(options) => verify::run(options),
+        Verb::Build(options) => build::run(&options),
+        Verb::Gen(options) => generate::run(&options),
+        Verb::Completions(options) => completions::run(&options),
+    }
+}

@@ -1,0 +1,101 @@
+//! Updates that go into a live table while lookups run.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use wirespeed_fib::{Address, Engine, LiveTable, Update};
+
+/// Most updates that readers see appear at once: as many as are due, up to this. For each set the writer waits until
+/// no reader is in the state before it; where threads outnumber cores that takes a time slice, and sets of 1,024
+/// then came to 126,000 updates a second where sets of 8,192 and more keep up with any pace asked for.
+const GROUP: usize = 8192;
+/// How long the feeder sleeps when it is ahead.
+const NAP: Duration = Duration::from_millis(1);
+
+/// How fast updates go in, and when they end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pace {
+    /// Each once, spread evenly over so many seconds.
+    Over(f64),
+    /// That many a second, over and over until the sign to stop.
+    Rate(f64),
+    /// One after the other, over and over until the sign to stop.
+    Flat,
+}
+
+/// What went in while lookups ran.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fed {
+    pub(super) applied: u64,
+    pub(super) seconds: f64,
+    /// How often an update made the table outgrow itself.
+    pub(super) rebuilds: u64,
+}
+
+impl Pace {
+    /// Applies updates at this pace. What is left of a pass at the sign to stop follows at once, uncounted, so that
+    /// the table ends in the state after the last update whatever the pace: applying the whole stream again leads to
+    /// the same state.
+    pub(super) fn feed<A: Address, E: Engine<A>>(
+        self,
+        live: &mut LiveTable<A, E>,
+        updates: &[Update<A>],
+        start: Instant,
+        stop: &AtomicBool,
+    ) -> Result<Fed> {
+        let len = updates.len() as u64;
+        let mut done = 0u64;
+        loop {
+            let through = matches!(self, Self::Over(_)) && done >= len;
+            if through || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let at = index(done % len);
+            let ahead = match self.rate(len) {
+                Some(rate) => due(start.elapsed(), rate).saturating_sub(done),
+                None => u64::MAX,
+            };
+            let group = index(ahead.min(GROUP as u64)).min(updates.len() - at);
+            if group == 0 {
+                thread::sleep(NAP);
+                continue;
+            }
+            apply(live, &updates[at..at + group])?;
+            done += group as u64;
+        }
+        let fed = Fed { applied: done, seconds: start.elapsed().as_secs_f64(), rebuilds: live.rebuilds() };
+        let rest = if done > 0 && done.is_multiple_of(len) { &[] } else { &updates[index(done % len)..] };
+        for group in rest.chunks(GROUP) {
+            apply(live, group)?;
+        }
+        Ok(fed)
+    }
+
+    /// Updates a second; `None` without a bound.
+    #[allow(clippy::cast_precision_loss)] // a rate
+    fn rate(self, len: u64) -> Option<f64> {
+        match self {
+            Self::Over(seconds) if seconds > 0.0 => Some(len as f64 / seconds),
+            Self::Rate(rate) => Some(rate),
+            Self::Over(_) | Self::Flat => None,
+        }
+    }
+}
+
+fn apply<A: Address, E: Engine<A>>(live: &mut LiveTable<A, E>, updates: &[Update<A>]) -> Result<()> {
+    live.apply(updates).map(|_| ()).context("the updated table can't be built")
+}
+
+/// Updates that are due after some time at a rate.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates, and neither is negative
+fn due(elapsed: Duration, rate: f64) -> u64 {
+    (elapsed.as_secs_f64() * rate) as u64
+}
+
+/// An index into the updates, which lie in memory.
+#[allow(clippy::cast_possible_truncation)]
+fn index(at: u64) -> usize {
+    at as usize
+}

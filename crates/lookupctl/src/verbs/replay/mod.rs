@@ -1,0 +1,240 @@
+//! `replay`, the main job: a trace through an engine, with updates in flight.
+
+mod drive;
+mod feed;
+mod latency;
+mod play;
+mod report;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+use clap::{Args, ValueEnum};
+use wirespeed_fib::synth::{self, TableSpec};
+use wirespeed_fib::{BuildOptions, Family, Fib, Rib, Update, V4, V6};
+
+use crate::Outcome;
+use crate::engine::{self, Choice, Engines};
+use crate::family;
+use crate::image_file::ImageFile;
+use crate::memory::check_room;
+use crate::number::{grouped, parse_count, parse_positive};
+use crate::output::Output;
+use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
+use crate::threads::{self, all_cores};
+use crate::trace::{self, Trace};
+use crate::verbs::generate;
+use drive::Plan;
+use feed::Pace;
+use play::{FromImage, FromRoutes};
+use report::Report;
+
+/// Drives a trace through an engine, with updates in flight: rate, latency, hits, and a checksum of the results.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// The table; - is standard input; by default a synthetic one as large as today's full IPv4 table
+    #[arg(long, value_name = "FILE")]
+    fib: Option<OsString>,
+
+    /// A compiled table (see build), to start at once
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "updates"])]
+    image: Option<PathBuf>,
+
+    /// What to look up: a file of addresses (one a line, or .bin), a capture (pcap, pcapng), or a kind of trace to make:
+    /// random (all over the space), prefix (a prefix at random, then an address inside), zipf:SKEW (prefixes by
+    /// popularity), deepest (the addresses that take most steps)
+    #[arg(long, value_name = "FILE|KIND", default_value = "prefix", value_parser = trace::parser())]
+    trace: Trace,
+
+    /// Keys of a trace that is made
+    #[arg(long, value_name = "N", default_value = "4M", value_parser = parse_positive)]
+    keys: usize,
+
+    /// Seed of all that is made
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Updates to apply meanwhile: a file (updates, bgpdump -m, MRT), or synth:N for N that are made
+    #[arg(long, value_name = "FILE|synth:N")]
+    updates: Option<OsString>,
+
+    /// Updates a second, or max: over and over, until the time is up; by default each once, spread over the time
+    #[arg(long, value_name = "N", requires = "updates", value_parser = parse_rate)]
+    rate: Option<Pace>,
+
+    /// The engine
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    engine: Choice,
+
+    /// Where lookups run
+    #[arg(long, default_value = "auto")]
+    device: Device,
+
+    /// Lookup threads; by default one a core, less the one that updates take
+    #[arg(long, value_name = "N", value_parser = threads::parser())]
+    threads: Option<usize>,
+
+    /// Keys looked up at a time
+    #[arg(long, value_name = "N", default_value = "4096", value_parser = parse_positive)]
+    batch: usize,
+
+    /// How long the trace is repeated
+    #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
+    seconds: Duration,
+
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    family: FamilyArgument,
+    #[command(flatten)]
+    memory: MemoryArgument,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl replay                        a synthetic table and its own trace
+  lookupctl replay --updates synth:1M     the same with updates in flight
+  lookupctl replay --fib rib.mrt.bz2 --trace capture.pcap
+  lookupctl replay --fib fib.txt --updates updates.mrt.gz --rate 100k
+  lookupctl replay --fib fib.txt --trace zipf:1.1 --threads 1 --batch 256 --json
+  lookupctl replay --image fib.img --trace addresses.bin
+
+Every thread first looks up its part of the trace once to warm up, then batch after batch until the time is up. \
+Latencies are of whole batches.
+The checksum is the sum of the results (next-hop numbers) of one pass over the trace after the last update, modulo \
+2^64: equal for every engine, device and number of threads.
+matched counts, among the lookups done, those of keys that a prefix matches in that pass.";
+
+/// Where lookups run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Device {
+    /// On the best there is
+    Auto,
+    /// On this machine's cores
+    Cpu,
+    /// On a GPU
+    Gpu,
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if !(0.001..=1e6).contains(&seconds) {
+        return Err("from 0.001 to 1000000 seconds".to_owned());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+fn parse_rate(text: &str) -> Result<Pace, String> {
+    if text == "max" {
+        return Ok(Pace::Flat);
+    }
+    match parse_count(text)? {
+        0 => Err("at least 1 a second; leave --updates out for none".to_owned()),
+        #[allow(clippy::cast_precision_loss)] // a rate
+        rate => Ok(Pace::Rate(rate as f64)),
+    }
+}
+
+pub(crate) fn run(options: Options) -> Result<Outcome> {
+    if options.device == Device::Gpu {
+        bail!("--device gpu: this build has no GPU engine; --device cpu or auto runs on the CPU");
+    }
+    let report = match &options.image {
+        Some(path) => {
+            let began = Instant::now();
+            let image = ImageFile::open(path)?;
+            let (family, engine) = (image.family, Choice::Named(image.engine));
+            let replay = FromImage { options: &options, path, image, began };
+            match family {
+                Family::V4 => engine.visit::<V4, _>(replay)??,
+                Family::V6 => engine.visit::<V6, _>(replay)??,
+            }
+        }
+        None => {
+            let fib = options.load()?;
+            match family::choose(options.family.wanted(), &fib) {
+                Family::V4 => from_routes::<V4>(&options, fib)?,
+                Family::V6 => from_routes::<V6>(&options, fib)?,
+            }
+        }
+    };
+    let mut output = Output::new();
+    if options.json {
+        output.json(&report)?;
+    } else {
+        output.line(&report)?;
+    }
+    output.finish()?;
+    Ok(Outcome::Done)
+}
+
+impl Options {
+    /// The table that was asked for, or a synthetic one.
+    fn load(&self) -> Result<Fib> {
+        if let Some(fib) = &self.fib {
+            return self.read.load(fib);
+        }
+        let began = Instant::now();
+        let family = self.family.wanted().unwrap_or(Family::V4);
+        let spec = TableSpec { seed: self.seed, ..TableSpec::full(family) };
+        let fib = generate::make(family, &spec)?;
+        eprintln!(
+            "synthetic table: {} {family} prefixes, {} next hops, seed {}, made in {:.2} s",
+            grouped(spec.prefixes),
+            grouped(fib.next_hops.len()),
+            self.seed,
+            began.elapsed().as_secs_f64()
+        );
+        Ok(fib)
+    }
+
+    /// The keys to look up; at least one.
+    fn keys<A: Engines>(&self, rib: &Rib<A>) -> Result<Vec<A>> {
+        let began = Instant::now();
+        let keys = self.trace.keys(rib, self.keys, self.seed)?;
+        eprintln!(
+            "trace: {}, {} {} keys, ready in {:.2} s",
+            self.trace,
+            grouped(keys.len()),
+            A::FAMILY,
+            began.elapsed().as_secs_f64()
+        );
+        Ok(keys)
+    }
+
+    /// The updates that were asked for, read or made.
+    fn updates<A: Engines>(&self, fib: &mut Fib) -> Result<Vec<Update<A>>> {
+        let Some(updates) = &self.updates else { return Ok(Vec::new()) };
+        let Some(count) = updates.to_str().and_then(|text| text.strip_prefix("synth:")) else {
+            return self.read.updates(updates, &mut fib.next_hops);
+        };
+        let count = parse_positive(count).map_err(|error| anyhow!("--updates synth:{count}: {error}"))?;
+        check_room::<Update<A>>(count, "updates")?;
+        let spec = generate::update_spec::<A>(fib, self.seed);
+        Ok(synth::Updates::new(A::rib(fib), &spec).take(count).map(|timed| timed.update).collect())
+    }
+
+    fn plan<'a, A>(&self, trace: &'a [A]) -> Plan<'a, A> {
+        let writers = usize::from(self.updates.is_some());
+        let threads = self.threads.unwrap_or_else(|| all_cores().saturating_sub(writers).max(1));
+        Plan { trace, batch: self.batch, threads, time: self.seconds }
+    }
+}
+
+fn from_routes<A: Engines>(options: &Options, mut fib: Fib) -> Result<Report> {
+    let updates = options.updates::<A>(&mut fib)?;
+    let (rib, next_hops) = A::into_rib(fib);
+    let trace = options.keys(&rib)?;
+    let build = BuildOptions {
+        next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
+        ..options.memory.build_options(2)
+    };
+    options.engine.visit(FromRoutes { options, rib, build, trace: &trace, updates: &updates })?
+}

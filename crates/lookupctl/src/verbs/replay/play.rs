@@ -1,0 +1,121 @@
+//! From a table to a report: made live, driven, passed over once more.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, Rib, Update};
+use wirespeed_image::Table;
+use wirespeed_image::live::{Reader, Writer};
+
+use super::Options;
+use super::drive::{Driven, Feeder, Plan};
+use super::feed::{Fed, Pace};
+use super::report::{Report, UpdatesReport};
+use crate::engine::{Engines, Visitor};
+use crate::image_file::{self, ImageFile, bytes_of_table};
+use crate::number::{Bytes, grouped, share};
+
+/// Builds a live table and replays on it.
+pub(super) struct FromRoutes<'a, A: Address> {
+    pub(super) options: &'a Options,
+    pub(super) rib: Rib<A>,
+    pub(super) build: BuildOptions,
+    pub(super) trace: &'a [A],
+    pub(super) updates: &'a [Update<A>],
+}
+
+impl<A: Engines> Visitor<A> for FromRoutes<'_, A> {
+    type Output = Result<Report>;
+
+    fn visit<E: Engine<A>>(self) -> Result<Report> {
+        let Self { options, rib, build, trace, updates } = self;
+        let (began, prefixes) = (Instant::now(), rib.len());
+        let mut live =
+            LiveTable::<A, E>::new(rib, build).with_context(|| format!("{} can't be built", E::NAME))?;
+        let reader = live.reader();
+        say_table(E::NAME, &*reader.enter(), prefixes, "built", began);
+        let plan = options.plan(trace);
+        let feeder = (!updates.is_empty()).then(|| {
+            let pace = options.rate.unwrap_or(Pace::Over(options.seconds.as_secs_f64()));
+            Feeder {
+                to_its_end: matches!(pace, Pace::Over(_)),
+                feed: move |start, stop: &AtomicBool| pace.feed(&mut live, updates, start, stop),
+            }
+        });
+        finish(E::NAME, &plan, &reader, plan.drive(&reader, feeder)?)
+    }
+}
+
+/// Takes a compiled table and replays on it.
+pub(super) struct FromImage<'a> {
+    pub(super) options: &'a Options,
+    pub(super) path: &'a Path,
+    pub(super) image: ImageFile,
+    pub(super) began: Instant,
+}
+
+impl<A: Engines> Visitor<A> for FromImage<'_> {
+    type Output = Result<Report>;
+
+    fn visit<E: Engine<A>>(self) -> Result<Report> {
+        let table = self.image.into_table::<E::Table>()?;
+        let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);
+        say_table(E::NAME, &table, count, "loaded", self.began);
+        let prefixes = image_file::prefixes::<A>(table.image());
+        let prefixes = prefixes.with_context(|| self.path.display().to_string())?.unwrap_or_default();
+        let trace = self.options.keys(&prefixes)?;
+        let reader = Writer::new(table).reader();
+        let plan = self.options.plan(&trace);
+        let driven = plan.drive(&reader, None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>)?;
+        finish(E::NAME, &plan, &reader, driven)
+    }
+}
+
+fn say_table<T: Table>(engine: &str, table: &T, prefixes: usize, how: &str, began: Instant) {
+    let bytes = bytes_of_table(table.image());
+    eprintln!(
+        "{engine}: {} prefixes in {} ({:.1} B a prefix), {how} in {:.3} s",
+        grouped(prefixes),
+        Bytes(bytes),
+        share(bytes, prefixes as u64),
+        began.elapsed().as_secs_f64()
+    );
+}
+
+/// The pass for the checksum, and all that is reported.
+fn finish<A: Address, T: Table + Lpm<A>>(
+    engine: &'static str,
+    plan: &Plan<'_, A>,
+    reader: &Reader<T>,
+    driven: Driven<Fed>,
+) -> Result<Report> {
+    let pass = plan.pass(reader);
+    let (lookups, matched) = plan.totals(&driven, &pass);
+    let updates = driven.fed.map_or_else(UpdatesReport::default, |fed| UpdatesReport {
+        applied: fed.applied,
+        per_s: per_second(fed.applied, fed.seconds),
+        rebuilds: fed.rebuilds,
+    });
+    Ok(Report {
+        engine,
+        device: "cpu",
+        threads: plan.threads,
+        batch: plan.batch,
+        keys: plan.trace.len(),
+        lookups,
+        matched,
+        hit_share: share(pass.matched(), plan.trace.len() as u64),
+        seconds: driven.seconds,
+        mlookups_per_s: per_second(lookups, driven.seconds) / 1e6,
+        latency_us: driven.latencies.percentiles(),
+        updates,
+        checksum: pass.checksum,
+    })
+}
+
+#[allow(clippy::cast_precision_loss)] // a rate
+fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}

@@ -1,0 +1,58 @@
+//! What a replay found.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::latency::Percentiles;
+use crate::number::{Grouped, grouped};
+
+/// The result; in JSON, scripts rely on these keys.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) engine: &'static str,
+    pub(super) device: &'static str,
+    pub(super) threads: usize,
+    pub(super) batch: usize,
+    /// Keys of the trace.
+    pub(super) keys: usize,
+    /// Keys looked up in the timed part.
+    pub(super) lookups: u64,
+    /// How many of these a prefix matches.
+    pub(super) matched: u64,
+    /// Keys of the trace that a prefix matches after the last update, 0 to 1.
+    pub(super) hit_share: f64,
+    pub(super) seconds: f64,
+    pub(super) mlookups_per_s: f64,
+    pub(super) latency_us: Percentiles,
+    pub(super) updates: UpdatesReport,
+    pub(super) checksum: u64,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(super) struct UpdatesReport {
+    pub(super) applied: u64,
+    pub(super) per_s: f64,
+    /// How often an update made the table outgrow itself, so that it was built anew.
+    pub(super) rebuilds: u64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { engine, device, threads, batch, keys, lookups, seconds, mlookups_per_s, .. } = self;
+        let Percentiles { p50, p99, max } = self.latency_us;
+        writeln!(
+            f,
+            "{engine} on {device}, {threads} thread{}, batches of {}, a trace of {} keys",
+            if *threads == 1 { "" } else { "s" },
+            grouped(*batch),
+            grouped(*keys)
+        )?;
+        writeln!(f, "rate      {mlookups_per_s:.1} M lookups/s ({} in {seconds:.2} s)", Grouped(*lookups))?;
+        writeln!(f, "latency   p50 {p50:.1} µs, p99 {p99:.1} µs, max {max:.1} µs a batch")?;
+        writeln!(f, "hits      {:.2} %", self.hit_share * 100.0)?;
+        let UpdatesReport { applied, per_s, rebuilds } = self.updates;
+        writeln!(f, "updates   {} applied, {per_s:.0} a second, {rebuilds} rebuilds", Grouped(applied))?;
+        write!(f, "checksum  {}", self.checksum)
+    }
+}

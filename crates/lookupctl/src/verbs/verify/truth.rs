@@ -1,0 +1,231 @@
+//! The right answers, and tables held against them.
+//!
+//! The truth is [`oracle::ranges`]: the address space as ranges of one next hop, made from the sorted prefixes
+//! without a trie or a lookup. Addresses are checked in ascending order, in parts that all cores share: ranges and
+//! addresses are then walked in step, and a whole range is compared at a time.
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+use wirespeed_fib::{Address, Lpm, NextHop, Prefix, Rib, oracle};
+
+use crate::threads::share_out;
+
+/// Addresses looked up at a time.
+const BATCH: usize = 4096;
+/// Addresses of a part in an exhaustive walk.
+const PART: u64 = 1 << 20;
+/// Mismatches that are shown.
+const SHOWN: usize = 10;
+
+/// What every address has to be answered.
+#[derive(Debug)]
+pub(super) struct Truth<A>(Vec<(A, NextHop)>);
+
+/// A wrong answer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Mismatch {
+    #[serde(skip)]
+    order: u128,
+    pub(super) address: String,
+    pub(super) right: u32,
+    pub(super) found: u32,
+    /// Whether it was looked up in a batch or alone.
+    pub(super) lookup: &'static str,
+}
+
+/// What a check came to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Verdict {
+    /// Addresses checked.
+    pub(super) addresses: u64,
+    /// Wrong answers.
+    pub(super) mismatches: u64,
+    /// The first of these.
+    pub(super) first: Vec<Mismatch>,
+}
+
+impl<A: Address> Truth<A> {
+    pub(super) fn of(rib: &Rib<A>) -> Self {
+        Self(oracle::ranges(rib))
+    }
+
+    /// Checks a table at addresses in ascending order, each in a batch and alone.
+    pub(super) fn check<T: Lpm<A>>(
+        &self,
+        table: &T,
+        addresses: &[A],
+        threads: usize,
+        bar: &ProgressBar,
+    ) -> Verdict {
+        let parts: Vec<&[A]> = addresses.chunks(16 * BATCH).collect();
+        let states = share_out(
+            parts.len(),
+            threads,
+            || (Verdict::default(), vec![NextHop::NONE; BATCH]),
+            |(verdict, found), part| {
+                for keys in parts[part].chunks(BATCH) {
+                    let found = &mut found[..keys.len()];
+                    table.lookup_batch(keys, found);
+                    self.compare(keys, found, "batch", verdict);
+                    for (found, &key) in found.iter_mut().zip(keys) {
+                        *found = table.lookup(key);
+                    }
+                    self.compare(keys, found, "single", verdict);
+                    verdict.addresses += keys.len() as u64;
+                }
+                bar.inc(parts[part].len() as u64);
+            },
+        );
+        Verdict::sum(states.into_iter().map(|(verdict, _)| verdict))
+    }
+
+    /// Checks a table at every address there is, in batches. For families of at most 32 bits.
+    pub(super) fn check_all<T: Lpm<A>>(&self, table: &T, threads: usize, bar: &ProgressBar) -> Verdict {
+        assert!(A::BITS <= 32, "nobody can walk 2^{} addresses", A::BITS);
+        let parts = (1u64 << A::BITS) / PART;
+        let state = || (Verdict::default(), vec![A::MIN; BATCH], vec![NextHop::NONE; BATCH]);
+        let walk = |(verdict, keys, found): &mut (Verdict, Vec<A>, Vec<NextHop>), part: usize| {
+            for batch in 0..PART / BATCH as u64 {
+                let first = part as u64 * PART + batch * BATCH as u64;
+                for (key, address) in keys.iter_mut().zip(first..) {
+                    *key = A::from_u128_low(address.into());
+                }
+                table.lookup_batch(keys, found);
+                self.compare(keys, found, "batch", verdict);
+                verdict.addresses += BATCH as u64;
+            }
+            bar.inc(PART);
+        };
+        let parts = usize::try_from(parts).expect("4,096 parts");
+        let states = share_out(parts, threads, state, walk);
+        Verdict::sum(states.into_iter().map(|(verdict, ..)| verdict))
+    }
+
+    /// Holds what was found for ascending keys against the ranges.
+    fn compare(&self, mut keys: &[A], mut found: &[NextHop], lookup: &'static str, verdict: &mut Verdict) {
+        let Some(&first) = keys.first() else { return };
+        let mut range = self.0.partition_point(|range| range.0 <= first) - 1;
+        while let Some(&key) = keys.first() {
+            // Most keys are few ranges from the one before.
+            while self.0.get(range + 1).is_some_and(|next| next.0 <= key) {
+                range += 1;
+            }
+            let right = self.0[range].1;
+            let inside = match self.0.get(range + 1) {
+                Some(next) => keys.partition_point(|&key| key < next.0),
+                None => keys.len(),
+            };
+            // No early exit: this runs at the speed of memory, and almost always to the end.
+            let differs = found[..inside].iter().fold(0, |differs, next_hop| differs | next_hop.0 ^ right.0);
+            if differs != 0 {
+                verdict.note(&keys[..inside], &found[..inside], right, lookup);
+            }
+            (keys, found) = (&keys[inside..], &found[inside..]);
+        }
+    }
+}
+
+impl Verdict {
+    fn note<A: Address>(&mut self, keys: &[A], found: &[NextHop], right: NextHop, lookup: &'static str) {
+        for (&key, &found) in keys.iter().zip(found).filter(|&(_, &found)| found != right) {
+            self.mismatches += 1;
+            if self.first.len() < SHOWN {
+                let (order, address) = (key.to_u128(), key.to_string());
+                self.first.push(Mismatch { order, address, right: right.0, found: found.0, lookup });
+            }
+        }
+    }
+
+    fn sum(parts: impl Iterator<Item = Self>) -> Self {
+        let mut sum = parts.fold(Self::default(), |mut sum, part| {
+            sum.addresses += part.addresses;
+            sum.mismatches += part.mismatches;
+            sum.first.extend(part.first);
+            sum
+        });
+        sum.first.sort();
+        sum.first.truncate(SHOWN);
+        sum
+    }
+}
+
+/// The addresses at which a table is most likely to be wrong, the ends of every prefix and their neighbours, and as
+/// many again at random; ascending, each once.
+pub(super) fn probes<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
+    let mut addresses = vec![A::MIN, A::MAX];
+    for prefix in prefixes {
+        let (first, last) = (prefix.address(), prefix.last());
+        addresses.extend([first, last]);
+        addresses.extend(first.previous());
+        addresses.extend(last.next());
+    }
+    let scattered = addresses.len().max(100_000);
+    addresses.extend(scattered_addresses::<A>().take(scattered));
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}
+
+/// Addresses all over the space, the same in every run (SplitMix64).
+fn scattered_addresses<A: Address>() -> impl Iterator<Item = A> {
+    let mut state = 0u64;
+    let mut bits = move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        u128::from(z ^ z >> 31)
+    };
+    std::iter::repeat_with(move || A::from_u128_low(bits() << 64 | bits()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wirespeed_fib::{Step, V4};
+
+    /// A table that is right but for one address.
+    struct Wrong<'a>(&'a Rib<V4>, V4);
+
+    impl Lpm<V4> for Wrong<'_> {
+        fn lookup(&self, address: V4) -> NextHop {
+            let right = self.0.longest_match(address).map_or(NextHop::NONE, |(_, next_hop)| next_hop);
+            if address == self.1 { NextHop(99) } else { right }
+        }
+
+        fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
+            addresses.iter().zip(next_hops).for_each(|(&a, n)| *n = self.lookup(a));
+        }
+
+        fn explain(&self, _: V4) -> Vec<Step> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn one_wrong_answer_is_found() {
+        let routes = [("10.0.0.0/8", 1), ("10.1.0.0/16", 2), ("10.1.2.3/32", 3), ("255.0.0.0/8", 4)];
+        let rib: Rib<V4> = routes.iter().map(|&(p, n)| (p.parse().unwrap(), NextHop(n))).collect();
+        let truth = Truth::of(&rib);
+        let probes = probes(rib.iter().map(|(prefix, _)| prefix));
+        let bar = ProgressBar::hidden();
+        for wrong in ["10.1.2.3", "10.1.2.4", "0.0.0.0", "255.255.255.255", "10.255.255.255"] {
+            let verdict = truth.check(&Wrong(&rib, wrong.parse().unwrap()), &probes, 2, &bar);
+            assert_eq!(verdict.mismatches, 2, "in a batch and alone: {wrong}");
+            assert_eq!(verdict.addresses, probes.len() as u64);
+            assert!(verdict.first.iter().all(|m| m.address == wrong && m.found == 99), "{verdict:?}");
+        }
+        // None of the probes.
+        let verdict = truth.check(&Wrong(&rib, "10.77.77.77".parse().unwrap()), &probes, 2, &bar);
+        assert_eq!(verdict.mismatches, 0);
+    }
+
+    #[test]
+    fn probes_are_in_order() {
+        let probes = probes(["10.0.0.0/8", "0.0.0.0/0"].map(|p| p.parse::<Prefix<V4>>().unwrap()));
+        assert!(probes.is_sorted_by(|a, b| a < b) && probes.len() > 99_000);
+        for near in ["9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0"] {
+            assert!(probes.binary_search(&near.parse().unwrap()).is_ok());
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Bad input: one clear line with the file and the place, status 2, no panic.
+
+use std::io::Write;
+
+use crate::common::{Folder, UPDATES, V4, noise};
+
+#[test]
+fn lines_that_are_no_routes() {
+    let folder = Folder::new();
+    for (name, line, says) in [
+        ("long", "10.0.0.0/33 a", "33"),
+        ("long6", "2001:db8::/129 a", "129"),
+        ("host", "10.0.0.1/8 a", "host bits"),
+        ("host6", "2001:db8::1/32 a", "host bits"),
+        ("word", "ten/8 a", ""),
+        ("bare", "10.0.0.0/8", "next hop"),
+    ] {
+        folder.write(name, format!("{V4}{line}\n"));
+        for verb in
+            [format!("info {name}"), format!("lookup --fib {name} 10.0.0.1"), format!("verify --fib {name}")]
+        {
+            folder.run(&verb).refused(&[&format!("{name}:8"), says]);
+        }
+    }
+}
+
+#[test]
+fn files_that_are_no_tables() {
+    let folder = Folder::new();
+    folder.write("noise", noise(100_000));
+    folder.write("empty", "");
+    folder.write("comments", "# nothing\n\n# at all\n");
+    for name in ["noise", "empty", "comments", "absent", "."] {
+        for verb in
+            ["info", "verify --fib", "build -o x.img --fib", "replay --fib", "replay --fib v4 --updates"]
+        {
+            folder.run(&format!("{verb} {name}")).refused(&[name]);
+        }
+    }
+    folder.run("info updates").refused(&["updates"]);
+    folder.run("replay --fib v4 --updates v4").refused(&["v4"]);
+}
+
+#[test]
+fn compressed_files_that_are_cut_off_or_corrupt() {
+    let folder = Folder::new();
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    for octet in 0..=255 {
+        for next in 0..=255 {
+            writeln!(gz, "10.{octet}.{next}.0/24 192.0.2.{}", octet ^ next).unwrap();
+        }
+    }
+    let gz = gz.finish().unwrap();
+    folder.write("whole.gz", &gz);
+    folder.run("info whole.gz").ok();
+    folder.write("cut.gz", &gz[..gz.len() / 2]);
+    folder.run("info cut.gz").refused(&["cut.gz:"]);
+    let mut corrupt = gz.clone();
+    let middle = corrupt.len() / 2;
+    corrupt[middle..middle + 64].fill(0x55);
+    folder.write("corrupt.gz", &corrupt);
+    folder.run("info corrupt.gz").refused(&["corrupt.gz"]);
+    // What is whole can be had.
+    let report = &folder.run("info cut.gz --lenient --json").ok().json()[0];
+    assert!((1..65_536).contains(&report["prefixes"].as_u64().unwrap()), "{report}");
+}
+
+#[test]
+fn updates_and_traces_that_are_none() {
+    let folder = Folder::new();
+    folder.write("faulty", format!("{UPDATES}B 10.0.0.0/8\n"));
+    folder.run("replay --fib v4 --updates faulty").refused(&["faulty:6"]);
+    folder.write("six", "2001:db8::1\n");
+    folder.run("replay --fib v4 --trace six").refused(&["six", "IPv6", "IPv4"]);
+    folder.write("four", "10.0.0.1\n10.0.0.2\n");
+    folder.run("replay --fib v6 --trace four").refused(&["four", "IPv4", "IPv6"]);
+    folder.write("words", "10.0.0.1\nten\n");
+    folder.run("replay --fib v4 --trace words").refused(&["words:2"]);
+    folder.write("odd.bin", [10, 0, 0, 1, 10]);
+    folder.run("replay --fib v4 --trace odd.bin").refused(&["odd.bin"]);
+    folder.write("empty", "");
+    folder.run("replay --fib v4 --trace empty").refused(&["empty"]);
+    folder.run("replay --fib v4 --trace absent").refused(&["absent"]);
+}
+
+#[test]
+fn images_with_a_flipped_byte() {
+    let folder = Folder::new();
+    folder.run("build --fib v4 -o good.img").ok();
+    let good = std::fs::read(folder.path("good.img")).unwrap();
+    let header = (0..200).step_by(7);
+    for at in header.chain((200..good.len()).step_by(good.len() / 40)).chain([good.len() - 1]) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x10;
+        folder.write("bad.img", &bad);
+        folder.run("lookup --image bad.img 10.0.0.1").refused(&["bad.img: "]);
+    }
+}
+
+#[test]
+fn images_that_are_none() {
+    let folder = Folder::new();
+    folder.run("build --fib v4 -o good.img").ok();
+    let good = std::fs::read(folder.path("good.img")).unwrap();
+    let mut version = good.clone();
+    // The version follows the eight bytes of the magic number.
+    version[8] += 1;
+    let longer = [&good[..], b"more"].concat();
+    for (name, bytes, says) in [
+        ("version", &version[..], "version"),
+        ("cut", &good[..good.len() / 2], "bytes long"),
+        ("header", &good[..40], ""),
+        ("longer", &longer, "bytes long"),
+        ("empty", b"", ""),
+        ("text", V4.as_bytes(), "not an image"),
+    ] {
+        folder.write(name, bytes);
+        for verb in ["lookup 10.0.0.1 --image", "replay --image"] {
+            folder.run(&format!("{verb} {name}")).refused(&[&format!("{name}: "), says]);
+        }
+    }
+    folder.run("lookup 10.0.0.1 --image absent").refused(&["absent"]);
+    folder.run("info good.img").refused(&["good.img"]);
+}

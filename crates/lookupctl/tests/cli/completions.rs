@@ -1,0 +1,52 @@
+//! `completions`, and help.
+
+use std::process::{Command, Stdio};
+
+use crate::common::Folder;
+
+#[test]
+fn a_script_for_each_shell() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = folder.run(&format!("completions {shell}")).ok().stdout;
+        assert!(script.contains("exhaustive") && script.contains("replay"), "{shell}");
+    }
+    folder.run("completions tcsh").status(2);
+}
+
+#[test]
+fn help_teaches_by_example() {
+    let folder = Folder::new();
+    assert!(folder.run("--help").ok().stdout.contains("lookupctl replay  "));
+    for verb in ["info", "lookup", "replay", "verify", "build", "gen", "completions"] {
+        let help = folder.run(&format!("{verb} --help")).ok().stdout;
+        assert!(
+            help.contains("Examples:\n") && help.contains(&format!("  lookupctl {verb}")),
+            "{verb}: {help}"
+        );
+    }
+    folder.run("").status(2);
+    folder.run("route").status(2);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let folder = Folder::new();
+    let addresses = "10.1.2.3\n".repeat(200_000);
+    let path = folder.write("addresses", &addresses);
+    for arguments in [&["lookup", "--fib", "v4"][..], &["completions", "bash"], &["--help"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+            .args(arguments)
+            .current_dir(folder.path(""))
+            .stdin(std::fs::File::open(&path).unwrap())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
+        assert!(!stderr.contains("panicked") && !stderr.contains("lookupctl: "), "{arguments:?}: {stderr}");
+    }
+}

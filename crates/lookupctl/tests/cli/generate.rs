@@ -1,0 +1,64 @@
+//! `gen`.
+
+use crate::common::Folder;
+
+#[test]
+fn equal_options_make_equal_tables() {
+    let folder = Folder::new();
+    for family in [4, 6] {
+        let made = |seed: u64| {
+            let options = format!("gen fib --family {family} --prefixes 2k --next-hops 9 --seed {seed}");
+            folder.run(&options).ok().stdout
+        };
+        let table = made(3);
+        assert_eq!(table, made(3));
+        assert_ne!(table, made(4));
+        folder.write("made", &table);
+        let report = &folder.run("info made --json").ok().json()[0];
+        let counts = (&report["family"], &report["prefixes"], &report["next_hops"]);
+        assert_eq!(counts, (&family.into(), &2000.into(), &9.into()));
+    }
+    folder.run("gen fib --prefixes 50 -o fifty").ok();
+    assert_eq!(folder.run("info fifty --json").ok().json()[0]["prefixes"], 50);
+}
+
+#[test]
+fn traces_replay_as_those_that_replay_makes() {
+    let folder = Folder::new();
+    for table in ["v4", "v6"] {
+        for kind in ["random", "prefix", "zipf:1", "deepest"] {
+            let made =
+                format!("replay --fib {table} --trace {kind} --keys 5k --seed 9 --seconds 0.01 --json");
+            let made = folder.run(&made).ok().json()[0]["checksum"].clone();
+            for (to, name) in [("text", "trace"), ("bin", "trace.bin")] {
+                let options = format!("--fib {table} --kind {kind} --count 5k --seed 9 --to {to} -o {name}");
+                folder.run(&format!("gen trace {options}")).ok();
+                let ran =
+                    folder.run(&format!("replay --fib {table} --trace {name} --seconds 0.01 --json")).ok();
+                assert_eq!(ran.json()[0]["checksum"], made, "{table} {kind} {to}");
+                assert_eq!(ran.json()[0]["keys"], 5000);
+            }
+        }
+    }
+}
+
+#[test]
+fn updates_fit_their_table() {
+    let folder = Folder::new();
+    let updates = folder.run("gen updates --fib v4 --count 300 --rate 100").ok().stdout;
+    assert_eq!(updates.lines().count(), 300);
+    assert!(updates.lines().all(|line| line.contains(" A ") || line.contains(" W ")), "{updates}");
+    folder.write("made", &updates);
+    folder.run("verify --fib v4 --updates made").ok();
+    let ran = folder.run("replay --fib v4 --updates made --keys 1k --seconds 0.05 --json").ok();
+    assert_eq!(ran.json()[0]["updates"]["applied"], 300);
+    folder.run("gen names").status(2);
+}
+
+#[test]
+fn a_table_that_cannot_be_is_refused() {
+    let folder = Folder::new();
+    folder.run("gen fib --prefixes 4G").status(2);
+    folder.run("gen fib --prefixes 10 --next-hops 0").refused(&["next hop"]);
+    folder.run("gen fib --prefixes 10 -o no/such/file").refused(&["no/such/file"]);
+}

@@ -1,0 +1,87 @@
+//! `lookup`.
+
+use serde_json::json;
+
+use crate::common::{Folder, V4, noise};
+
+#[test]
+fn answers_in_json_with_the_users_next_hops() {
+    let ran = Folder::new().run("lookup --fib both --json 10.1.2.3 10.200.0.1 2001:db8:1:2:3::9").ok();
+    assert_eq!(
+        ran.json(),
+        [
+            json!({"address": "10.1.2.3", "prefix": "10.1.2.3/32", "next_hop": "core-7"}),
+            json!({"address": "10.200.0.1", "prefix": "10.0.0.0/8", "next_hop": "192.0.2.1"}),
+            json!({"address": "2001:db8:1:2:3::9", "prefix": "2001:db8:1:2:3::/80", "next_hop": "fe80::3"}),
+        ]
+    );
+    assert!(ran.stdout.starts_with(r#"{"address":"10.1.2.3","prefix":"10.1.2.3/32","next_hop":"core-7"}"#));
+}
+
+#[test]
+fn nothing_that_matches_is_null_and_status_1() {
+    let folder = Folder::new();
+    let ran = folder.run("lookup --fib v4 --json 11.0.0.1 10.0.0.1").status(1);
+    assert_eq!(ran.json()[0], json!({"address": "11.0.0.1", "prefix": null, "next_hop": null}));
+    // A family without a route is an empty table, not an error.
+    folder.run("lookup --fib v4 --json 2001:db8::1").status(1);
+    let text = folder.run("lookup --fib v4 11.0.0.1").status(1).stdout;
+    assert_eq!(text, "11.0.0.1  no route\n");
+}
+
+#[test]
+fn addresses_from_standard_input() {
+    let input = b"10.1.2.129\n\n# a comment\n 203.0.113.7 # another\r\n10.1.3.4";
+    let ran = Folder::new().run_with("lookup --fib v4 --engine sail-l", input).ok();
+    let wanted = "\
+10.1.2.129  10.1.2.128/25  192.0.2.1
+203.0.113.7  203.0.113.0/24  192.0.2.2
+10.1.3.4  10.1.0.0/16  192.0.2.2
+";
+    assert_eq!(ran.stdout, wanted);
+}
+
+#[test]
+fn the_table_from_standard_input() {
+    let folder = Folder::new();
+    let ran = folder.run_with("lookup --fib - 10.1.2.3", V4.as_bytes()).ok();
+    assert_eq!(ran.stdout, "10.1.2.3  10.1.2.3/32  core-7\n");
+    folder.run_with("lookup --fib -", V4.as_bytes()).refused(&["standard input"]);
+}
+
+#[test]
+fn explains_each_step() {
+    let folder = Folder::new();
+    let ran = folder.run("lookup --fib v4 --explain 10.1.2.3").ok();
+    assert!(ran.stdout.contains("bcn16[2561]") && ran.stdout.lines().count() > 2, "{ran:?}");
+    let json = &folder.run("lookup --fib v4 --explain --json 10.1.2.3").ok().json()[0];
+    let steps = json["steps"].as_array().unwrap();
+    assert!(steps.iter().all(|step| step["section"].is_string() && step["index"].is_u64()));
+    assert!(steps.last().unwrap()["meaning"].as_str().unwrap().contains("next hop 4"), "{json}");
+}
+
+#[test]
+fn an_image_answers_as_its_source() {
+    let folder = Folder::new();
+    for (table, addresses) in [
+        ("v4", "10.1.2.3 10.1.2.4 10.1.2.200 10.9.9.9 203.0.113.255 11.0.0.0 0.0.0.0 255.255.255.255"),
+        ("v6", "2001:db8::1 2001:db8::2 2001:db8:1::5 2001:db8:1:2:3::4 2001:db9::1 ::"),
+    ] {
+        folder.run(&format!("build --fib {table} -o {table}.img")).ok();
+        let from_source = folder.run(&format!("lookup --fib {table} --json {addresses}")).status(1);
+        let from_image = folder.run(&format!("lookup --image {table}.img --json {addresses}")).status(1);
+        assert_eq!(from_source.stdout, from_image.stdout);
+    }
+    folder.run("lookup --image v4.img 2001:db8::1").refused(&["v4.img", "IPv4", "IPv6"]);
+    folder.run("lookup --image v4.img --engine sail-l 10.0.0.1").status(2);
+}
+
+#[test]
+fn lines_that_are_no_address_are_refused_by_number() {
+    let folder = Folder::new();
+    let ran = folder.run_with("lookup --fib v4", b"10.0.0.1\n10.0.0.999\n").status(2);
+    assert_eq!(ran.stdout.lines().count(), 1, "what came before is answered: {ran:?}");
+    assert!(ran.stderr.contains("standard input:2: not an address: \"10.0.0.999\""), "{ran:?}");
+    folder.run("lookup --fib v4 10.0.0.0/8").status(2);
+    folder.run_with("lookup --fib v4", &noise(20_000)).refused(&["standard input:1"]);
+}

@@ -1,0 +1,14 @@
+//! The binary as its users run it: every verb on small tables, its exit status, its JSON, and what it says of bad
+//! input.
+
+#![allow(clippy::unwrap_used)] // every function here is a test or helps one
+
+mod bad_input;
+mod build;
+mod common;
+mod completions;
+mod generate;
+mod info;
+mod lookup;
+mod replay;
+mod verify;

@@ -1,0 +1,49 @@
+//! `verify`.
+
+use crate::common::Folder;
+
+#[test]
+fn every_engine_is_right() {
+    let folder = Folder::new();
+    for (table, family) in [("v4", 4), ("v6", 6)] {
+        let reports = folder.run(&format!("verify --fib {table} --json")).ok().json();
+        assert!(!reports.is_empty());
+        for report in reports {
+            assert_eq!((&report["family"], &report["mismatches"]), (&family.into(), &0.into()), "{report}");
+            assert!(
+                report["addresses"].as_u64().unwrap() > 90_000 && report["engine"].is_string(),
+                "{report}"
+            );
+        }
+    }
+    let ran = folder.run("verify --fib both --engine sail-l").ok();
+    assert!(ran.stdout.contains("all right") && ran.stderr.contains("--family 6"), "{ran:?}");
+}
+
+#[test]
+fn before_the_updates_and_after() {
+    let folder = Folder::new();
+    let reports = folder.run("verify --fib v4 --updates updates --engine sail-l --json").ok().json();
+    let states: Vec<_> = reports.iter().map(|report| (&report["updates"], &report["prefixes"])).collect();
+    assert_eq!(states, [(&0.into(), &6.into()), (&5.into(), &6.into())]);
+    folder.run("verify --fib v6 --updates updates").refused(&["updates", "IPv6"]);
+}
+
+#[test]
+fn nobody_walks_all_of_ipv6() {
+    Folder::new().run("verify --fib v6 --exhaustive").refused(&["IPv4", "2^128"]);
+}
+
+#[test]
+fn an_empty_table_of_the_family_is_right_too() {
+    let ran = Folder::new().run("verify --fib v4 --family 6").ok();
+    assert!(ran.stdout.contains("0 prefixes"), "{ran:?}");
+}
+
+/// All 2^32 addresses; too many for a build without optimisation.
+#[cfg(not(debug_assertions))]
+#[test]
+fn every_address() {
+    let reports = Folder::new().run("verify --fib v4 --exhaustive --json").ok().json();
+    assert!(reports.iter().all(|report| report["addresses"] == 1u64 << 32 && report["mismatches"] == 0));
+}
