@@ -1,5 +1,5 @@
 //! What every IP engine of Wirespeed shares: addresses and prefixes, next hops, the routing table ([`Rib`]) and
-//! its changes, and its statistics.
+//! its changes, its statistics, readers and writers, synthetic tables and traces.
 
 pub mod address;
 
@@ -15,6 +15,10 @@ pub mod read;
 pub mod rib;
 /// What a routing table looks like, in numbers.
 pub mod stats;
+/// Synthetic routing tables and update streams, seeded.
+pub mod synth;
+/// Traces, the keys of lookups: generated from a table, or read from text, packed addresses and captures.
+pub mod trace;
 mod update;
 pub mod write;
 

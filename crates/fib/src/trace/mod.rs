@@ -1,0 +1,33 @@
+//! Traces: the keys of lookups, generated from a table or read from a file.
+//!
+//! [`TraceKind`] names the generators, [`keys`] runs them. [`read`] takes text, packed addresses and captures by
+//! content; [`text`], [`packed`] and [`capture`] hold one format each and can be called on their own.
+//!
+//! ```
+//! use wirespeed_fib::trace::{self, TraceKind};
+//! use wirespeed_fib::{NextHop, Rib, V4};
+//!
+//! let table: Rib<V4> = [("10.0.0.0/8".parse()?, NextHop(1))].into_iter().collect();
+//! let kind: TraceKind = "prefix".parse()?;
+//! let keys = trace::keys(&table, kind, 1000, 7)?;
+//! assert!(keys.iter().all(|&key| table.longest_match(key).is_some()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod capture;
+mod deepest;
+mod error;
+mod generate;
+mod packed;
+mod packet;
+mod read;
+mod text;
+mod zipf;
+
+pub use deepest::deepest;
+pub use error::TraceError;
+pub use generate::{Generator, KindError, NoPrefixes, TraceKind, fill, keys};
+pub use packed::{from_packed, write_packed};
+pub use read::{Format, Trace, from_reader};
+pub use text::{from_text, write_text};
+pub use zipf::Zipf;

@@ -1,0 +1,168 @@
+//! [`Trace`]: keys from a file of whatever format, with an account of what was passed over.
+
+use std::fmt;
+use std::io::{self, Read};
+
+use super::error::TraceError;
+use super::{capture, packed, text};
+use crate::address::{Address, Family};
+
+/// Keys as read, with what wasn't.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trace<A> {
+    /// The keys, in the order of the source.
+    pub keys: Vec<A>,
+    /// Addresses of the other family, passed over.
+    pub other_family: u64,
+    /// Packets without an IP destination, or cut off before it.
+    pub not_ip: u64,
+    /// Where the source is cut off or broken and what is wrong there; all before it was read.
+    pub damage: Option<String>,
+}
+
+impl<A> Default for Trace<A> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), other_family: 0, not_ip: 0, damage: None }
+    }
+}
+
+impl<A: Address> fmt::Display for Trace<A> {
+    /// One line: how many keys, and what was passed over.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} addresses", self.keys.len(), A::FAMILY)?;
+        if self.other_family > 0 {
+            write!(f, ", {} of the other family skipped", self.other_family)?;
+        }
+        if self.not_ip > 0 {
+            write!(f, ", {} packets that are not IP skipped", self.not_ip)?;
+        }
+        self.damage.as_ref().map_or(Ok(()), |damage| write!(f, "; {damage}"))
+    }
+}
+
+impl<A: Address> Trace<A> {
+    /// Takes an address, or counts it.
+    pub(super) fn take(&mut self, address: std::net::IpAddr) {
+        match A::from_ip(address) {
+            Some(key) => self.keys.push(key),
+            None => self.other_family += 1,
+        }
+    }
+
+    /// The trace, if it has any key.
+    pub(super) fn checked(self, name: &str) -> Result<Self, TraceError> {
+        let (name, wanted) = (name.to_owned(), A::FAMILY);
+        match self {
+            Self { keys, .. } if !keys.is_empty() => Ok(Self { keys, ..self }),
+            Self { other_family: 1.., .. } => {
+                let found = if wanted == Family::V4 { Family::V6 } else { Family::V4 };
+                Err(TraceError::WrongFamily { name, found, wanted })
+            }
+            Self { damage: Some(why), .. } => Err(TraceError::Empty { name, wanted, why: Some(why) }),
+            Self { not_ip: 0, .. } => Err(TraceError::Empty { name, wanted, why: None }),
+            Self { not_ip, .. } => {
+                let why = Some(format!("none of its {not_ip} packets is IP"));
+                Err(TraceError::Empty { name, wanted, why })
+            }
+        }
+    }
+}
+
+/// The formats of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// An address a line; see [`text::from_text`](super::from_text).
+    Text,
+    /// Packed addresses in network order; see [`from_packed`](super::from_packed).
+    Packed,
+    /// A capture, pcap or pcapng; see [`capture`](super::capture).
+    Capture,
+}
+
+impl Format {
+    /// The format of what starts with `head`, a few dozen bytes or all there is, by content: captures by magic
+    /// number, text if it is all printable. What is neither is packed addresses, but so may text be: packed addresses
+    /// that happen to be printable need to be called so.
+    pub fn of(head: &[u8]) -> Self {
+        let printable = |&byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
+        if capture::is_capture(head) {
+            Self::Capture
+        } else if head.iter().all(printable) && std::str::from_utf8(whole_chars(head)).is_ok() {
+            Self::Text
+        } else {
+            Self::Packed
+        }
+    }
+}
+
+/// `head` without a character cut off at its end.
+fn whole_chars(head: &[u8]) -> &[u8] {
+    match std::str::from_utf8(head) {
+        Err(error) if error.error_len().is_none() => &head[..error.valid_up_to()],
+        _ => head,
+    }
+}
+
+/// Reads a trace; `format` is recognised by content when it isn't given. `name` is for messages. The source is
+/// uncompressed.
+pub fn from_reader<A: Address>(
+    mut source: impl Read,
+    name: &str,
+    format: Option<Format>,
+) -> Result<Trace<A>, TraceError> {
+    let mut head = Vec::with_capacity(64);
+    source.by_ref().take(64).read_to_end(&mut head).map_err(|error| TraceError::io(name, error))?;
+    let format = format.unwrap_or_else(|| Format::of(&head));
+    let whole = io::Cursor::new(head).chain(source);
+    match format {
+        Format::Text => text::from_text(whole, name),
+        Format::Packed => packed::from_packed(whole, name),
+        Format::Capture => capture::from_capture(whole, name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{V4, V6};
+
+    #[test]
+    fn formats_are_told_apart() {
+        assert_eq!(Format::of(b"10.0.0.1\n"), Format::Text);
+        assert_eq!(Format::of("# trac\u{e9}s\n".as_bytes()), Format::Text);
+        assert_eq!(Format::of(&"# trac\u{e9}".as_bytes()[..7]), Format::Text);
+        assert_eq!(Format::of(&[10, 0, 0, 1]), Format::Packed);
+        assert_eq!(Format::of(&0xa1b2_c3d4u32.to_le_bytes()), Format::Capture);
+        assert_eq!(Format::of(&0x0a0d_0d0au32.to_le_bytes()), Format::Capture);
+        assert_eq!(Format::of(b""), Format::Text);
+    }
+
+    #[test]
+    fn the_whole_source_is_read() {
+        let text = "10.0.0.1\n".repeat(100);
+        assert_eq!(from_reader::<V4>(text.as_bytes(), "t", None).unwrap().keys.len(), 100);
+    }
+
+    #[test]
+    fn a_trace_of_the_other_family_says_so() {
+        let error = from_reader::<V4>(&b"::1\n::2\n"[..], "t.txt", None).unwrap_err();
+        assert_eq!(error.to_string(), "trace t.txt holds IPv6 addresses, the table is IPv4");
+        let error = from_reader::<V6>(&b"# none\n"[..], "t.txt", None).unwrap_err();
+        assert_eq!(error.to_string(), "trace t.txt holds no IPv6 address");
+        let mixed = from_reader::<V6>(&b"1.1.1.1\n::2\n"[..], "t.txt", None).unwrap();
+        assert_eq!((mixed.keys, mixed.other_family), (vec![V6(2)], 1));
+    }
+
+    #[test]
+    fn noise_is_an_error_or_a_trace_but_never_a_panic() {
+        let mut rng = crate::synth::rng::Rng::new(4);
+        for len in 0..300 {
+            let noise: Vec<u8> = (0..len).map(|_| rng.bits().to_le_bytes()[0]).collect();
+            for format in [None, Some(Format::Text), Some(Format::Packed), Some(Format::Capture)] {
+                let _ = from_reader::<V4>(&noise[..], "noise", format);
+                let _ = from_reader::<V6>(&noise[..], "noise", format);
+            }
+        }
+    }
+}
