@@ -161,7 +161,7 @@ pub enum ReadError {
         detail: String,
     },
     /// The file ends in the middle of something, or cannot be decoded from here on (strict reading only).
-    #[error("{name}{place}: {reason}; {records} whole records before it, {routes} routes")]
+    #[error("{name}{place}: {reason}; {records} whole records before it{}", with_routes(*.routes))]
     CutOff {
         /// The file.
         name: String,
@@ -171,7 +171,7 @@ pub enum ReadError {
         reason: String,
         /// Whole lines, entries or records before it.
         records: u64,
-        /// Routes or updates among them.
+        /// Routes or updates taken from them so far; none while a file with many peers is only looked over.
         routes: u64,
     },
     /// None of the known formats.
@@ -222,6 +222,10 @@ pub enum ReadError {
         /// What is wrong.
         source: TooManyNextHops,
     },
+}
+
+fn with_routes(routes: u64) -> String {
+    if routes == 0 { String::new() } else { format!(", {routes} routes") }
 }
 
 fn passed_over(records: u64) -> String {
