@@ -13,11 +13,8 @@ pub mod oracle;
 mod prefix;
 pub mod read;
 pub mod rib;
-/// What a routing table looks like, in numbers.
 pub mod stats;
-/// Synthetic routing tables and update streams, seeded.
 pub mod synth;
-/// Traces, the keys of lookups: generated from a table, or read from text, packed addresses and captures.
 pub mod trace;
 mod update;
 pub mod write;

@@ -2,8 +2,8 @@
 
 use super::rng::Rng;
 use super::shape::{
-    Above, ANY_KIND, BINS, CLASSES, KINDS, MAGNITUDES, Place, Row, SURE, Shape, Sibling, Split, class_of, kind,
-    past, smallest, run_kind,
+    ANY_KIND, Above, BINS, CLASSES, KINDS, MAGNITUDES, Place, Row, SURE, Shape, Sibling, Split, class_of,
+    kind, past, run_kind, smallest,
 };
 use crate::address::Address;
 use crate::prefix::Prefix;
@@ -56,8 +56,9 @@ impl Cascade {
             runs[usize::from(kind)].push((len, count));
         }
         Self {
-            own: fill(bits, &shape.own, SURE / 2),
-            splits: fill(bits, &shape.splits, Split { runs: [0; 2], bins: [1; BINS], copy: 0 }),
+            // Both tables have at least the entries of depth 0.
+            own: fill(&shape.own, SURE / 2),
+            splits: fill(&shape.splits, Split { runs: [0; 2], bins: [1; BINS], copy: 0 }),
             runs,
             full_len,
             bits,
@@ -68,10 +69,8 @@ impl Cascade {
     /// Most prefixes that a subtree at `depth` can hold.
     pub(super) fn room(&self, depth: u8) -> u64 {
         let to = if depth <= self.full_len { self.full_len } else { self.bits };
-        match 2u64.checked_shl(u32::from(to - depth)) {
-            Some(twice) => twice - 1,
-            None => u64::MAX,
-        }
+        let twice = 1u128.checked_shl(u32::from(to - depth) + 1);
+        twice.and_then(|twice| u64::try_from(twice - 1).ok()).unwrap_or(u64::MAX)
     }
 
     /// Most prefixes that a subtree at `depth` holds as a rule: a full block, its aggregate, and an eighth over. The
@@ -137,8 +136,8 @@ impl Cascade {
         let covered = covered || own;
         let half = self.room(depth + 1);
         let place = Place { depth, class: self.class(depth, n, dense), covered, kind: of_kind };
-        let split = &self.splits[at(place)];
-        if n > 1 && self.run(rng, base, depth, n, covered, split, out) {
+        let split = of(&self.splits, place);
+        if n > 1 && self.run(rng, node, n, split, out) {
             return;
         }
         let half = half.min(self.usual_room(depth + 1).max(n.div_ceil(2)));
@@ -174,13 +173,12 @@ impl Cascade {
     fn run<A: Address>(
         &self,
         rng: &mut Rng,
-        base: A,
-        depth: u8,
+        node: Node<A>,
         n: u64,
-        covered: bool,
         split: &Split,
         out: &mut Vec<Prefix<A>>,
     ) -> bool {
+        let (base, depth, covered) = (node.base, node.depth, node.above.covered || node.own);
         let chance = rng.below(SURE.into());
         let (at_start, at_end) = (u64::from(split.runs[0]), u64::from(split.runs[1]));
         if chance >= at_start + at_end {
@@ -209,7 +207,7 @@ impl Cascade {
     fn own(&self, rng: &mut Rng, depth: u8, n: u64, dense: f64, above: Above) -> bool {
         let Above { covered, kind, .. } = above;
         let below = if depth == self.bits { 0 } else { self.room(depth + 1).saturating_mul(2) };
-        let weight = self.own[at(Place { depth, class: self.class(depth, n, dense), covered, kind })];
+        let weight = *of(&self.own, Place { depth, class: self.class(depth, n, dense), covered, kind });
         n > below || weight == SURE || weight > 0 && rng.below(SURE.into()) < u64::from(weight)
     }
 
@@ -229,6 +227,14 @@ fn descale(n: u64, dense: f64) -> u64 {
 fn at(Place { depth, class, covered, kind }: Place) -> usize {
     ((usize::from(depth) * CLASSES + usize::from(class)) * 2 + usize::from(covered)) * KINDS
         + usize::from(kind)
+}
+
+/// The entry of a place; past the last depth, of the last.
+#[inline]
+fn of<T>(table: &[T], place: Place) -> &T {
+    let a_depth = CLASSES * 2 * KINDS;
+    let index = at(place);
+    &table[index.min(table.len() - a_depth + index % a_depth)]
 }
 
 /// How many of `n` go left, by the weights of the bins. A bin that `n` doesn't have, which only a borrowed row can
@@ -259,41 +265,43 @@ fn draw_left(weights: &[u16; BINS], rng: &mut Rng, n: u64) -> u64 {
     }
 }
 
-/// A table over every (depth, class, cover, kind). A gap takes the row for all kinds; where that is missing too, the
-/// nearest one of these, of the same depth and cover first.
-fn fill<T: Copy>(bits: u8, rows: &[Row<T>], none: T) -> Vec<T> {
-    let mut known: Vec<Option<T>> = vec![None; (usize::from(bits) + 1) * CLASSES * 2 * KINDS];
+/// A table over every (depth, class, cover, kind), down to the last depth that has rows. A gap takes the row for all
+/// kinds; where that is missing too, the nearest one of these, of the same depth and cover first.
+fn fill<T: Copy>(rows: &[Row<T>], none: T) -> Vec<T> {
+    let depths = rows.iter().map(|row| row.place.depth).max().unwrap_or(0) + 1;
+    let mut known: Vec<Option<T>> = vec![None; usize::from(depths) * CLASSES * 2 * KINDS];
     for row in rows {
         known[at(row.place)] = Some(row.value);
     }
     let classes = || 0u8..CLASSES.try_into().unwrap_or(u8::MAX);
-    // Two classes away the parity is the same.
-    let in_depth = |depth: u8, class: u8, covered: bool| {
-        [0, 2, 4].into_iter().chain(classes()).find_map(|away| {
-            let up = Some(class + away).filter(|&c| usize::from(c) < CLASSES);
-            let near = [class.checked_sub(away), up];
-            let known = |class| known[at(Place { depth, class, covered, kind: ANY_KIND })];
-            near.into_iter().flatten().find_map(known)
-        })
-    };
-    let nearest = |depth: u8, class: u8, covered: bool| {
-        [covered, !covered].into_iter().find_map(|covered| {
-            (0..=bits).find_map(|away| {
-                let down = depth.checked_add(away).filter(|&d| d <= bits);
-                let near = [depth.checked_sub(away), down];
-                near.into_iter().flatten().find_map(|depth| in_depth(depth, class, covered))
+    // By depth and cover: the rows for all kinds by class, each gap filled from the nearest class; none if there is
+    // no row. Two classes away the parity is the same.
+    let by_class = |depth: u8, covered: bool| -> Option<Vec<T>> {
+        let common = |class| known[at(Place { depth, class, covered, kind: ANY_KIND })];
+        let nearest = |class: u8| {
+            [0, 2, 4].into_iter().chain(classes()).find_map(|away| {
+                let up = Some(class + away).filter(|&c| usize::from(c) < CLASSES);
+                [class.checked_sub(away), up].into_iter().flatten().find_map(common)
             })
-        })
+        };
+        classes().any(|class| common(class).is_some()).then(|| classes().filter_map(nearest).collect())
     };
+    let common: Vec<[Option<Vec<T>>; 2]> =
+        (0..depths).map(|depth| [by_class(depth, false), by_class(depth, true)]).collect();
     let mut filled = Vec::with_capacity(known.len());
-    for depth in 0..=bits {
+    for depth in 0..depths {
         for class in classes() {
             for covered in [false, true] {
-                let place = |kind| Place { depth, class, covered, kind };
-                let any = known[at(place(ANY_KIND))];
-                let any = any.or_else(|| nearest(depth, class, covered)).unwrap_or(none);
-                let kinds = at(place(0))..=at(place(ANY_KIND));
-                filled.extend(known[kinds].iter().map(|value| value.unwrap_or(any)));
+                let mut covers = [covered, !covered].into_iter();
+                let nearest = covers.find_map(|covered| {
+                    let of = |depth: u8| common.get(usize::from(depth))?[usize::from(covered)].as_ref();
+                    (0..depths).find_map(|away| {
+                        depth.checked_sub(away).and_then(of).or_else(|| depth.checked_add(away).and_then(of))
+                    })
+                });
+                let any = nearest.map_or(none, |row| row[usize::from(class)]);
+                let place = |kind| at(Place { depth, class, covered, kind });
+                filled.extend(known[place(0)..=place(ANY_KIND)].iter().map(|value| value.unwrap_or(any)));
             }
         }
     }

@@ -52,8 +52,6 @@ pub(super) fn fit<A: Address>(rng: &mut Rng, table: &mut Vec<Prefix<A>>, wanted:
         }
         !goes
     });
-    #[cfg(test)]
-    eprintln!("moved {} {have:?}", moved.len());
     moved.sort_by_key(|p| p.len());
     let anchors = table.len();
     let mut places = moved.into_iter();

@@ -1,6 +1,6 @@
 //! Synthetic routing tables and update streams that behave like real ones: seeded, the same on every platform.
 //!
-//! A table is drawn in three steps: [`cascade`] places as many prefixes as are asked for by a [`Shape`], `lengths`
+//! A table is drawn in three steps: `cascade` places as many prefixes as are asked for by a [`Shape`], `lengths`
 //! makes the number of each length exact, `hops` gives next hops that go with their surroundings.
 //!
 //! ```
@@ -23,7 +23,7 @@ mod shape;
 mod shape_v4;
 mod shape_v6;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod updates;
 
 pub use fib::{fib, next_hop_texts};

@@ -1,19 +1,25 @@
 //! [`Shape`]: how the prefixes of a table lie, as numbers small enough to keep in code.
 //!
-//! The idea: walk the binary trie of a table from the top, and at each node write down three things by *how many
+//! The idea: walk the binary trie of a table from the top, and at each node write down what it does by *how many
 //! prefixes lie below it*: whether the node itself is a prefix, and what part of the others lies in its left half.
-//! [`super::cascade`] walks the other way: it starts from a number of prefixes and draws the same choices, so that
-//! dense blocks come out as dense, runs of siblings as long, and nests as deep as they were.
+//! `cascade` walks the other way: it starts from a number of prefixes and draws the same choices, so that dense blocks
+//! come out as dense, runs of siblings as long, and nests as deep as they were.
 //!
 //! ```text
-//!            n = 40, not covered              a row for (depth, about 40, not covered):
-//!             /          \                      the node is a prefix            n of 65535
-//!         k = 31        n-k = 9                 k in 19 bins: none, all, exactly half, others
+//!            n = 40, not covered              by (depth, about 40, covered or not, kind of sibling):
+//!             /          \                      the node is a prefix            probability
+//!         k = 31        n-k = 9                 all below is one run of a length  probability, lengths
+//!                                               k, in 19 bins                   weights: none, all, half, others
+//!                                               the halves are copies           probability, where k = n-k
 //! ```
 //!
 //! How many prefixes a large part of the address space holds is history, not chance: for the first 8 bits of IPv4
-//! and 16 of IPv6 the shape lists the counts themselves ([`Shape::regions`]). Tried and dropped: a Markov chain over
-//! the sorted table, which gets runs right but not the density of /16 blocks.
+//! and 16 of IPv6 the shape lists the counts themselves ([`Shape::regions`]).
+//!
+//! What each part is for, by what the full IPv4 table was without it: 42 % of the prefixes right after one as long
+//! instead of the real 56 % without kinds, copies and runs (53 % with them); twice as many blocks full to the brim
+//! with sizes classed by octave only or splits by eighths. Tried and dropped: letting a lone prefix take after the
+//! one before it, which changed nothing.
 
 use std::collections::BTreeMap;
 
@@ -35,10 +41,10 @@ pub(super) const MAGNITUDES: usize = 8;
 pub(super) const CLASSES: usize = 119;
 
 /// The smallest number of observations worth a row of its own; rarer ones borrow their neighbour's.
-const WORTH_A_ROW: u32 = 12;
+const WORTH_A_ROW: u32 = 24;
 
 /// The same for a row for all kinds.
-const WORTH_A_COMMON_ROW: u32 = 1;
+const WORTH_A_COMMON_ROW: u32 = 4;
 
 /// The number for a probability of 1.
 pub(super) const SURE: u16 = 4095;
@@ -101,7 +107,7 @@ impl Sibling {
 /// The structure of a table of one family: lengths, density by region, nesting, runs, and next hops.
 ///
 /// [`Shape::ipv4`] and [`Shape::ipv6`] are today's full tables; [`Shape::of`] measures any other, of which
-/// [`super::table_of`] then draws look-alikes of any size that give none of its prefixes away.
+/// [`super::table_of`] then draws look-alikes of any size.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub(super) family: Family,
@@ -383,7 +389,8 @@ impl Tally {
         let place = Place { depth, class: class_of(below.len() as u64), covered, kind: of_kind };
         if let Some(end) = run_of(depth, below) {
             self.splits.entry(place).or_default().runs[usize::from(end)] += 1;
-            *self.runs.entry((run_kind(depth, below.len() as u64, covered), below[0].len())).or_default() += 1;
+            *self.runs.entry((run_kind(depth, below.len() as u64, covered), below[0].len())).or_default() +=
+                1;
             return;
         }
         let middle = below.partition_point(|p| p.address().to_u128() >> (A::BITS - 1 - depth) & 1 == 0);
@@ -500,4 +507,56 @@ fn rows<S: Seen>(seen: &BTreeMap<Place, S>) -> Vec<Row<S::Value>> {
 fn scale(part: u32, whole: u32) -> u16 {
     let whole = u64::from(whole.max(1));
     u16::try_from((u64::from(part) * u64::from(SURE) + whole / 2) / whole).unwrap_or(SURE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::V4;
+
+    #[test]
+    fn classes_ascend_and_tell_full_blocks_apart() {
+        for octave in 5..21 {
+            let full = 1u64 << octave;
+            assert_ne!(class_of(full), class_of(full + 1));
+            assert_ne!(class_of(full), class_of(full + 2));
+            assert!(class_of(2 * full - 1) > class_of(full));
+        }
+        assert!((0..100_000).all(|n| usize::from(class_of(n)) < CLASSES));
+        assert!((17..100_000).all(|n| u64::from(class_of(n)) % 2 != n % 2), "from 17 on, parity alternates");
+        assert_eq!(usize::from(class_of(u64::MAX)), CLASSES - 1);
+    }
+
+    #[test]
+    fn every_split_has_a_bin_that_leads_back() {
+        for n in 1..600 {
+            for left in 0..=n {
+                let bin = bin_of(left, n);
+                let smaller = left.min(n - left);
+                match bin {
+                    0 => assert_eq!(left, 0),
+                    1 => assert_eq!(left, n),
+                    2 => assert_eq!(2 * left, n),
+                    _ => {
+                        let magnitude = (bin - 3) % MAGNITUDES;
+                        let range = smallest(magnitude, n)..past(magnitude, n);
+                        assert!(range.contains(&smaller), "{left} of {n}: {magnitude} {range:?}");
+                        assert_eq!(bin - 3 < MAGNITUDES, left == smaller);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn runs_are_whole_and_at_an_end() {
+        let prefixes = |numbers: &[u32]| -> Vec<Prefix<V4>> {
+            numbers.iter().map(|&n| Prefix::around(V4(10 << 24 | n << 8), 24)).collect()
+        };
+        assert_eq!(run_of(20, &prefixes(&[0, 1, 2])), Some(false));
+        assert_eq!(run_of(20, &prefixes(&[14, 15])), Some(true));
+        assert_eq!(run_of(20, &prefixes(&[1, 2])), None);
+        assert_eq!(run_of(20, &prefixes(&[0, 2])), None);
+        assert_eq!(run_of(20, &prefixes(&[0])), None);
+    }
 }

@@ -12,43 +12,24 @@ use crate::next_hop::NextHops;
 use crate::rib::Cursor;
 use crate::stats::Stats;
 
-/// A real table, or `None` with a word of why.
+/// A file of the real data, or `None` with a word of why.
+pub(crate) fn real_file(name: &str) -> Option<std::fs::File> {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let path = above.map(|dir| dir.join("shared/data").join(name)).find(|path| path.exists());
+    if path.is_none() {
+        eprintln!("skipped: no ../shared/data/{name}");
+    }
+    path.map(|path| std::fs::File::open(path).unwrap())
+}
+
+/// A real table, if it is there.
 fn real<A: Address>(name: &str) -> Option<Rib<A>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/fib").join(name);
-    let path = if path.exists() { path } else { Path::new("/").join("work/shared/data/fib").join(name) };
-    let Ok(file) = std::fs::File::open(&path) else {
-        eprintln!("skipped: no {}", path.display());
-        return None;
-    };
+    let file = real_file(&format!("fib/{name}"))?;
     let mut text = String::new();
     zstd::Decoder::new(file).unwrap().read_to_string(&mut text).unwrap();
     let mut hops = NextHops::new();
-    Some(
-        text.lines()
-            .filter_map(|line| line.split_once(' '))
-            .map(|(prefix, hop)| (prefix.parse().unwrap(), hops.intern(hop).unwrap()))
-            .collect(),
-    )
-}
-
-/// What a table is judged by.
-#[derive(Debug)]
-struct Looks {
-    covered_prefixes: f64,
-    under_1: f64,
-    under_2: f64,
-    covered_share: f64,
-    blocks: usize,
-    busy_blocks: f64,
-    /// Blocks (/16s of IPv4, /32s of IPv6) with longer prefixes in them.
-    long_blocks: usize,
-    /// Distinct 256-entry chunks of leaf-pushed next hops over whole octets, all levels past the second.
-    chunks: usize,
-    /// Share of prefixes right after a sibling of the same length.
-    adjacent: f64,
-    same_as_cover: f64,
-    same_as_previous: f64,
-    top_hop: f64,
+    let routes = text.lines().filter_map(|line| line.split_once(' '));
+    Some(routes.map(|(prefix, hop)| (prefix.parse().unwrap(), hops.intern(hop).unwrap())).collect())
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -86,19 +67,34 @@ fn looks<A: Address>(rib: &Rib<A>) -> Looks {
     sizes.sort_unstable();
     // The share of prefixes in the tenth of the blocks with most of them.
     let busy: usize = sizes.iter().rev().take(sizes.len() / 10).sum();
-    Looks {
-        covered_prefixes: share(stats.covered_prefixes),
-        under_1: share(*stats.by_nesting.get(1).unwrap_or(&0)),
-        under_2: share(*stats.by_nesting.get(2).unwrap_or(&0)),
-        covered_share: stats.covered_share_of_global_unicast.unwrap_or(stats.covered_share),
-        blocks: blocks.len(),
-        busy_blocks: share(busy),
-        long_blocks: long.len(),
-        chunks: chunks.len(),
-        adjacent: share(adjacent),
-        same_as_cover: of_cover as f64 / covered.max(1) as f64,
-        same_as_previous: share(of_previous),
-        top_hop: share(stats.top_next_hops.first().map_or(0, |top| top.1)),
+    Looks([
+        ("prefixes covered by another", share(stats.covered_prefixes)),
+        ("prefixes under 1 other", share(*stats.by_nesting.get(1).unwrap_or(&0))),
+        ("prefixes under 2 others", share(*stats.by_nesting.get(2).unwrap_or(&0))),
+        ("covered share", stats.covered_share_of_global_unicast.unwrap_or(stats.covered_share)),
+        // Blocks are /16s of IPv4, /32s of IPv6.
+        ("blocks", blocks.len() as f64),
+        ("blocks with longer prefixes", long.len() as f64),
+        ("prefixes in the fullest tenth of blocks", share(busy)),
+        ("prefixes right after one as long", share(adjacent)),
+        ("covered prefixes with the next hop of the cover", of_cover as f64 / covered.max(1) as f64),
+        ("prefixes with the next hop of the one before", share(of_previous)),
+        ("distinct 256-entry chunks past 16 bits", chunks.len() as f64),
+    ])
+}
+
+/// What a table is judged by.
+#[derive(Clone, Copy)]
+struct Looks([(&'static str, f64); 11]);
+
+impl Looks {
+    /// Whether all are within so much of those of a real table, relative to them.
+    fn assert_like(&self, real: &[f64; 11], tolerances: &[f64; 11]) {
+        for ((&(what, made), &real), &tolerance) in self.0.iter().zip(real).zip(tolerances) {
+            let off = made / real - 1.0;
+            eprintln!("{what:>48} {made:>12.6} {real:>12.6} {:>+6.1} %", off * 100.0);
+            assert!(off.abs() <= tolerance, "{what}: {made} made, {real} real, {tolerance} allowed");
+        }
     }
 }
 
@@ -116,34 +112,138 @@ fn chunk<A: Address>(at: Cursor<'_, A>, inherited: NextHop, into: &mut FxHashSet
     }
 }
 
+/// The real tables of May 2026 in the order of [`looks`], and how far from them a made one may be.
+const REAL_V4: [f64; 11] = [
+    0.504428, 0.350208, 0.113961, 0.722487, 36508.0, 26502.0, 0.491922, 0.563539, 0.759948, 0.696869, 18126.0,
+];
+const NEAR_V4: [f64; 11] = [0.15, 0.10, 0.35, 0.05, 0.05, 0.08, 0.08, 0.10, 0.10, 0.05, 0.15];
+const REAL_V6: [f64; 11] = [
+    0.561117, 0.335197, 0.167974, 0.00043069, 42753.0, 16201.0, 0.763745, 0.519703, 0.794466, 0.748724,
+    16928.0,
+];
+const NEAR_V6: [f64; 11] = [0.30, 0.20, 0.35, 0.15, 0.08, 0.25, 0.08, 0.30, 0.10, 0.12, 0.50];
+
 #[test]
-#[ignore = "prints; run with --nocapture to compare by eye"]
-fn compare() {
-    let spec4 = TableSpec::full(Family::V4);
-    let start = std::time::Instant::now();
-    let made: Rib<V4> = table(&spec4).unwrap();
-    eprintln!("v4 {:?}", start.elapsed());
-    let d: String = made.iter().map(|(p, n)| format!("{p} {n}\n")).collect();
-    std::fs::write("/tmp/syn/s4.txt", d).unwrap();
-    eprintln!("{:?}", looks(&made));
-    real::<V4>("ris-20260511-v4.txt.zst").map(|r| eprintln!("{:?}", looks(&r)));
-    let start = std::time::Instant::now();
-    let made: Rib<V6> = table(&TableSpec::full(Family::V6)).unwrap();
-    eprintln!("v6 {:?}", start.elapsed());
-    let d: String = made.iter().map(|(p, n)| format!("{p} {n}\n")).collect();
-    std::fs::write("/tmp/syn/s6.txt", d).unwrap();
-    eprintln!("{:?}", looks(&made));
-    real::<V6>("ris-20260511-v6.txt.zst").map(|r| eprintln!("{:?}", looks(&r)));
+fn full_tables_look_like_the_real_ones() {
+    looks(&table::<V4>(&TableSpec::full(Family::V4)).unwrap()).assert_like(&REAL_V4, &NEAR_V4);
+    looks(&table::<V6>(&TableSpec::full(Family::V6)).unwrap()).assert_like(&REAL_V6, &NEAR_V6);
 }
 
 #[test]
-#[ignore = "seeds"]
-fn seeds() {
-    for seed in 1..5 {
-        eprintln!("{:?}", looks(&table::<V4>(&TableSpec { seed, ..TableSpec::full(Family::V4) }).unwrap()));
+fn the_numbers_of_the_real_tables_are_theirs() {
+    let close = [0.001; 11];
+    if let Some(real) = real::<V4>("ris-20260511-v4.txt.zst") {
+        assert_eq!(real.by_length(), by_length(&Shape::ipv4()));
+        looks(&real).assert_like(&REAL_V4, &close);
     }
-    for seed in 1..7 {
-        eprintln!("{:?}", looks(&table::<V6>(&TableSpec { seed, ..TableSpec::full(Family::V6) }).unwrap()));
+    if let Some(real) = real::<V6>("ris-20260511-v6.txt.zst") {
+        assert_eq!(real.by_length(), by_length(&Shape::ipv6()));
+        looks(&real).assert_like(&REAL_V6, &close);
+    }
+}
+
+fn by_length(shape: &Shape) -> Vec<usize> {
+    shape.by_length().iter().map(|&count| count as usize).collect()
+}
+
+/// A number for a whole table that any change to any route changes.
+#[allow(clippy::cast_possible_truncation)] // both halves are taken
+fn digest<A: Address>(rib: &Rib<A>) -> u64 {
+    let mix = |sum: u64, bits: u128| {
+        [bits as u64, (bits >> 64) as u64]
+            .iter()
+            .fold(sum, |sum, &half| (sum ^ half).wrapping_mul(0x100_0000_01b3).rotate_left(29))
+    };
+    rib.iter().fold(0xcbf2_9ce4_8422_2325, |sum, (prefix, hop)| {
+        mix(mix(sum, prefix.address().to_u128()), u128::from(prefix.len()) << 32 | u128::from(hop.0))
+    })
+}
+
+#[test]
+fn a_seed_is_a_table_on_every_platform() {
+    let spec = TableSpec { prefixes: 20_000, next_hops: 62, seed: 42 };
+    let made = (digest(&table::<V4>(&spec).unwrap()), digest(&table::<V6>(&spec).unwrap()));
+    assert_eq!(made, (DIGEST_V4, DIGEST_V6));
+    let other = TableSpec { seed: 43, ..spec };
+    assert_ne!(digest(&table::<V4>(&other).unwrap()), DIGEST_V4);
+}
+
+/// Change with every change of the generators, and with nothing else.
+const DIGEST_V4: u64 = 11_324_881_023_918_976_593;
+const DIGEST_V6: u64 = 662_289_651_433_449_302;
+
+fn any_size<A: Address>(sizes: &[usize]) {
+    for &prefixes in sizes {
+        let spec = TableSpec { prefixes, next_hops: 5, seed: 7 };
+        let made: Rib<A> = table(&spec).unwrap();
+        let wanted = lengths::apportion(prefixes, &Shape::today(A::FAMILY).by_length).unwrap();
+        assert_eq!(made.len(), prefixes);
+        assert_eq!(made.by_length(), wanted);
+        assert!(made.iter().all(|(_, hop)| (1..=5).contains(&hop.0)));
+    }
+}
+
+#[test]
+fn any_size_has_its_share_of_each_length() {
+    any_size::<V4>(&[0, 1, 2, 100, 9999, 300_000, 2_500_000]);
+    any_size::<V6>(&[0, 1, 2, 100, 9999, 600_000]);
+}
+
+#[test]
+fn a_small_table_is_nested_too() {
+    let made: Rib<V4> = table(&TableSpec { prefixes: 10_000, next_hops: 62, seed: 1 }).unwrap();
+    let stats = Stats::of(&made);
+    assert!((3_000..7_500).contains(&stats.covered_prefixes), "{}", stats.covered_prefixes);
+}
+
+#[test]
+fn what_the_address_space_cannot_hold_is_refused() {
+    let spec = TableSpec { prefixes: 100_000_000, next_hops: 62, seed: 1 };
+    let error = table::<V4>(&spec).unwrap_err();
+    assert!(matches!(error, SynthError::TooManyPrefixes { prefixes: 100_000_000, .. }));
+    let text = error.to_string();
+    assert!(text.contains("100000000") && text.contains("there are"), "{text}");
+    let spec = TableSpec { prefixes: 1, next_hops: 0, seed: 1 };
+    assert_eq!(table::<V4>(&spec).unwrap_err(), SynthError::NoNextHops { prefixes: 1 });
+    let wrong = table_of::<V6>(&Shape::ipv4(), &TableSpec::full(Family::V6)).unwrap_err();
+    assert_eq!(wrong, SynthError::WrongFamily { shape: Family::V4, wanted: Family::V6 });
+}
+
+#[test]
+fn a_shape_of_any_table_can_be_drawn_from() {
+    assert_eq!(
+        table_of::<V4>(&Shape::of(&Rib::<V4>::new()), &TableSpec::full(Family::V4)).unwrap_err(),
+        SynthError::EmptyShape { prefixes: 1_042_325 }
+    );
+    let chain: Rib<V4> = (0..=32).map(|len| (Prefix::around(V4(0x0a0b_0c0d), len), NextHop(1))).collect();
+    let made =
+        table_of::<V4>(&Shape::of(&chain), &TableSpec { prefixes: 33, next_hops: 3, seed: 1 }).unwrap();
+    assert_eq!(made.by_length(), chain.by_length());
+    let hosts: Rib<V6> = (0..500u128).map(|i| (Prefix::host(V6(i << 70 | i)), NextHop(1))).collect();
+    let made =
+        table_of::<V6>(&Shape::of(&hosts), &TableSpec { prefixes: 5000, next_hops: 3, seed: 1 }).unwrap();
+    assert_eq!(made.by_length()[128], 5000);
+}
+
+#[test]
+fn many_next_hops_are_unequal_and_mostly_used() {
+    let made: Rib<V4> = table(&TableSpec { prefixes: 200_000, next_hops: 62, seed: 3 }).unwrap();
+    let stats = Stats::of(&made);
+    assert_eq!(stats.next_hops, 62);
+    let many: Rib<V4> = table(&TableSpec { prefixes: 200_000, next_hops: 100_000, seed: 3 }).unwrap();
+    let stats = Stats::of(&many);
+    assert!(stats.next_hops > 10_000 && many.max_next_hop().0 <= 100_000, "{}", stats.next_hops);
+}
+
+#[test]
+#[ignore = "prints; how long a full table takes"]
+fn time() {
+    for _ in 0..3 {
+        let start = std::time::Instant::now();
+        let v4: Rib<V4> = table(&TableSpec::full(Family::V4)).unwrap();
+        let took = start.elapsed();
+        let v6: Rib<V6> = table(&TableSpec::full(Family::V6)).unwrap();
+        eprintln!("{} prefixes {took:?}, {} prefixes {:?}", v4.len(), v6.len(), start.elapsed() - took);
     }
 }
 
@@ -164,7 +264,7 @@ fn write_shape<A: Address>(table: &str, file: &str) {
     (shape.hops.holders, shape.hops.popularity) = (origins.holders, origins.popularity);
     let mut out = format!(
         "//! The {} table of May 2026 as a [`Shape`]: {} prefixes of one peer, counted by the ignored test\n\
-         //! `print_shapes`. Only these sums are kept; no prefix of the table can be told from them.\n\n\
+         //! `print_shapes`. These sums are all that is kept of it.\n\n\
          use super::codec;\nuse super::hops::HopShape;\nuse super::shape::Shape;\nuse crate::address::Family;\n\n\
          /// The shape.\npub(super) fn shape() -> Shape {{\n    Shape {{\n        family: Family::{:?},\n\
          \x20       by_length: BY_LENGTH.to_vec(),\n        region_bits: {},\n        regions: REGIONS.to_vec(),\n\
@@ -191,7 +291,12 @@ fn write_shape<A: Address>(table: &str, file: &str) {
     let popularity: Vec<String> = shape.hops.popularity.iter().map(u32::to_string).collect();
     list(&mut out, "Fresh next hops by octave of rank.", "POPULARITY: [u32; _]", &popularity);
     let runs: Vec<String> = shape.runs.iter().map(|run| format!("{run:?}")).collect();
-    list(&mut out, "Kind of a run, length of its prefixes, how many such.", "RUNS: [(u16, u8, u32); _]", &runs);
+    list(
+        &mut out,
+        "Kind of a run, length of its prefixes, how many such.",
+        "RUNS: [(u16, u8, u32); _]",
+        &runs,
+    );
     text(&mut out, "Which nodes are prefixes, as [`codec`] has it.", "OWN", &codec::write_own(&shape.own));
     text(&mut out, "How nodes split, as [`codec`] has it.", "SPLITS", &codec::write_splits(&shape.splits));
     std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/synth").join(file), out).unwrap();

@@ -245,3 +245,90 @@ fn weights(shares: [f64; 5]) -> [u32; 5] {
     let largest = shares.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     shares.map(|share| (share / largest * 1e6).clamp(0.0, 1e6) as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{V4, V6};
+    use crate::synth::{TableSpec, table};
+
+    /// Shares of duplicates, changes, withdrawals, returns, new ones in a stream that is checked on the way.
+    fn run<A: Address>(prefixes: usize, spec: &UpdateSpec, count: usize) -> [f64; 5] {
+        let mut rib: Rib<A> = table(&TableSpec { prefixes, next_hops: 62, seed: 1 }).unwrap();
+        let mut seen: FxHashSet<Prefix<A>> = rib.iter().map(|(prefix, _)| prefix).collect();
+        let mut kinds = [0; 5];
+        let mut before = Duration::ZERO;
+        for Timed { at, update } in Updates::new(&rib, spec).take(count) {
+            assert!(at >= before);
+            before = at;
+            let prefix = update.prefix();
+            let kind = match (update, rib.get(prefix)) {
+                (Update::Withdraw { .. }, had) => {
+                    assert!(had.is_some(), "{prefix} is withdrawn and not there");
+                    2
+                }
+                (Update::Announce { next_hop, .. }, Some(had)) => usize::from(next_hop != Some(had)),
+                (Update::Announce { .. }, None) => 3 + usize::from(seen.insert(prefix)),
+            };
+            kinds[kind] += 1;
+            assert_eq!(rib.apply(&update), kind != 0);
+        }
+        assert_eq!(kinds.iter().sum::<usize>(), count);
+        kinds.map(|n| f64::from(u32::try_from(n).unwrap()) / f64::from(u32::try_from(count).unwrap()))
+    }
+
+    #[test]
+    fn the_mix_is_the_real_one() {
+        for (made, real) in run::<V4>(20_000, &UpdateSpec::real(Family::V4), 100_000)
+            .into_iter()
+            .zip([0.485, 0.460, 0.027, 0.025, 0.003])
+        {
+            assert!((made - real).abs() < 0.01, "{made} {real}");
+        }
+        for (made, real) in run::<V6>(20_000, &UpdateSpec::real(Family::V6), 100_000)
+            .into_iter()
+            .zip([0.480, 0.476, 0.022, 0.017, 0.004])
+        {
+            assert!((made - real).abs() < 0.01, "{made} {real}");
+        }
+    }
+
+    #[test]
+    fn any_mix_is_valid() {
+        let real = UpdateSpec::real(Family::V4);
+        let flaps =
+            UpdateSpec { duplicates: 0.0, changes: 0.0, withdrawals: 1.0, returns: 1.0, hot: 0.01, ..real };
+        run::<V4>(5_000, &flaps, 20_000);
+        run::<V4>(0, &real, 5_000);
+        run::<V4>(1, &UpdateSpec { next_hops: 1, ..real }, 1_000);
+        run::<V6>(10, &UpdateSpec { skew: 0.0, hot: 1.0, ..real }, 5_000);
+        let only_withdrawals =
+            UpdateSpec { duplicates: 0.0, changes: 0.0, returns: 0.0, new_prefixes: 0.0, hot: 1.0, ..real };
+        let rib: Rib<V4> = table(&TableSpec { prefixes: 100, next_hops: 2, seed: 1 }).unwrap();
+        assert_eq!(Updates::new(&rib, &only_withdrawals).count(), 100);
+    }
+
+    #[test]
+    fn a_rate_is_kept_and_a_seed_is_a_stream() {
+        let rib: Rib<V4> = table(&TableSpec { prefixes: 1000, next_hops: 62, seed: 1 }).unwrap();
+        let spec = UpdateSpec { rate: 1000.0, ..UpdateSpec::real(Family::V4) };
+        let stream: Vec<_> = Updates::new(&rib, &spec).take(2001).collect();
+        assert_eq!(stream[2000].at, Duration::from_secs(2));
+        assert!(Updates::new(&rib, &spec).take(2001).eq(stream));
+    }
+
+    #[test]
+    fn few_prefixes_get_most() {
+        let rib: Rib<V4> = table(&TableSpec { prefixes: 100_000, next_hops: 62, seed: 1 }).unwrap();
+        let mut counts = rustc_hash::FxHashMap::default();
+        for timed in Updates::new(&rib, &UpdateSpec::real(Family::V4)).take(130_000) {
+            *counts.entry(timed.update.prefix()).or_insert(0usize) += 1;
+        }
+        let mut counts: Vec<usize> = counts.into_values().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        // The most active 0.1 % of the table have 28 % of all real updates.
+        let top: usize = counts.iter().take(100).sum();
+        assert!((20_000..50_000).contains(&top), "{top}");
+        assert!(counts.len() < 15_000);
+    }
+}
