@@ -155,6 +155,20 @@ mod tests {
     }
 
     #[test]
+    fn real_traces_are_read_whole() {
+        use crate::synth::tests::real_file;
+        if let Some(file) = real_file("traces/ipsum-hosts.txt.zst") {
+            let trace = from_reader::<V4>(zstd::Decoder::new(file).unwrap(), "ipsum", None).unwrap();
+            assert_eq!((trace.keys.len(), trace.other_family, trace.damage), (120_430, 0, None));
+        }
+        if let Some(file) = real_file("traces/zeek-smtp-many-addresses.pcap.gz") {
+            let source = flate2::read::MultiGzDecoder::new(file);
+            let trace = from_reader::<V4>(source, "zeek", None).unwrap();
+            assert!(trace.keys.len() > 10 && trace.damage.is_none(), "{trace}");
+        }
+    }
+
+    #[test]
     fn noise_is_an_error_or_a_trace_but_never_a_panic() {
         let mut rng = crate::synth::rng::Rng::new(4);
         for len in 0..300 {
