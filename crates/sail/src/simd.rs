@@ -14,7 +14,7 @@ use wirespeed_image::{Element, Image};
 pub(crate) fn batch<W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) -> usize {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") {
-        let whole = addresses.len() - addresses.len() % avx512::KEYS;
+        let whole = addresses.len() - addresses.len() % avx512::LANES;
         #[allow(unsafe_code)]
         // SAFETY: the feature was just detected.
         unsafe {
@@ -43,29 +43,47 @@ mod avx512 {
     use crate::lookup::lookup_long;
 
     /// Keys in a vector.
-    const LANES: usize = 16;
-    /// Vectors under way at a time.
-    const VECTORS: usize = 8;
-    /// Keys of a round.
-    pub(super) const KEYS: usize = LANES * VECTORS;
+    pub(super) const LANES: usize = 16;
 
-    /// Looks up keys, of which there must be a multiple of [`KEYS`].
+    /// Looks up keys, of which there must be a multiple of [`LANES`]: eight vectors at a time, and what is left four at
+    /// a time and one at a time.
     ///
     /// # Safety
     /// The CPU must have AVX-512F. `image` must be that of a [`SailLTable`](crate::SailLTable) of IPv4 whose
     /// elements of level 24 are of type `W`.
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn batch<W: Element>(image: &Image, addresses: &[V4], results: &mut [NextHop]) {
+        // SAFETY: as our caller promises.
+        unsafe {
+            let done = rounds::<W, 8>(image, addresses, results);
+            let (addresses, results) = (&addresses[done..], &mut results[done..]);
+            let done = rounds::<W, 4>(image, addresses, results);
+            rounds::<W, 1>(image, &addresses[done..], &mut results[done..]);
+        }
+    }
+
+    /// Looks up keys, so many vectors at a time, while there are enough; how many keys that were.
+    ///
+    /// # Safety
+    /// As [`batch`].
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn rounds<W: Element, const VECTORS: usize>(
+        image: &Image,
+        addresses: &[V4],
+        results: &mut [NextHop],
+    ) -> usize {
         let bcn16: &[u32; 1 << 16] = image.section(BCN16).try_into().expect("the shape was checked");
         let bn24 = image.padded(next_hops(1));
         let low_octet = _mm512_set1_epi32(0xff);
         let leaf = _mm512_set1_epi32(LEAF.cast_signed());
         let not_leaf = _mm512_set1_epi32((!LEAF).cast_signed());
-        for (keys, results) in addresses.chunks_exact(KEYS).zip(results.chunks_exact_mut(KEYS)) {
+        let at_a_time = LANES * VECTORS;
+        for (keys, results) in addresses.chunks_exact(at_a_time).zip(results.chunks_exact_mut(at_a_time)) {
             let mut key = [_mm512_setzero_si512(); VECTORS];
             let mut first = [_mm512_setzero_si512(); VECTORS];
             for v in 0..VECTORS {
-                // SAFETY: `keys` are KEYS integers of 32 bits, and an index of 16 bits is inside bcn16.
+                // SAFETY: `keys` are `at_a_time` integers of 32 bits, and an index of 16 bits is inside bcn16.
                 unsafe {
                     key[v] = _mm512_loadu_si512(keys.as_ptr().add(v * LANES).cast());
                     first[v] =
@@ -84,7 +102,7 @@ mod avx512 {
                 let done = _mm512_and_si512(first[v], not_leaf);
                 let found = _mm512_mask_sub_epi32(done, open, element, _mm512_set1_epi32(1));
                 long[v] = _mm512_mask_cmpeq_epi32_mask(open, element, _mm512_setzero_si512());
-                // SAFETY: `results` are KEYS integers of 32 bits.
+                // SAFETY: `results` are `at_a_time` integers of 32 bits.
                 unsafe { _mm512_storeu_si512(results.as_mut_ptr().add(v * LANES).cast(), found) };
             }
             for (v, &(mut long)) in long.iter().enumerate() {
@@ -95,6 +113,7 @@ mod avx512 {
                 }
             }
         }
+        addresses.len() - addresses.len() % at_a_time
     }
 
     /// Elements of type `W` at the indexes of the lanes in the mask, widened.

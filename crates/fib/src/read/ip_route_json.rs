@@ -147,7 +147,7 @@ mod tests {
         let (fib, report) = lenient(Format::IpRouteJson, text);
         assert_eq!((fib.v4.len(), report.truncated.unwrap().place), (1, Place::Column(2, 11)));
         let message = read_strict(Format::IpRouteJson, b"[}").unwrap_err().to_string();
-        assert_eq!(message, "test:1:2: bad JSON (expected value); 0 whole records before it, 0 routes");
+        assert_eq!(message, "test:1:2: bad JSON (expected value); 0 whole records before it");
         let deep = [&b"["[..], &vec![b'['; 100_000]].concat();
         assert!(read_strict(Format::IpRouteJson, &deep).is_err());
     }
