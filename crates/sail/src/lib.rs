@@ -25,3 +25,8 @@ mod update;
 
 pub use build::SailL;
 pub use layout::SailLTable;
+
+/// Runs the README's example as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
