@@ -236,18 +236,6 @@ fn many_next_hops_are_unequal_and_mostly_used() {
 }
 
 #[test]
-#[ignore = "prints; how long a full table takes"]
-fn time() {
-    for _ in 0..3 {
-        let start = std::time::Instant::now();
-        let v4: Rib<V4> = table(&TableSpec::full(Family::V4)).unwrap();
-        let took = start.elapsed();
-        let v6: Rib<V6> = table(&TableSpec::full(Family::V6)).unwrap();
-        eprintln!("{} prefixes {took:?}, {} prefixes {:?}", v4.len(), v6.len(), start.elapsed() - took);
-    }
-}
-
-#[test]
 #[ignore = "rewrites the shapes in code from the real tables"]
 fn print_shapes() {
     write_shape::<V4>("ris-20260511-v4", "shape_v4.rs");
