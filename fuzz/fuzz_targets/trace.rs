@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wirespeed_fib::trace::{from_capture, from_packed, from_text, write_packed, write_text};
+use wirespeed_fib::trace::capture::from_capture;
+use wirespeed_fib::trace::{from_packed, from_text, write_packed, write_text};
 use wirespeed_fib::{Address, V4, V6};
 
 fuzz_target!(|bytes: &[u8]| {
