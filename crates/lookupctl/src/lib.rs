@@ -1,7 +1,7 @@
 //! The command line of Wirespeed: `lookupctl VERB`.
 //!
 //! Results go to stdout, talk and progress bars to stderr. It ends with 0 when all is well, 1 on a mismatch or where
-//! an address matches nothing, 2 on a wrong command line or bad input. One file per verb, in [`verbs`]; what they
+//! an address matches nothing, 2 on a wrong command line or bad input. One file per verb, in `verbs`; what they
 //! share lies beside it.
 
 mod arguments;
