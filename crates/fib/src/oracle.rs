@@ -44,6 +44,18 @@ pub fn ranges<A: Address>(routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>
     ranges
 }
 
+/// The addresses at which an engine is most likely to be wrong: the ends of each prefix and their neighbours.
+pub fn boundaries<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
+    let mut addresses = vec![A::MIN, A::MAX];
+    for prefix in prefixes {
+        let (first, last) = (prefix.address(), prefix.last());
+        addresses.extend([first, last]);
+        addresses.extend(first.previous());
+        addresses.extend(last.next());
+    }
+    addresses
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

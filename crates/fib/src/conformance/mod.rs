@@ -26,9 +26,10 @@ use crate::address::Address;
 use crate::live::LiveTable;
 use crate::lpm::{BuildOptions, Engine, Lpm};
 use crate::next_hop::NextHop;
-use crate::oracle;
+use crate::oracle::{self, boundaries};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
+use crate::synth::rng::Rng;
 use crate::update::Update;
 
 /// One test module that holds an engine against the whole suite.
@@ -84,26 +85,10 @@ impl<A: Address> Expected<A> {
     }
 }
 
-/// The addresses at which an engine is most likely to be wrong: the ends of each prefix and their neighbours.
-pub fn boundaries<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
-    let mut addresses = vec![A::MIN, A::MAX];
-    for prefix in prefixes {
-        let (first, last) = (prefix.address(), prefix.last());
-        addresses.extend([first, last]);
-        addresses.extend(first.previous());
-        addresses.extend(last.next());
-    }
-    addresses
-}
-
-/// Addresses spread over the space by a fixed sequence.
+/// Addresses spread over the space, the same in every run.
 pub fn scattered<A: Address>(count: usize) -> Vec<A> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u128;
-    let step = |state: &mut u128| {
-        *state = state.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1);
-        *state ^ *state >> 67
-    };
-    (0..count).map(|_| A::from_u128_low(step(&mut state) >> 11 ^ step(&mut state) << 64)).collect()
+    let mut rng = Rng::new(1);
+    (0..count).map(|_| A::from_u128_low(rng.bits128())).collect()
 }
 
 /// Holds a table against the right answers at every address given: batch against the oracle, then single and

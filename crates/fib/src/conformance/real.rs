@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use wirespeed_image::Table;
 
-use super::{Expected, boundaries, build, check, scattered};
+use super::{Expected, build, check, scattered};
 use crate::fib::{Fib, InFib};
 use crate::lpm::Engine;
+use crate::oracle::boundaries;
 use crate::read::{ReadOptions, Source, collect_updates, read_fib};
 use crate::update::Update;
 

@@ -6,6 +6,7 @@
 
 use indicatif::ProgressBar;
 use serde::Serialize;
+use wirespeed_fib::synth::rng::Rng;
 use wirespeed_fib::{Address, Lpm, NextHop, Prefix, Rib, oracle};
 
 use crate::threads::share_out;
@@ -152,31 +153,13 @@ impl Verdict {
 /// The addresses at which a table is most likely to be wrong, the ends of every prefix and their neighbours, and as
 /// many again at random; ascending, each once.
 pub(super) fn probes<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
-    let mut addresses = vec![A::MIN, A::MAX];
-    for prefix in prefixes {
-        let (first, last) = (prefix.address(), prefix.last());
-        addresses.extend([first, last]);
-        addresses.extend(first.previous());
-        addresses.extend(last.next());
-    }
+    let mut addresses = oracle::boundaries(prefixes);
     let scattered = addresses.len().max(100_000);
-    addresses.extend(scattered_addresses::<A>().take(scattered));
+    let mut rng = Rng::new(1);
+    addresses.extend((0..scattered).map(|_| A::from_u128_low(rng.bits128())));
     addresses.sort_unstable();
     addresses.dedup();
     addresses
-}
-
-/// Addresses all over the space, the same in every run (SplitMix64).
-fn scattered_addresses<A: Address>() -> impl Iterator<Item = A> {
-    let mut state = 0u64;
-    let mut bits = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        u128::from(z ^ z >> 31)
-    };
-    std::iter::repeat_with(move || A::from_u128_low(bits() << 64 | bits()))
 }
 
 #[cfg(test)]
