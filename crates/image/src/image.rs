@@ -22,6 +22,16 @@ impl Element for u16 {}
 impl Element for u32 {}
 impl Element for u64 {}
 
+/// The narrowest element that holds a value, in bytes: for [`ImageBuilder::section_of_width`].
+pub const fn width_for(value: u64) -> usize {
+    match value {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xffff_ffff => 4,
+        _ => 8,
+    }
+}
+
 /// A section by its place in the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SectionId(pub u16);

@@ -19,12 +19,14 @@ mod format;
 mod image;
 pub mod live;
 mod patch;
+mod pool;
 mod storage;
 mod table;
 
 pub use error::{ImageError, PatchError};
-pub use image::{Element, Image, ImageBuilder, SectionId, SectionUsage};
+pub use image::{Element, Image, ImageBuilder, SectionId, SectionUsage, width_for};
 pub use patch::{Patch, PatchBuilder, Write};
+pub use pool::Pool;
 pub use table::{Checked, Table};
 
 #[cfg(target_endian = "big")]

@@ -17,14 +17,9 @@
 //! assert_eq!(next_hops, [NextHop(2), NextHop(1), NextHop::NONE]);
 //! ```
 
-mod build;
-mod layout;
-mod lookup;
-mod simd;
-mod update;
+mod sail_l;
 
-pub use build::SailL;
-pub use layout::SailLTable;
+pub use sail_l::{SailL, SailLTable};
 
 /// Runs the README's example as a test.
 #[cfg(doctest)]

@@ -39,8 +39,8 @@ mod avx512 {
     use wirespeed_fib::{NextHop, V4};
     use wirespeed_image::{Element, Image};
 
-    use crate::layout::{BCN16, LEAF, next_hops};
-    use crate::lookup::lookup_long;
+    use crate::sail_l::layout::{BCN16, LEAF, next_hops};
+    use crate::sail_l::lookup::lookup_long;
 
     /// Keys in a vector.
     pub(super) const LANES: usize = 16;

@@ -25,7 +25,7 @@
 use std::marker::PhantomData;
 
 use wirespeed_fib::Address;
-use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table};
+use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for};
 
 /// Elements of a chunk.
 pub(crate) const CHUNK: usize = 256;
@@ -69,16 +69,6 @@ pub struct SailLTable<A> {
     /// Bytes of a next-hop element.
     width: u32,
     family: PhantomData<A>,
-}
-
-/// The narrowest element that holds a value, in bytes.
-pub(crate) fn width_for(value: u64) -> usize {
-    match value {
-        0..=0xff => 1,
-        0x100..=0xffff => 2,
-        0x1_0000..=0xffff_ffff => 4,
-        _ => 8,
-    }
 }
 
 /// An empty image with room for that many chunks (chunk 0 included) in each level from 1 on.

@@ -9,8 +9,8 @@ use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib};
 use wirespeed_image::{Patch, PatchBuilder};
 
-use crate::build::{SailL, Sink, element, leaf_value};
-use crate::layout::{BCN16, LEAF, chunk_ids, levels, next_hops};
+use super::build::{SailL, Sink, element, leaf_value};
+use super::layout::{BCN16, LEAF, chunk_ids, levels, next_hops};
 
 impl SailL {
     pub(crate) fn patch<A: Address>(

@@ -7,11 +7,9 @@
 use rustc_hash::FxHashMap;
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib};
-use wirespeed_image::{Element, Image, Patch};
+use wirespeed_image::{Element, Image, Patch, Pool, width_for};
 
-use crate::layout::{
-    BCN16, CHUNK, LEAF, MAX_NEXT_HOP, SailLTable, allocate, chunk_ids, levels, next_hops, width_for,
-};
+use super::layout::{BCN16, CHUNK, LEAF, MAX_NEXT_HOP, SailLTable, allocate, chunk_ids, levels, next_hops};
 
 /// SAIL_L's control plane: build, and keep up to date, a [`SailLTable`].
 #[derive(Clone, Debug)]
@@ -24,36 +22,6 @@ pub struct SailL {
     pub(crate) widest: u32,
     /// The largest that has been in the table.
     pub(crate) results: u32,
-}
-
-/// Which chunks of a level are in use. Chunk 0 never is.
-#[derive(Clone, Debug)]
-pub(crate) struct Pool {
-    /// Chunks from here on have never been used.
-    fresh: u32,
-    capacity: u32,
-    free: Vec<u32>,
-}
-
-impl Pool {
-    fn new(capacity: u32) -> Self {
-        Self { fresh: 1, capacity, free: Vec::new() }
-    }
-
-    pub(crate) fn take(&mut self) -> Result<u32, Outgrown> {
-        if let Some(id) = self.free.pop() {
-            return Ok(id);
-        }
-        if self.fresh == self.capacity {
-            return Err(Outgrown("room for chunks"));
-        }
-        self.fresh += 1;
-        Ok(self.fresh - 1)
-    }
-
-    pub(crate) fn give_back(&mut self, id: u32) {
-        self.free.push(id);
-    }
 }
 
 /// Where elements go while a chunk is filled: into an image that is compiled, or into a patch.
@@ -102,8 +70,7 @@ impl<A: Address> Engine<A> for SailL {
     fn memory_usage(&self) -> u64 {
         let entry = (size_of::<u64>() + size_of::<u32>() + 1) as u64;
         let maps: u64 = self.beneath.iter().map(|map| map.capacity() as u64 * entry).sum();
-        let free: usize = self.pools.iter().map(|pool| pool.free.capacity() * size_of::<u32>()).sum();
-        maps + free as u64
+        maps + self.pools.iter().map(Pool::memory_usage).sum::<u64>()
     }
 }
 
@@ -173,7 +140,7 @@ impl SailL {
 
     /// Takes a chunk for what is beneath an element, and links it.
     pub(crate) fn link(&mut self, level: usize, element: u64, sink: &mut impl Sink) -> Result<u32, Outgrown> {
-        let id = self.pools[level + 1].take()?;
+        let id = self.pools[level + 1].take().ok_or(Outgrown("room for chunks"))?;
         self.beneath[level].insert(element, id);
         sink.link(level, element, id);
         Ok(id)

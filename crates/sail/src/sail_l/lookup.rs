@@ -7,8 +7,8 @@
 use wirespeed_fib::{Address, Family, Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table};
 
-use crate::layout::{BCN16, CHUNK, LEAF, SailLTable, chunk_ids, levels, next_hops};
-use crate::simd;
+use super::layout::{BCN16, CHUNK, LEAF, SailLTable, chunk_ids, levels, next_hops};
+use super::simd;
 
 /// Keys of a block: more than a core has reads under way, and a bit each in a word.
 const BLOCK: usize = 64;
