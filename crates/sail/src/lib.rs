@@ -1,6 +1,8 @@
 //! SAIL, the splitting approach to IP lookup (Yang et al., SIGCOMM 2014), for IPv4 and IPv6.
 //!
 //! [`SailL`] is the lookup-oriented variant (section 4.2). It is the control plane; [`SailLTable`] looks up.
+//! [`SailM`] (section 4.3) holds the FIBs of any number of virtual routers in one [`SailMTable`]; [`LiveFibs`] keeps it
+//! up to date beside its readers.
 //!
 //! ```
 //! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
@@ -18,8 +20,10 @@
 //! ```
 
 mod sail_l;
+mod sail_m;
 
 pub use sail_l::{SailL, SailLTable};
+pub use sail_m::{FibId, Fibs, FibsError, LiveFibs, SailM, SailMTable};
 
 /// Runs the README's example as a test.
 #[cfg(doctest)]

@@ -1,4 +1,7 @@
-//! SAIL_L against the suite that every IP engine passes.
+//! SAIL_L, and SAIL_M with one FIB, against the suite that every IP engine passes.
 
 wirespeed_fib::conformance!(sail_l_v4, wirespeed_fib::V4, wirespeed_sail::SailL);
 wirespeed_fib::conformance!(sail_l_v6, wirespeed_fib::V6, wirespeed_sail::SailL);
+
+wirespeed_fib::conformance!(sail_m_v4, wirespeed_fib::V4, wirespeed_sail::SailM);
+wirespeed_fib::conformance!(sail_m_v6, wirespeed_fib::V6, wirespeed_sail::SailM);

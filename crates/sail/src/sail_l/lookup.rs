@@ -55,20 +55,20 @@ fn batch<A: Address, W: Element>(image: &Image, addresses: &[A], next_hops: &mut
 
 /// The element of level 16.
 #[inline]
-fn first_index<A: Address>(address: A) -> usize {
+pub(crate) fn first_index<A: Address>(address: A) -> usize {
     address.first_16().into()
 }
 
 /// The element of a chunk.
 #[inline]
-fn index_in<A: Address>(chunk: u32, address: A, level: usize) -> usize {
+pub(crate) fn index_in<A: Address>(chunk: u32, address: A, level: usize) -> usize {
     chunk as usize * CHUNK + usize::from(address.octet(level + 1))
 }
 
 /// An element as the integer it is; elements of the sections that lookups read are of 32 bits at most.
 #[inline]
 #[allow(clippy::cast_possible_truncation)]
-fn number<T: Element>(element: T) -> u32 {
+pub(crate) fn number<T: Element>(element: T) -> u32 {
     let wide: u64 = element.into();
     wide as u32
 }
@@ -99,7 +99,7 @@ fn lookup<A: Address, W: Element>(image: &Image, address: A) -> NextHop {
 
 /// An array of chunk ids, of whichever width.
 #[derive(Clone, Copy)]
-enum Ids<'a> {
+pub(crate) enum Ids<'a> {
     Narrow(&'a [u8]),
     Middle(&'a [u16]),
     Wide(&'a [u32]),
@@ -107,7 +107,7 @@ enum Ids<'a> {
 
 impl<'a> Ids<'a> {
     #[inline]
-    fn of(image: &'a Image, section: SectionId) -> Self {
+    pub(crate) fn of(image: &'a Image, section: SectionId) -> Self {
         match image.width(section) {
             Some(1) => Self::Narrow(image.section(section)),
             Some(2) => Self::Middle(image.section(section)),
@@ -116,7 +116,7 @@ impl<'a> Ids<'a> {
     }
 
     #[inline]
-    fn at(self, element: usize) -> u32 {
+    pub(crate) fn at(self, element: usize) -> u32 {
         match self {
             Self::Narrow(ids) => ids[element].into(),
             Self::Middle(ids) => ids[element].into(),

@@ -8,3 +8,9 @@ mod update;
 
 pub use build::SailL;
 pub use layout::SailLTable;
+
+// What SAIL_M has in common with it.
+pub(crate) use build::element;
+pub(crate) use layout::{CHUNK, levels};
+pub(crate) use lookup::{Ids, first_index, index_in, number};
+pub(crate) use update::{covered_octets, hides};

@@ -1,0 +1,137 @@
+//! [`LiveFibs`]: the FIBs, their engine and the live copies of their table, kept in step.
+
+use wirespeed_fib::{Address, Applied, BuildOptions, Prefix, Rib, Update};
+use wirespeed_image::live::{Reader, Writer};
+
+use super::build::SailM;
+use super::fibs::{FibId, Fibs, FibsError};
+use super::layout::SailMTable;
+
+/// A table of many FIBs that takes updates, and FIBs, while any number of readers look up. One owner; readers are
+/// independent of it.
+///
+/// Memory: the FIBs, what the engine holds, and two copies of the table (four while it is rebuilt).
+///
+/// ```
+/// use wirespeed_fib::{BuildOptions, NextHop, Rib, Update, V4};
+/// use wirespeed_sail::{Fibs, LiveFibs};
+///
+/// let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default())?;
+/// let (red, blue) = (live.add(Rib::new())?, live.add(Rib::new())?);
+/// let route = |next_hop| Update::Announce { prefix: "10.0.0.0/8".parse().unwrap(), next_hop: Some(NextHop(next_hop)) };
+/// live.apply(&[(red, route(1)), (blue, route(2))])?;
+///
+/// let address = "10.1.2.3".parse().unwrap();
+/// let mut next_hops = [NextHop::NONE; 2];
+/// live.reader().enter().lookup_mixed(&[blue, red], &[address; 2], &mut next_hops);
+/// assert_eq!(next_hops, [NextHop(2), NextHop(1)]);
+/// # Ok::<(), wirespeed_sail::FibsError>(())
+/// ```
+#[derive(Debug)]
+pub struct LiveFibs<A: Address> {
+    fibs: Fibs<A>,
+    /// `None` after a rebuild that failed: the next change tries again.
+    engine: Option<SailM>,
+    writer: Writer<SailMTable<A>>,
+    options: BuildOptions,
+    changed: Vec<(FibId, Prefix<A>)>,
+    rebuilds: u64,
+}
+
+impl<A: Address> LiveFibs<A> {
+    /// Builds the table of these FIBs and puts it live.
+    pub fn new(fibs: Fibs<A>, options: BuildOptions) -> Result<Self, FibsError> {
+        let (engine, table) = SailM::overlay(&fibs, &options)?;
+        Ok(Self {
+            fibs,
+            engine: Some(engine),
+            writer: Writer::new(table),
+            options,
+            changed: Vec::new(),
+            rebuilds: 0,
+        })
+    }
+
+    /// Applies updates in order, each to its FIB; readers that enter from now on see all of them, and none saw a part.
+    /// Waits for readers that entered before the call before this one. Many updates a call cost less than one each.
+    ///
+    /// An update of a FIB that is not there is an error, before anything has changed. After another error the FIBs have
+    /// the updates and readers go on with the table before them.
+    pub fn apply(&mut self, updates: &[(FibId, Update<A>)]) -> Result<Applied, FibsError> {
+        if let Some(&(id, _)) = updates.iter().find(|(id, _)| self.fibs.rib(*id).is_none()) {
+            return Err(FibsError::NoFib(id));
+        }
+        self.changed.clear();
+        for (id, update) in updates {
+            if self.fibs.apply(*id, update)? {
+                self.changed.push((*id, update.prefix()));
+            }
+        }
+        self.bring_up_to_date()
+    }
+
+    /// Adds a FIB with its routes; lookups that enter from now on find all of them. Built anew where the table has no
+    /// slot for one more.
+    ///
+    /// After an error of building the FIB is there, and readers go on with the table before it.
+    pub fn add(&mut self, rib: Rib<A>) -> Result<FibId, FibsError> {
+        self.changed.clear();
+        let id = self.fibs.add(rib)?;
+        let routes = self.fibs.rib(id).into_iter().flatten();
+        self.changed.extend(routes.map(|(prefix, _)| (id, prefix)));
+        self.bring_up_to_date()?;
+        Ok(id)
+    }
+
+    /// Removes a FIB; its routes. Lookups that enter from now on find none of them, and the id may be that of the next
+    /// FIB that is added.
+    pub fn remove(&mut self, id: FibId) -> Result<Rib<A>, FibsError> {
+        let removed = self.fibs.remove(id).ok_or(FibsError::NoFib(id))?;
+        self.changed.clear();
+        self.changed.extend(removed.iter().map(|(prefix, _)| (id, prefix)));
+        self.bring_up_to_date()?;
+        Ok(removed)
+    }
+
+    /// A reader of the table.
+    pub fn reader(&self) -> Reader<SailMTable<A>> {
+        self.writer.reader()
+    }
+
+    /// The FIBs as they are now.
+    pub fn fibs(&self) -> &Fibs<A> {
+        &self.fibs
+    }
+
+    /// How often a change made the table outgrow itself.
+    pub fn rebuilds(&self) -> u64 {
+        self.rebuilds
+    }
+
+    /// Bytes held: both copies of the table, the engine's and the FIBs' own.
+    pub fn memory_usage(&self) -> u64 {
+        let engine = self.engine.as_ref().map_or(0, SailM::bytes);
+        self.writer.memory_usage() + engine + self.fibs.memory_usage()
+    }
+
+    /// Takes the table from before the changes to now: by a patch or, where it can't be, by another table.
+    fn bring_up_to_date(&mut self) -> Result<Applied, FibsError> {
+        let mut applied = Applied { changes: self.changed.len(), ..Applied::default() };
+        if self.changed.is_empty() && self.engine.is_some() {
+            return Ok(applied);
+        }
+        let patch = self.engine.as_mut().and_then(|engine| engine.patch(&self.fibs, &self.changed).ok());
+        if let Some(patch) = patch {
+            applied.writes = patch.writes().len();
+            self.writer.patch(patch).expect("an engine's patch fits its own table");
+        } else {
+            self.engine = None;
+            let (engine, table) = SailM::overlay(&self.fibs, &self.options)?;
+            self.engine = Some(engine);
+            self.writer.replace(table);
+            self.rebuilds += 1;
+            applied.rebuilt = true;
+        }
+        Ok(applied)
+    }
+}

@@ -1,0 +1,15 @@
+//! SAIL_M, any number of FIBs in one structure (section 4.3): SAIL_L's levels over the union of all FIBs, each next hop
+//! an array with one for each FIB.
+
+mod build;
+mod fibs;
+mod layout;
+mod live;
+mod lookup;
+mod overlay;
+mod update;
+
+pub use build::SailM;
+pub use fibs::{FibId, Fibs, FibsError};
+pub use layout::SailMTable;
+pub use live::LiveFibs;
