@@ -8,8 +8,8 @@ use wirespeed_image::Table;
 
 engines! {
     // The first of a family is what `auto` means.
-    V4: wirespeed_sail::SailL;
-    V6: wirespeed_sail::SailL;
+    V4: wirespeed_sail::SailL, wirespeed_sail::SailM;
+    V6: wirespeed_sail::SailL, wirespeed_sail::SailM;
 }
 
 /// What is done with an engine once it is known which: a function over engine types.

@@ -12,6 +12,7 @@ mod memory;
 mod number;
 mod output;
 mod prefix_list;
+mod several;
 mod source;
 mod threads;
 mod trace;

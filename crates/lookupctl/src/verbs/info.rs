@@ -1,32 +1,36 @@
 //! `info`: what is in a table, and what each engine makes of it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::stats::Stats;
 use wirespeed_fib::{BuildOptions, Engine, Family, Fib, NextHop, NextHops, Rib, V4, V6};
 use wirespeed_image::Table;
+use wirespeed_sail::SailM;
 
 use crate::Outcome;
 use crate::engine::{Engines, Visitor};
+use crate::family::number_of;
 use crate::image_file::{Section, sections};
-use crate::number::{Bytes, share};
+use crate::number::{Bytes, Grouped, share};
 use crate::output::Output;
+use crate::several;
 use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
 
 /// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of every engine.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// The table; - is standard input
-    #[arg(value_name = "FIB")]
-    fib: OsString,
+    /// The table; - is standard input; of several it is also told what they take as the FIBs of one structure
+    #[arg(value_name = "FIB", required = true)]
+    fibs: Vec<OsString>,
 
-    /// One JSON object for each family
+    /// One JSON object for each table and family; of several tables, one more for each family of what they take together
     #[arg(long)]
     json: bool,
 
@@ -43,32 +47,138 @@ Examples:
   lookupctl info fib.txt.zst
   ip -6 route | lookupctl info -
   lookupctl info rib.20260501.mrt.bz2 --peer 193.0.0.56
+  lookupctl info red.txt blue.txt green.txt
   lookupctl info fib.txt --json | jq '.engines[] | {engine, bytes_per_prefix}'";
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let loaded = options.read.load_quietly(&options.fib)?;
-    let (fib, build) = (&loaded.fib, options.memory.build_options(1));
+    let build = options.memory.build_options(1);
     let mut output = Output::new();
-    if !options.json {
-        output.line(&loaded)?;
+    let mut fibs = Vec::new();
+    for fib in &options.fibs {
+        fibs.push(options.tell(fib, &build, &mut output)?);
     }
-    for family in [Family::V4, Family::V6] {
-        let wanted = match options.family.wanted() {
-            Some(only) => only == family,
-            // An empty table is told about once.
-            None => fib.len(family) > 0 || (fib.is_empty() && family == Family::V4),
-        };
-        if !wanted {
-            continue;
+    if fibs.len() > 1 {
+        for family in [Family::V4, Family::V6] {
+            if options.family.wanted().is_some_and(|only| only != family)
+                || fibs.iter().all(|fib| fib.len(family) == 0)
+            {
+                continue;
+            }
+            let together = match family {
+                Family::V4 => Together::of::<V4>(&fibs, &build),
+                Family::V6 => Together::of::<V6>(&fibs, &build),
+            };
+            if options.json { output.json(&together)? } else { output.line(&together)? }
         }
-        let report = match family {
-            Family::V4 => Report::of::<V4>(fib, &loaded.report, &build)?,
-            Family::V6 => Report::of::<V6>(fib, &loaded.report, &build)?,
-        };
-        if options.json { output.json(&report)? } else { report.print(&mut output)? }
     }
     output.finish()?;
     Ok(Outcome::Done)
+}
+
+impl Options {
+    /// Tells about one table.
+    fn tell(&self, from: &OsStr, build: &BuildOptions, output: &mut Output) -> Result<Fib> {
+        let loaded = self.read.load_quietly(from)?;
+        let fib = &loaded.fib;
+        if !self.json {
+            output.line(&loaded)?;
+        }
+        for family in [Family::V4, Family::V6] {
+            let wanted = match self.family.wanted() {
+                Some(only) => only == family,
+                // An empty table is told about once.
+                None => fib.len(family) > 0 || (fib.is_empty() && family == Family::V4),
+            };
+            if !wanted {
+                continue;
+            }
+            let report = match family {
+                Family::V4 => Report::of::<V4>(fib, &loaded.report, build)?,
+                Family::V6 => Report::of::<V6>(fib, &loaded.report, build)?,
+            };
+            if self.json { output.json(&report)? } else { report.print(output)? }
+        }
+        Ok(loaded.fib)
+    }
+}
+
+/// What several tables of a family take as the FIBs of one structure, and what they take apart.
+#[derive(Debug, Serialize)]
+struct Together {
+    family: u8,
+    fibs: usize,
+    #[serde(flatten)]
+    sizes: Sizes,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Sizes {
+    Built {
+        prefixes: u64,
+        /// All in one: by the engine of several FIBs.
+        overlay: Size,
+        /// A table for each: by the engine that is usual for one.
+        apart: Size,
+    },
+    Refused {
+        error: String,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct Size {
+    engine: &'static str,
+    bytes: u64,
+}
+
+impl Together {
+    fn of<A: Engines>(fibs: &[Fib], build: &BuildOptions) -> Self {
+        let refused = |error: anyhow::Error| Sizes::Refused { error: format!("{error:#}") };
+        let sizes = Sizes::of::<A>(fibs, build).unwrap_or_else(refused);
+        Self { family: number_of(A::FAMILY), fibs: fibs.len(), sizes }
+    }
+}
+
+impl Sizes {
+    fn of<A: Engines>(fibs: &[Fib], build: &BuildOptions) -> Result<Self> {
+        let routes = several::routes::<A>(fibs)?;
+        let (_, table) = SailM::overlay(&routes, build).context(several::ENGINE)?;
+        let name = A::NAMES[0];
+        let mut apart = 0;
+        for (_, rib) in routes.iter() {
+            match A::visit_engine(name, Measure { rib, build }).map(|report| report.built) {
+                Some(Built::Table { bytes, .. }) => apart += bytes,
+                Some(Built::Refused { error }) => bail!("{name}: {error}"),
+                None => bail!("no engine {name}"),
+            }
+        }
+        Ok(Self::Built {
+            prefixes: table.image().entries(),
+            overlay: Size { engine: several::ENGINE, bytes: table.image().bytes() },
+            apart: Size { engine: name, bytes: apart },
+        })
+    }
+}
+
+impl fmt::Display for Together {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, fibs, sizes } = self;
+        write!(f, "\n{fibs} FIBs in one, IPv{family}: ")?;
+        match sizes {
+            Sizes::Refused { error } => write!(f, "can't be built: {error}"),
+            Sizes::Built { prefixes, overlay, apart } => write!(
+                f,
+                "{} prefixes in {} by {}, {:.0} % of the {} that they take apart by {}",
+                Grouped(*prefixes),
+                Bytes(overlay.bytes),
+                overlay.engine,
+                100.0 * share(overlay.bytes, apart.bytes),
+                Bytes(apart.bytes),
+                apart.engine
+            ),
+        }
+    }
 }
 
 /// All about one family of a table.

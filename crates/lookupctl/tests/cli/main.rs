@@ -11,4 +11,5 @@ mod generate;
 mod info;
 mod lookup;
 mod replay;
+mod several;
 mod verify;

@@ -11,13 +11,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use wirespeed_fib::{Family, Step};
+use wirespeed_sail::FibId;
 
 use crate::Outcome;
 use crate::engine::{self, Choice};
 use crate::image_file::ImageFile;
 use crate::output::Output;
+use crate::several;
 use crate::source::{MemoryArgument, ReadArguments};
-use tables::{Found, Tables};
+use tables::{Found, Routes, Tables};
 
 /// Looks addresses up: the longest prefix that matches each, and its next hop.
 #[derive(Debug, Args)]
@@ -27,9 +29,13 @@ pub(crate) struct Options {
     #[arg(value_name = "ADDRESS")]
     addresses: Vec<IpAddr>,
 
-    /// The table; - is standard input
+    /// The table; - is standard input; given more than once, the FIBs of virtual routers, 0, 1 and so on
     #[arg(long, value_name = "FILE", required_unless_present = "image")]
-    fib: Option<OsString>,
+    fib: Vec<OsString>,
+
+    /// The FIB to look up in, of several
+    #[arg(long = "in", value_name = "ID", default_value_t = 0, conflicts_with = "image")]
+    within: u16,
 
     /// A compiled table (see build), in place of compiling one
     #[arg(long, value_name = "IMG", conflicts_with = "engine")]
@@ -60,22 +66,28 @@ Examples:
   lookupctl lookup --fib fib.txt --explain 192.0.2.1
   lookupctl lookup --fib rib.mrt.bz2 --json < hosts | jq -r .next_hop | sort
   lookupctl lookup --image fib.img 192.0.2.1
+  lookupctl lookup --fib red.txt --fib blue.txt --in 1 192.0.2.1
 
 Every answer of the engine is checked against the routes, where they are at hand.
 Exit status 1 says that some address matches nothing, or that an answer is wrong.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.addresses.is_empty();
-    if from_stdin && options.fib.as_ref().is_some_and(|fib| fib == "-") {
+    if from_stdin && options.fib.iter().any(|fib| fib == "-") {
         bail!("the table and the addresses can't both come from standard input");
     }
-    let fib = match &options.fib {
-        Some(fib) => Some(options.read.load(fib)?),
-        None => None,
-    };
+    let within = usize::from(options.within);
+    if !options.fib.is_empty() && within >= options.fib.len() {
+        bail!("--in {within}: there are {} FIBs, the first of them 0", options.fib.len());
+    }
+    if options.fib.len() > 1 {
+        several::check_engine(options.engine, options.fib.len())?;
+    }
+    let fibs = several::load(&options.read, &options.fib)?;
     let image = options.image.as_deref().map(ImageFile::open).transpose()?;
+    let routes = (!fibs.is_empty()).then_some(Routes { fibs: &fibs, within: FibId(options.within) });
     let mut session = Session {
-        tables: Tables::new(fib.as_ref(), image, options.engine, options.memory.build_options(1))?,
+        tables: Tables::new(routes, image, options.engine, options.memory.build_options(1))?,
         output: Output::new(),
         explain: options.explain,
         json: options.json,

@@ -6,13 +6,28 @@ use std::net::IpAddr;
 use anyhow::{Context, Result, bail};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, Step, V4, V6};
 use wirespeed_image::Table;
+use wirespeed_sail::{FibId, SailM, SailMTable};
 
 use crate::engine::{Choice, Engines, Visitor};
 use crate::image_file::{self, ImageFile};
+use crate::several;
+
+/// The tables that were read, and the one to look up in.
+#[derive(Clone, Copy)]
+pub(super) struct Routes<'a> {
+    pub(super) fibs: &'a [Fib],
+    pub(super) within: FibId,
+}
+
+impl<'a> Routes<'a> {
+    fn fib(self) -> &'a Fib {
+        &self.fibs[self.within.index()]
+    }
+}
 
 /// What answers, by family. A family's table is made when its first address comes.
 pub(super) struct Tables<'a> {
-    fib: Option<&'a Fib>,
+    routes: Option<Routes<'a>>,
     /// What an image calls its next hops.
     named: NextHops,
     engine: Choice,
@@ -25,7 +40,7 @@ pub(super) struct Tables<'a> {
 
 impl<'a> Tables<'a> {
     pub(super) fn new(
-        fib: Option<&'a Fib>,
+        routes: Option<Routes<'a>>,
         image: Option<ImageFile>,
         engine: Choice,
         build: BuildOptions,
@@ -34,24 +49,25 @@ impl<'a> Tables<'a> {
         let only = image.as_ref().map(|image| (image.name(), image.family));
         let named = image.as_ref().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
         if let Some(image) = image {
+            let fib = routes.map(Routes::fib);
             let _ = match image.family {
                 Family::V4 => v4.set(adopt::<V4>(image, fib)?),
                 Family::V6 => v6.set(adopt::<V6>(image, fib)?),
             };
         }
-        Ok(Self { fib, named, engine, build, v4, v6, image: only })
+        Ok(Self { routes, named, engine, build, v4, v6, image: only })
     }
 
     /// What a next hop is called; its number where nothing says.
     pub(super) fn name(&self, next_hop: NextHop) -> String {
-        let known = self.fib.map_or(&self.named, |fib| &fib.next_hops);
+        let known = self.routes.map_or(&self.named, |routes| &routes.fib().next_hops);
         known.text(next_hop).map_or_else(|| next_hop.to_string(), str::to_owned)
     }
 
     /// What answers for a family.
     pub(super) fn of(&self, family: Family) -> Result<&dyn Answer> {
         if let Some((name, only)) =
-            self.image.as_ref().filter(|image| self.fib.is_none() && image.1 != family)
+            self.image.as_ref().filter(|image| self.routes.is_none() && image.1 != family)
         {
             bail!("{name}: the image is of an {only} table, and the address is {family}");
         }
@@ -60,10 +76,10 @@ impl<'a> Tables<'a> {
             Family::V6 => &self.v6,
         };
         if cell.get().is_none() {
-            let fib = self.fib.context("neither a table nor an image")?;
+            let routes = self.routes.context("neither a table nor an image")?;
             let made = match family {
-                Family::V4 => compile::<V4>(self.engine, fib, &self.build)?,
-                Family::V6 => compile::<V6>(self.engine, fib, &self.build)?,
+                Family::V4 => compile::<V4>(self.engine, routes, &self.build)?,
+                Family::V6 => compile::<V6>(self.engine, routes, &self.build)?,
             };
             let _ = cell.set(made);
         }
@@ -73,10 +89,16 @@ impl<'a> Tables<'a> {
 
 fn compile<'a, A: Engines>(
     engine: Choice,
-    fib: &'a Fib,
+    routes: Routes<'a>,
     build: &BuildOptions,
 ) -> Result<Box<dyn Answer + 'a>> {
-    engine.visit(Make { rib: Some(A::rib(fib)), from: Origin::Routes(build) })?
+    let rib = A::rib(routes.fib());
+    if routes.fibs.len() == 1 {
+        return engine.visit(Make { rib: Some(rib), from: Origin::Routes(build) })?;
+    }
+    let table = SailM::overlay(&several::routes::<A>(routes.fibs)?, build);
+    let (_, table) = table.with_context(|| format!("{} can't be built", several::ENGINE))?;
+    Ok(Box::new(AnswersWithin { rib, table, fib: routes.within }))
 }
 
 fn adopt<'a, A: Engines>(image: ImageFile, fib: Option<&'a Fib>) -> Result<Box<dyn Answer + 'a>> {
@@ -140,16 +162,41 @@ impl<A: Address, T: Table + Lpm<A>> Answer for Answers<'_, A, T> {
             let prefix = image_file::longest_match(self.table.image(), address);
             return Ok(Found { prefix: prefix.map(|prefix| prefix.to_string()), next_hop, wrong: None });
         };
-        let matched = rib.longest_match(address);
-        let right = matched.map_or(NextHop::NONE, |(_, next_hop)| next_hop);
-        let wrong = (next_hop != right).then(|| {
-            format!("{}: {address} leads to next hop {next_hop}, by the routes to {right}", self.engine)
-        });
-        Ok(Found { prefix: matched.map(|(prefix, _)| prefix.to_string()), next_hop, wrong })
+        Ok(Found::checked(rib, address, next_hop, self.engine))
     }
 
     fn explain(&self, address: IpAddr) -> Result<Vec<Step>> {
         Ok(self.table.explain(own::<A>(address)?))
+    }
+}
+
+/// The table of several FIBs, for one of them.
+struct AnswersWithin<'a, A> {
+    rib: &'a Rib<A>,
+    table: SailMTable<A>,
+    fib: FibId,
+}
+
+impl<A: Address> Answer for AnswersWithin<'_, A> {
+    fn answer(&self, address: IpAddr) -> Result<Found> {
+        let address = own::<A>(address)?;
+        let next_hop = self.table.lookup_in(self.fib, address);
+        Ok(Found::checked(self.rib, address, next_hop, several::ENGINE))
+    }
+
+    fn explain(&self, address: IpAddr) -> Result<Vec<Step>> {
+        Ok(self.table.explain_in(self.fib, own::<A>(address)?))
+    }
+}
+
+impl Found {
+    /// What an engine found, held against the routes.
+    fn checked<A: Address>(rib: &Rib<A>, address: A, next_hop: NextHop, engine: &str) -> Self {
+        let matched = rib.longest_match(address);
+        let right = matched.map_or(NextHop::NONE, |(_, next_hop)| next_hop);
+        let wrong = (next_hop != right)
+            .then(|| format!("{engine}: {address} leads to next hop {next_hop}, by the routes to {right}"));
+        Self { prefix: matched.map(|(prefix, _)| prefix.to_string()), next_hop, wrong }
     }
 }
 

@@ -5,6 +5,7 @@
 //! warm-up: each thread its part of one pass ─ all wait for all ─ timed ─ stop ─ the rest of the updates ─ one pass
 //! ```
 
+use std::ops::Range;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -14,15 +15,61 @@ use anyhow::Result;
 use wirespeed_fib::{Address, Lpm, NextHop};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
+use wirespeed_sail::{FibId, SailMTable};
 
 use super::latency::Latencies;
 use crate::output::{TICK, progress};
 
+/// Keys to look up.
+pub(super) trait Keys: Copy + Send + Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+}
+
+/// Keys that a table takes.
+pub(super) trait KeysOf<T>: Keys {
+    /// Looks some of them up.
+    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]);
+}
+
+impl<A: Address> Keys for &[A] {
+    fn len(&self) -> usize {
+        <[A]>::len(self)
+    }
+}
+
+impl<A: Address, T: Lpm<A>> KeysOf<T> for &[A] {
+    #[inline]
+    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]) {
+        table.lookup_batch(&self[keys], next_hops);
+    }
+}
+
+/// Keys, each with its FIB.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mixed<'a, A> {
+    pub(super) fibs: &'a [FibId],
+    pub(super) keys: &'a [A],
+}
+
+impl<A: Address> Keys for Mixed<'_, A> {
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+impl<A: Address> KeysOf<SailMTable<A>> for Mixed<'_, A> {
+    #[inline]
+    fn look_up(&self, table: &SailMTable<A>, keys: Range<usize>, next_hops: &mut [NextHop]) {
+        table.lookup_mixed(&self.fibs[keys.clone()], &self.keys[keys], next_hops);
+    }
+}
+
 /// What to drive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan<'a, A> {
+pub(super) struct Plan<K> {
     /// The keys, at least one.
-    pub(super) trace: &'a [A],
+    pub(super) trace: K,
     /// Keys of a batch, at least 1.
     pub(super) batch: usize,
     /// Lookup threads, at least 1.
@@ -50,11 +97,12 @@ pub(super) struct Feeder<W> {
     pub(super) to_its_end: bool,
 }
 
-impl<'a, A: Address> Plan<'a, A> {
+impl<K: Keys> Plan<K> {
     /// Drives the trace through a table, with updates beside it if there is a feeder.
     pub(super) fn drive<T, F, W>(&self, reader: &Reader<T>, feeder: Option<Feeder<W>>) -> Result<Driven<F>>
     where
-        T: Table + Lpm<A>,
+        K: KeysOf<T>,
+        T: Table,
         F: Send,
         W: FnOnce(Instant, &AtomicBool) -> Result<F> + Send,
     {
@@ -104,25 +152,30 @@ impl<'a, A: Address> Plan<'a, A> {
     }
 
     /// One thread: its part of a pass to warm up, then batch after batch until the sign to stop.
-    fn work<T: Table + Lpm<A>>(
+    fn work<T: Table>(
         &self,
         thread: usize,
         reader: &Reader<T>,
         start: &Barrier,
         stop: &AtomicBool,
-    ) -> (Latencies, Instant) {
+    ) -> (Latencies, Instant)
+    where
+        K: KeysOf<T>,
+    {
         let mut next_hops = vec![NextHop::NONE; self.batch.min(self.trace.len())];
         let mut latencies = Latencies::new();
         for batch in (thread..self.batches()).step_by(self.threads) {
             let keys = self.keys(batch);
-            reader.enter().lookup_batch(keys, &mut next_hops[..keys.len()]);
+            let next_hops = &mut next_hops[..keys.len()];
+            self.trace.look_up(&reader.enter(), keys, next_hops);
         }
         start.wait();
         let mut batch = thread % self.batches();
         let mut before = Instant::now();
         loop {
             let keys = self.keys(batch);
-            reader.enter().lookup_batch(keys, std::hint::black_box(&mut next_hops[..keys.len()]));
+            let next_hops = std::hint::black_box(&mut next_hops[..keys.len()]);
+            self.trace.look_up(&reader.enter(), keys, next_hops);
             let now = Instant::now();
             latencies.record(now - before);
             before = now;
@@ -146,9 +199,9 @@ impl<'a, A: Address> Plan<'a, A> {
     }
 
     #[inline]
-    fn keys(&self, batch: usize) -> &'a [A] {
+    fn keys(&self, batch: usize) -> Range<usize> {
         let first = batch * self.batch;
-        &self.trace[first..self.trace.len().min(first + self.batch)]
+        first..self.trace.len().min(first + self.batch)
     }
 }
 
@@ -168,9 +221,12 @@ impl Pass {
     }
 }
 
-impl<A: Address> Plan<'_, A> {
+impl<K: Keys> Plan<K> {
     /// Looks every key up once.
-    pub(super) fn pass<T: Table + Lpm<A>>(&self, reader: &Reader<T>) -> Pass {
+    pub(super) fn pass<T: Table>(&self, reader: &Reader<T>) -> Pass
+    where
+        K: KeysOf<T>,
+    {
         let share = self.batches().div_ceil(self.threads);
         let parts: Vec<Pass> = thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
@@ -189,13 +245,16 @@ impl<A: Address> Plan<'_, A> {
         })
     }
 
-    fn pass_over<T: Table + Lpm<A>>(&self, batches: std::ops::Range<usize>, reader: &Reader<T>) -> Pass {
+    fn pass_over<T: Table>(&self, batches: Range<usize>, reader: &Reader<T>) -> Pass
+    where
+        K: KeysOf<T>,
+    {
         let mut next_hops = vec![NextHop::NONE; self.batch.min(self.trace.len())];
         let mut pass = Pass { checksum: 0, matched: Vec::with_capacity(batches.len()) };
         for batch in batches {
             let keys = self.keys(batch);
             let next_hops = &mut next_hops[..keys.len()];
-            reader.enter().lookup_batch(keys, next_hops);
+            self.trace.look_up(&reader.enter(), keys, next_hops);
             let sum: u64 = next_hops.iter().map(|next_hop| u64::from(next_hop.0)).sum();
             pass.checksum = pass.checksum.wrapping_add(sum);
             pass.matched.push(next_hops.iter().filter(|next_hop| next_hop.is_some()).count() as u64);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use wirespeed_fib::{Address, Engine, LiveTable, Update};
+use wirespeed_sail::{FibId, LiveFibs};
 
 /// Most updates that readers see appear at once: as many as are due, up to this. For each set the writer waits until
 /// no reader is in the state before it; where threads outnumber cores that takes a time slice, and sets of 1,024
@@ -38,9 +39,9 @@ impl Pace {
     /// Applies updates at this pace. What is left of a pass at the sign to stop follows at once, uncounted, so that
     /// the table ends in the state after the last update whatever the pace: applying the whole stream again leads to
     /// the same state.
-    pub(super) fn feed<A: Address, E: Engine<A>>(
+    pub(super) fn feed<A: Address>(
         self,
-        live: &mut LiveTable<A, E>,
+        live: &mut impl Live<A>,
         updates: &[Update<A>],
         start: Instant,
         stop: &AtomicBool,
@@ -62,13 +63,13 @@ impl Pace {
                 thread::sleep(NAP);
                 continue;
             }
-            apply(live, &updates[at..at + group])?;
+            live.take(&updates[at..at + group])?;
             done += group as u64;
         }
         let fed = Fed { applied: done, seconds: start.elapsed().as_secs_f64(), rebuilds: live.rebuilds() };
         let rest = if done > 0 && done.is_multiple_of(len) { &[] } else { &updates[index(done % len)..] };
         for group in rest.chunks(GROUP) {
-            apply(live, group)?;
+            live.take(group)?;
         }
         Ok(fed)
     }
@@ -84,8 +85,36 @@ impl Pace {
     }
 }
 
-fn apply<A: Address, E: Engine<A>>(live: &mut LiveTable<A, E>, updates: &[Update<A>]) -> Result<()> {
-    live.apply(updates).map(|_| ()).context("the updated table can't be built")
+/// A live table that takes updates.
+pub(super) trait Live<A: Address> {
+    /// Applies updates in order; readers see all of them or none.
+    fn take(&mut self, updates: &[Update<A>]) -> Result<()>;
+    /// How often an update made the table outgrow itself.
+    fn rebuilds(&self) -> u64;
+}
+
+const CANNOT: &str = "the updated table can't be built";
+
+impl<A: Address, E: Engine<A>> Live<A> for LiveTable<A, E> {
+    fn take(&mut self, updates: &[Update<A>]) -> Result<()> {
+        self.apply(updates).map(|_| ()).context(CANNOT)
+    }
+
+    fn rebuilds(&self) -> u64 {
+        self.rebuilds()
+    }
+}
+
+/// Of several FIBs, the first is the one that updates are for.
+impl<A: Address> Live<A> for LiveFibs<A> {
+    fn take(&mut self, updates: &[Update<A>]) -> Result<()> {
+        let updates: Vec<_> = updates.iter().map(|&update| (FibId(0), update)).collect();
+        self.apply(&updates).map(|_| ()).context(CANNOT)
+    }
+
+    fn rebuilds(&self) -> u64 {
+        self.rebuilds()
+    }
 }
 
 /// Updates that are due after some time at a rate.

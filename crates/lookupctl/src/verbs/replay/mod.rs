@@ -10,10 +10,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use wirespeed_fib::synth::{self, TableSpec};
 use wirespeed_fib::{BuildOptions, Family, Fib, Rib, Update, V4, V6};
+use wirespeed_sail::Fibs;
 
 use crate::Outcome;
 use crate::engine::{self, Choice, Engines};
@@ -22,6 +23,7 @@ use crate::image_file::ImageFile;
 use crate::memory::check_room;
 use crate::number::{grouped, parse_count, parse_positive};
 use crate::output::Output;
+use crate::several;
 use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
 use crate::threads::{self, all_cores};
 use crate::trace::{self, Trace};
@@ -35,9 +37,10 @@ use report::Report;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// The table; - is standard input; by default a synthetic one as large as today's full IPv4 table
+    /// The table; - is standard input; by default a synthetic one as large as today's full IPv4 table; given more than
+    /// once, the FIBs of virtual routers: keys go to each in turn, updates to the first
     #[arg(long, value_name = "FILE")]
-    fib: Option<OsString>,
+    fib: Vec<OsString>,
 
     /// A compiled table (see build), to start at once
     #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "updates"])]
@@ -105,6 +108,7 @@ Examples:
   lookupctl replay --fib fib.txt --updates updates.mrt.gz --rate 100k
   lookupctl replay --fib fib.txt --trace zipf:1.1 --threads 1 --batch 256 --json
   lookupctl replay --image fib.img --trace addresses.bin
+  lookupctl replay --fib red.txt --fib blue.txt --engine sail-m
 
 Every thread first looks up its part of the trace once to warm up, then batch after batch until the time is up. \
 Latencies are of whole batches.
@@ -157,6 +161,14 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
                 Family::V6 => engine.visit::<V6, _>(replay)??,
             }
         }
+        None if options.fib.len() > 1 => {
+            several::check_engine(options.engine, options.fib.len())?;
+            let fibs = several::load(&options.read, &options.fib)?;
+            match family::choose(options.family.wanted(), &fibs[0]) {
+                Family::V4 => from_several::<V4>(&options, fibs)?,
+                Family::V6 => from_several::<V6>(&options, fibs)?,
+            }
+        }
         None => {
             let fib = options.load()?;
             match family::choose(options.family.wanted(), &fib) {
@@ -178,7 +190,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
 impl Options {
     /// The table that was asked for, or a synthetic one.
     fn load(&self) -> Result<Fib> {
-        if let Some(fib) = &self.fib {
+        if let Some(fib) = self.fib.first() {
             return self.read.load(fib);
         }
         let began = Instant::now();
@@ -221,7 +233,22 @@ impl Options {
         Ok(synth::Updates::new(A::rib(fib), &spec).take(count).map(|timed| timed.update).collect())
     }
 
-    fn plan<'a, A>(&self, trace: &'a [A]) -> Plan<'a, A> {
+    /// The keys to look up in several FIBs in turn: of a trace that is made, each FIB's turns are its own trace.
+    fn keys_in_turn<A: Engines>(&self, fibs: &Fibs<A>) -> Result<Vec<A>> {
+        let kind = match &self.trace {
+            Trace::Made(kind) => *kind,
+            Trace::File(_) => return self.keys(&Rib::new()),
+        };
+        let share = self.keys.div_ceil(fibs.len());
+        let mut own = Vec::new();
+        for (seed, (id, rib)) in (self.seed..).zip(fibs.iter()) {
+            own.push(trace::made(kind, rib, share, seed).with_context(|| format!("FIB {id}"))?);
+        }
+        let turn = |key: usize| own[key % own.len()][key / own.len()];
+        Ok((0..self.keys).map(turn).collect())
+    }
+
+    fn plan<K>(&self, trace: K) -> Plan<K> {
         let writers = usize::from(self.updates.is_some());
         let threads = self.threads.unwrap_or_else(|| all_cores().saturating_sub(writers).max(1));
         Plan { trace, batch: self.batch, threads, time: self.seconds }
@@ -237,4 +264,17 @@ fn from_routes<A: Engines>(options: &Options, mut fib: Fib) -> Result<Report> {
         ..options.memory.build_options(2)
     };
     options.engine.visit(FromRoutes { options, rib, build, trace: &trace, updates: &updates })?
+}
+
+/// The same on several FIBs.
+fn from_several<A: Engines>(options: &Options, mut fibs: Vec<Fib>) -> Result<Report> {
+    let updates = options.updates::<A>(&mut fibs[0])?;
+    let next_hops = fibs.iter().map(|fib| fib.next_hops.len()).max().unwrap_or(0);
+    let fibs = several::routes::<A>(&fibs)?;
+    let trace = options.keys_in_turn(&fibs)?;
+    let build = BuildOptions {
+        next_hops: u32::try_from(next_hops).unwrap_or(u32::MAX),
+        ..options.memory.build_options(2)
+    };
+    play::from_several(options, fibs, build, &trace, &updates)
 }

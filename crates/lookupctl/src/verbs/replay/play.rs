@@ -5,17 +5,19 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, Rib, Update};
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Rib, Update};
 use wirespeed_image::Table;
 use wirespeed_image::live::{Reader, Writer};
+use wirespeed_sail::{Fibs, LiveFibs};
 
 use super::Options;
-use super::drive::{Driven, Feeder, Plan};
-use super::feed::{Fed, Pace};
+use super::drive::{Driven, Feeder, KeysOf, Mixed, Plan};
+use super::feed::{Fed, Live, Pace};
 use super::report::{Report, UpdatesReport};
 use crate::engine::{Engines, Visitor};
 use crate::image_file::{self, ImageFile, bytes_of_table};
 use crate::number::{Bytes, grouped, share};
+use crate::several;
 
 /// Builds a live table and replays on it.
 pub(super) struct FromRoutes<'a, A: Address> {
@@ -32,20 +34,46 @@ impl<A: Engines> Visitor<A> for FromRoutes<'_, A> {
     fn visit<E: Engine<A>>(self) -> Result<Report> {
         let Self { options, rib, build, trace, updates } = self;
         let (began, prefixes) = (Instant::now(), rib.len());
-        let mut live =
+        let live =
             LiveTable::<A, E>::new(rib, build).with_context(|| format!("{} can't be built", E::NAME))?;
         let reader = live.reader();
         say_table(E::NAME, &*reader.enter(), prefixes, "built", began);
         let plan = options.plan(trace);
-        let feeder = (!updates.is_empty()).then(|| {
-            let pace = options.rate.unwrap_or(Pace::Over(options.seconds.as_secs_f64()));
-            Feeder {
-                to_its_end: matches!(pace, Pace::Over(_)),
-                feed: move |start, stop: &AtomicBool| pace.feed(&mut live, updates, start, stop),
-            }
-        });
-        finish(E::NAME, &plan, &reader, plan.drive(&reader, feeder)?)
+        finish(E::NAME, &plan, &reader, plan.drive(&reader, feeder(options, live, updates))?)
     }
+}
+
+/// Builds a live table of several FIBs and replays on it; key by key each FIB gets its turn.
+pub(super) fn from_several<A: Address>(
+    options: &Options,
+    fibs: Fibs<A>,
+    build: BuildOptions,
+    trace: &[A],
+    updates: &[Update<A>],
+) -> Result<Report> {
+    let ids: Vec<_> = fibs.iter().map(|(id, _)| id).collect();
+    let turns: Vec<_> = ids.into_iter().cycle().take(trace.len()).collect();
+    let (began, prefixes) = (Instant::now(), fibs.iter().map(|(_, rib)| rib.len()).sum());
+    let live = LiveFibs::new(fibs, build).with_context(|| format!("{} can't be built", several::ENGINE))?;
+    let reader = live.reader();
+    say_table(several::ENGINE, &*reader.enter(), prefixes, "built", began);
+    let plan = options.plan(Mixed { fibs: &turns, keys: trace });
+    finish(several::ENGINE, &plan, &reader, plan.drive(&reader, feeder(options, live, updates))?)
+}
+
+/// What feeds updates to a live table, if there are any.
+fn feeder<'a, A: Address>(
+    options: &Options,
+    mut live: impl Live<A> + Send + 'a,
+    updates: &'a [Update<A>],
+) -> Option<Feeder<impl FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send + 'a>> {
+    (!updates.is_empty()).then(|| {
+        let pace = options.rate.unwrap_or(Pace::Over(options.seconds.as_secs_f64()));
+        Feeder {
+            to_its_end: matches!(pace, Pace::Over(_)),
+            feed: move |start: Instant, stop: &AtomicBool| pace.feed(&mut live, updates, start, stop),
+        }
+    })
 }
 
 /// Takes a compiled table and replays on it.
@@ -67,7 +95,7 @@ impl<A: Engines> Visitor<A> for FromImage<'_> {
         let prefixes = prefixes.with_context(|| self.path.display().to_string())?.unwrap_or_default();
         let trace = self.options.keys(&prefixes)?;
         let reader = Writer::new(table).reader();
-        let plan = self.options.plan(&trace);
+        let plan = self.options.plan(&trace[..]);
         let driven = plan.drive(&reader, None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>)?;
         finish(E::NAME, &plan, &reader, driven)
     }
@@ -85,9 +113,9 @@ fn say_table<T: Table>(engine: &str, table: &T, prefixes: usize, how: &str, bega
 }
 
 /// The pass for the checksum, and all that is reported.
-fn finish<A: Address, T: Table + Lpm<A>>(
+fn finish<K: KeysOf<T>, T: Table>(
     engine: &'static str,
-    plan: &Plan<'_, A>,
+    plan: &Plan<K>,
     reader: &Reader<T>,
     driven: Driven<Fed>,
 ) -> Result<Report> {

@@ -1,0 +1,40 @@
+//! Several tables at once, as the FIBs of virtual routers: all in one structure, by the one engine that has it.
+
+use std::ffi::OsString;
+
+use anyhow::{Result, bail};
+use wirespeed_fib::{Engine, Fib, InFib, V4};
+use wirespeed_sail::{Fibs, SailM};
+
+use crate::engine::Choice;
+use crate::source::ReadArguments;
+
+/// The engine of several FIBs.
+pub(crate) const ENGINE: &str = <SailM as Engine<V4>>::NAME;
+
+/// Reads tables, which are FIB 0, FIB 1 and so on.
+pub(crate) fn load(read: &ReadArguments, from: &[OsString]) -> Result<Vec<Fib>> {
+    if from.iter().filter(|from| *from == "-").count() > 1 {
+        bail!("only one table can come from standard input");
+    }
+    from.iter().map(|from| read.load(from)).collect()
+}
+
+/// Refuses an engine that takes one FIB only.
+pub(crate) fn check_engine(engine: Choice, fibs: usize) -> Result<()> {
+    match engine {
+        Choice::Named(name) if name != ENGINE => {
+            bail!("engine {name} takes one FIB, and {fibs} are given: {ENGINE} takes several")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The routes of a family of every table.
+pub(crate) fn routes<'a, A: InFib>(fibs: impl IntoIterator<Item = &'a Fib>) -> Result<Fibs<A>> {
+    let mut routes = Fibs::new();
+    for fib in fibs {
+        routes.add(A::rib(fib).clone())?;
+    }
+    Ok(routes)
+}
