@@ -41,7 +41,7 @@ fn lookup_answers_of_the_fib_asked_for() {
         of("--in 0", "9.9.9.9").status(1);
     }
     let explained = folder.run("lookup --fib v4 --fib other --in 1 --explain 10.1.2.4").ok().stdout;
-    assert!(explained.contains("bc16[2561]") && explained.contains("next hop 3"), "{explained}");
+    assert!(explained.contains("bca16[2561]") && explained.contains("next hop 3"), "{explained}");
 }
 
 #[test]

@@ -1,17 +1,22 @@
 //! [`SailM`]: the form of SAIL_M, and its compilation from the routes of all FIBs.
 //!
 //! The overlay is walked one octet a step, which is one level a step: at each position the prefixes of every FIB are
-//! pushed to the 256 elements of the octet, and where any FIB has longer prefixes the element links to a chunk. The
-//! form that stays is the place of each chunk; what the elements hold is in the Ribs.
+//! pushed to the 256 elements of the octet, and where any FIB has longer prefixes the element links to a chunk. The form
+//! is the place of each chunk, the distinct next-hop arrays, and which of them each element has, so that an array can
+//! go when its last element lets go of it.
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib};
 use wirespeed_image::{Element, Image, Patch, Pool, SectionId, width_for};
 
+use super::arrays::Arrays;
 use super::fibs::{FibId, Fibs};
-use super::layout::{BC16, SailMTable, WORDS, allocate, bits, chunk_ids, next_hops, slots_for};
+use super::layout::{
+    BCA16, FIRST, LEAF, MAX_ARRAYS, SailMTable, allocate, array_ids, chunk_ids, next_hops, slots_for,
+};
 use super::overlay::{Octets, Overlay, Position};
-use crate::sail_l::{element, levels};
+use super::update::Log;
+use crate::sail_l::{CHUNK, element, levels};
 
 /// SAIL_M's control plane: build, and keep up to date, a [`SailMTable`].
 ///
@@ -22,29 +27,22 @@ pub struct SailM {
     pub(super) beneath: Vec<FxHashMap<u64, u32>>,
     /// The chunks of each level; of level 0, which is one array, none.
     pub(super) pools: Vec<Pool>,
-    /// Slots for FIBs: the stride of an element.
+    /// The array of each element by level; 0 where it leads on, and in chunks that are not in use.
+    pub(super) held: Vec<Vec<u32>>,
+    pub(super) arrays: Arrays,
+    /// Slots for FIBs: the length of an array.
     pub(super) slots: usize,
-    /// The largest next-hop index that an element can hold.
+    /// The largest next-hop index that an array can hold.
     pub(super) widest: u32,
     /// The largest that has been in the table.
     pub(super) results: u32,
 }
 
-/// Where elements go while a chunk is filled: into an image that is compiled, or into a patch.
-pub(super) trait Sink {
-    /// These elements of a level, from `first` on, have these next hops, slot by slot.
-    fn rows(&mut self, level: usize, first: u64, rows: &[NextHop]);
-    /// The element leads to a chunk of the next level; in level 0 to chunk 0 where it ends here.
-    fn link(&mut self, level: usize, element: u64, chunk: u32);
-    /// Words of the bit map of a level from 1 on.
-    fn bits(&mut self, level: usize, first: u64, words: &[u32]);
-}
-
 impl SailM {
     /// Compiles the table of several FIBs, and makes what keeps it up to date. There is room for a few more FIBs.
     ///
-    /// Takes time and memory by the elements of the overlay (256 for each prefix of whole octets that has a longer
-    /// one in any FIB) times the FIBs.
+    /// Takes time by the elements of the overlay (256 for each prefix of whole octets that has a longer one in any
+    /// FIB) times the FIBs.
     pub fn overlay<A: Address>(
         fibs: &Fibs<A>,
         options: &BuildOptions,
@@ -98,12 +96,15 @@ fn capacities<A: Address>(overlay: &Overlay<'_, A>) -> Result<Vec<u64>, BuildErr
     count(&overlay.root(), 0, &mut chunks);
     for used in &mut chunks {
         *used += *used / 8 + 9;
-        if *used > u64::from(u32::MAX) {
-            let limit = u64::from(u32::MAX);
-            return Err(BuildError::Limit { engine: "sail-m", what: "chunks a level", limit, found: *used });
+        if *used > u64::from(LEAF) {
+            return Err(limit("chunks a level", LEAF, *used));
         }
     }
     Ok(chunks)
+}
+
+fn limit(what: &'static str, limit: u32, found: u64) -> BuildError {
+    BuildError::Limit { engine: "sail-m", what, limit: limit.into(), found }
 }
 
 impl SailM {
@@ -115,126 +116,218 @@ impl SailM {
         let results = overlay.max_next_hop().0;
         let width = width_for(u64::from(results.max(options.next_hops)));
         let capacities = capacities(overlay)?;
-        let image = allocate::<A>(&capacities, slots, width, options.memory_cap)?;
-        let pool = |&capacity: &u64| Pool::new(u32::try_from(capacity).unwrap_or(u32::MAX));
-        let mut engine = Self {
-            beneath: vec![FxHashMap::default(); levels::<A>()],
-            pools: std::iter::once(Pool::new(1)).chain(capacities.iter().map(pool)).collect(),
-            slots,
-            widest: u32::MAX >> (32 - 8 * width),
-            results,
-        };
-        let image = match width {
-            1 => engine.compile::<A, u8>(overlay, image),
-            2 => engine.compile::<A, u16>(overlay, image),
-            _ => engine.compile::<A, u32>(overlay, image),
-        };
+        // The arrays are only counted as they are found: first see that what is known of the size is under the cap.
+        drop(allocate::<A>(&capacities, 1, slots, width, options.memory_cap)?);
+        let mut engine = Self::form(overlay, slots, &capacities)?;
+        engine.widest = u32::MAX >> (32 - 8 * width);
+        engine.results = results;
+        // An eighth more for updates, and for the next hops that are expected.
+        let arrays = engine.arrays.len().max(usize::try_from(options.next_hops).unwrap_or(0));
+        let capacity = (arrays + arrays / 8 + 64).min(MAX_ARRAYS as usize);
+        engine.arrays.set_capacity(capacity);
+        let image = allocate::<A>(&capacities, capacity as u64, slots, width, options.memory_cap)?;
+        let mut compiler = Compiler { engine: &engine, image };
+        compiler.compile::<A>(width);
+        let mut image = compiler.image;
+        image.set_counts(overlay.routes(), u64::from(results));
         Ok((engine, SailMTable::new(image)))
     }
 
-    /// Fills a fresh image.
-    fn compile<A: Address, W: Element>(&mut self, overlay: &Overlay<'_, A>, image: Image) -> Image {
-        let next_hops = (0..levels::<A>()).map(next_hops::<A>).collect();
-        let mut sink = Compiler::<W> { image, next_hops, slots: self.slots, width: std::marker::PhantomData };
+    /// The form of an overlay, with room for that many chunks in each level from 1 on.
+    fn form<A: Address>(
+        overlay: &Overlay<'_, A>,
+        slots: usize,
+        capacities: &[u64],
+    ) -> Result<Self, BuildError> {
+        let pool = |&chunks: &u64| Pool::new(u32::try_from(chunks).unwrap_or(u32::MAX));
+        let elements = |&chunks: &u64| vec![0; usize::try_from(chunks).unwrap_or(usize::MAX) * CHUNK];
+        let mut engine = Self {
+            beneath: vec![FxHashMap::default(); levels::<A>()],
+            pools: std::iter::once(Pool::new(1)).chain(capacities.iter().map(pool)).collect(),
+            held: std::iter::once(vec![0; FIRST]).chain(capacities.iter().map(elements)).collect(),
+            arrays: Arrays::new(slots, MAX_ARRAYS as usize),
+            slots,
+            widest: 0,
+            results: 0,
+        };
         let root = overlay.root();
-        let rows = root.expand(&vec![NextHop::NONE; self.slots]);
-        for (octet, row) in (0..=u8::MAX).zip(rows.chunks_exact(self.slots)) {
-            // The capacities were counted on this very overlay.
-            self.fill(0, u32::from(octet), &root.child(octet), row, &mut sink)
-                .expect("there is room for every chunk");
+        let rows = root.expand(&vec![NextHop::NONE; slots]);
+        for (octet, row) in (0..=u8::MAX).zip(rows.chunks_exact(slots)) {
+            // The chunks were counted on this very overlay.
+            engine
+                .fill(0, u32::from(octet), &root.child(octet), row, &mut Log::off())
+                .map_err(|_| limit("next-hop arrays", MAX_ARRAYS, u64::from(MAX_ARRAYS) + 1))?;
         }
-        sink.image.set_counts(overlay.routes(), u64::from(self.results));
-        sink.image
+        Ok(engine)
     }
 
     /// Fills a chunk and all beneath it. In level 0 the 256 elements under one first octet count as a chunk.
-    pub(super) fn fill<A: Address, S: Sink>(
+    pub(super) fn fill<A: Address>(
         &mut self,
         level: usize,
         chunk: u32,
         position: &Position<'_, A>,
         inherited: &[NextHop],
-        sink: &mut S,
+        log: &mut Log,
     ) -> Result<(), Outgrown> {
         let rows = position.expand(inherited);
-        sink.rows(level, element(chunk, 0), &rows);
-        if level + 1 == levels::<A>() {
-            return Ok(());
+        let row = |octet: u8| &rows[usize::from(octet) * self.slots..][..self.slots];
+        let octets = if level + 1 < levels::<A>() { position.octets() } else { Octets::default() };
+        let mut leaves = Vec::with_capacity(CHUNK);
+        // Mostly an element has the array of the one before it, and finding that out takes no hash.
+        let mut last: Option<(u8, u32)> = None;
+        for octet in (0..=u8::MAX).filter(|&octet| !octets.contains(octet)) {
+            let id = match last {
+                Some((before, id)) if row(before) == row(octet) => {
+                    self.arrays.take_again(id);
+                    id
+                }
+                _ => take(&mut self.arrays, row(octet), log)?,
+            };
+            last = Some((octet, id));
+            leaves.push((element(chunk, octet), id));
         }
-        let octets = position.octets();
-        if level > 0 {
-            let Octets(words) = octets;
-            sink.bits(level, u64::from(chunk) * WORDS as u64, &words);
+        for (element, id) in leaves {
+            self.set_held(level, element, id);
+            log.leaf(level, element, id);
         }
         for octet in octets.iter() {
-            let id = self.link(level, element(chunk, octet), sink)?;
+            let id = self.link(level, element(chunk, octet), log)?;
             let row = &rows[usize::from(octet) * self.slots..][..self.slots];
-            self.fill(level + 1, id, &position.child(octet), row, sink)?;
+            self.fill(level + 1, id, &position.child(octet), row, log)?;
         }
         Ok(())
     }
 
     /// Takes a chunk for what is beneath an element, and links it.
-    pub(super) fn link(&mut self, level: usize, element: u64, sink: &mut impl Sink) -> Result<u32, Outgrown> {
+    pub(super) fn link(&mut self, level: usize, element: u64, log: &mut Log) -> Result<u32, Outgrown> {
         let id = self.pools[level + 1].take().ok_or(Outgrown("room for chunks"))?;
+        self.set_held(level, element, 0);
         self.beneath[level].insert(element, id);
-        sink.link(level, element, id);
+        log.link(level, element, id);
         Ok(id)
+    }
+
+    /// Gives an element its next hops.
+    pub(super) fn hold(
+        &mut self,
+        level: usize,
+        element: u64,
+        row: &[NextHop],
+        log: &mut Log,
+    ) -> Result<(), Outgrown> {
+        let id = take(&mut self.arrays, row, log)?;
+        self.set_held(level, element, id);
+        log.leaf(level, element, id);
+        Ok(())
+    }
+
+    /// Puts an array that was taken in the place of the one that an element has.
+    pub(super) fn set_held(&mut self, level: usize, element: u64, id: u32) {
+        let held = &mut self.held[level][index(element)];
+        let before = std::mem::replace(held, id);
+        if before != 0 {
+            self.arrays.give_back(before);
+        }
+    }
+
+    /// The array that an element has.
+    pub(super) fn held(&self, level: usize, element: u64) -> u32 {
+        self.held[level][index(element)]
     }
 
     /// Bytes held beside the table and the Ribs.
     pub(super) fn bytes(&self) -> u64 {
         let entry = (size_of::<u64>() + size_of::<u32>() + 1) as u64;
         let maps: u64 = self.beneath.iter().map(|map| map.capacity() as u64 * entry).sum();
-        maps + self.pools.iter().map(Pool::memory_usage).sum::<u64>()
+        let held: u64 = self.held.iter().map(|held| (held.capacity() * size_of::<u32>()) as u64).sum();
+        maps + held + self.arrays.memory_usage() + self.pools.iter().map(Pool::memory_usage).sum::<u64>()
     }
 }
 
-/// Writes straight into a zeroed image.
-struct Compiler<W> {
+/// The array of these next hops; logged where it is new.
+fn take(arrays: &mut Arrays, row: &[NextHop], log: &mut Log) -> Result<u32, Outgrown> {
+    let taken = arrays.take(row).ok_or(Outgrown("room for next-hop arrays"))?;
+    if taken.is_new {
+        log.array(taken.id, row);
+    }
+    Ok(taken.id)
+}
+
+fn index(element: u64) -> usize {
+    usize::try_from(element).expect("an element of a form in memory")
+}
+
+/// Writes the form into a zeroed image.
+struct Compiler<'a> {
+    engine: &'a SailM,
     image: Image,
-    /// The next-hop arrays, by level.
-    next_hops: Vec<SectionId>,
-    slots: usize,
-    width: std::marker::PhantomData<W>,
 }
 
-impl<W> Compiler<W> {
-    /// Elements of a section from `first` on.
-    fn elements<T: Element>(&mut self, section: SectionId, first: u64) -> &mut [T] {
-        let elements = self.image.section_mut::<T>(section).expect("an image that is compiled is in memory");
-        &mut elements[usize::try_from(first).expect("an index in memory")..]
+impl Compiler<'_> {
+    fn compile<A: Address>(&mut self, width: usize) {
+        let engine = self.engine;
+        let first = self.elements::<u32>(BCA16);
+        for (element, &id) in first.iter_mut().zip(&engine.held[0]) {
+            *element = LEAF | id;
+        }
+        for (&element, &chunk) in &engine.beneath[0] {
+            first[index(element)] = chunk;
+        }
+        let last = levels::<A>() - 1;
+        for level in 1..=last {
+            match self.image.width(array_ids(level)) {
+                Some(1) => self.copy::<u8>(array_ids(level), &engine.held[level]),
+                Some(2) => self.copy::<u16>(array_ids(level), &engine.held[level]),
+                _ => self.copy::<u32>(array_ids(level), &engine.held[level]),
+            }
+            if level < last {
+                match self.image.width(chunk_ids(level)) {
+                    Some(1) => self.links::<u8>(level),
+                    Some(2) => self.links::<u16>(level),
+                    _ => self.links::<u32>(level),
+                }
+            }
+        }
+        match width {
+            1 => self.next_hops::<A, u8>(),
+            2 => self.next_hops::<A, u16>(),
+            _ => self.next_hops::<A, u32>(),
+        }
     }
 
-    fn put<T: Element>(&mut self, section: SectionId, at: u64, value: u32) {
-        self.elements::<T>(section, at)[0] = narrow(value);
+    /// The arrays, side by side.
+    fn next_hops<A: Address, T: Element>(&mut self) {
+        let arrays = &self.engine.arrays;
+        let (slots, capacity) = (self.engine.slots, arrays.capacity());
+        let elements = self.elements::<T>(next_hops::<A>());
+        for (slot, column) in elements.chunks_exact_mut(capacity).enumerate() {
+            let next_hops = arrays.next_hops().iter().skip(slot).step_by(slots);
+            for (element, next_hop) in column.iter_mut().zip(next_hops) {
+                *element = narrow(next_hop.0);
+            }
+        }
+    }
+
+    fn elements<T: Element>(&mut self, section: SectionId) -> &mut [T] {
+        self.image.section_mut::<T>(section).expect("an image that is compiled is in memory")
+    }
+
+    fn copy<T: Element>(&mut self, section: SectionId, values: &[u32]) {
+        for (element, &value) in self.elements::<T>(section).iter_mut().zip(values) {
+            *element = narrow(value);
+        }
+    }
+
+    fn links<T: Element>(&mut self, level: usize) {
+        let links = &self.engine.beneath[level];
+        let elements = self.elements::<T>(chunk_ids(level));
+        for (&element, &chunk) in links {
+            elements[index(element)] = narrow(chunk);
+        }
     }
 }
 
 fn narrow<T: Element>(value: u32) -> T {
     T::try_from(u64::from(value)).ok().expect("the widths were chosen for the largest values")
-}
-
-impl<W: Element> Sink for Compiler<W> {
-    fn rows(&mut self, level: usize, first: u64, rows: &[NextHop]) {
-        let (section, first) = (self.next_hops[level], first * self.slots as u64);
-        for (element, next_hop) in self.elements::<W>(section, first).iter_mut().zip(rows) {
-            *element = narrow(next_hop.0);
-        }
-    }
-
-    fn link(&mut self, level: usize, element: u64, chunk: u32) {
-        match level {
-            0 => self.put::<u32>(BC16, element, chunk),
-            _ => match self.image.width(chunk_ids(level)) {
-                Some(1) => self.put::<u8>(chunk_ids(level), element, chunk),
-                Some(2) => self.put::<u16>(chunk_ids(level), element, chunk),
-                _ => self.put::<u32>(chunk_ids(level), element, chunk),
-            },
-        }
-    }
-
-    fn bits(&mut self, level: usize, first: u64, words: &[u32]) {
-        self.elements::<u32>(bits(level), first)[..words.len()].copy_from_slice(words);
-    }
 }

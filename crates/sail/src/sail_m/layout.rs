@@ -1,28 +1,44 @@
 //! The sections of SAIL_M (section 4.3 of the paper) and what their elements say.
 //!
 //! The levels are those of SAIL_L, cut from the overlay of all FIBs: an element leads on if any FIB has longer prefixes
-//! beneath it. So all FIBs share the bit maps and chunk ids, which say on which level a lookup ends, and an element of a
-//! next-hop array is itself an array with a next hop for each FIB, the paper's N\[i\]:
+//! beneath it. So all FIBs share the bit maps and chunk ids, which say on which level a lookup ends, and the next hop of
+//! an element is an array with one for each FIB, the paper's N\[i\]. Each distinct array is kept once:
 //!
 //! ```text
-//! bc16   u32 × 2^16               0: ends here; else the chunk of level 24 to go on in   (bit map and chunk id, BC)
-//! n16    uW × 2^16 × F            next hop of FIB 0, of FIB 1, … of FIB F-1              (N16)
-//! b24    1 bit × chunks×256       1: go on, the chunk is in c24; in words of 32           (B24)
-//! c24    uI × chunks×256          chunk of the next level                                 (C24)
-//! n24    uW × chunks×256 × F                                                              (N24)
-//! …                               b32, c32, n32, … n120 for IPv6
-//! n32    uW × chunks×256 × F      n128 for IPv6                                           (N32)
+//! bca16  u32 × 2^16            1 aaaaaaa…  ends here, with array a           (bit map, chunk id, array)
+//!                              0 ccccccc…  go on in chunk c of level 24
+//! ba24   uI × chunks×256                   0: go on, the chunk is in c24; else the array
+//! c24    uC × chunks×256                   chunk of the next level
+//! …                                        ba32, c32, … ba120, c120 for IPv6
+//! ba32   uI × chunks×256                   the array                          (ba128 for IPv6)
+//! n      uW × F × arrays                   next hops of FIB 0 by array, of FIB 1, … of FIB F-1
+//! fibs   u32                               F
 //! ```
 //!
-//! A lookup finds the element by bc16 and b24 alone, whatever its FIB, and reads one element of one next-hop array. The
-//! paper keeps these two on chip, 2^16 × 17 + 2^24 bits = 2.13 MB at most for IPv4; here they are 0.26 MB and 32 bytes a
-//! chunk (0.85 MB for the real table of 2026), small enough for the second cache, and only the one read past them
-//! goes to large memory.
+//! The arrays lie side by side, so that what one FIB has lies together: a batch in one FIB touches no more than that.
 //!
-//! `F`, the stride, is the number of FIBs rounded up: room for FIBs to come. A slot without a FIB holds no route
-//! anywhere. `W` is the narrowest of 8, 16 and 32 bits that holds every next hop of every FIB; the next hop of an element
-//! that leads on is not read and may be anything. Chunk ids start from 1; chunk 0 of each level stays zero, which leads to
-//! no route.
+//! `F` is the number of FIBs rounded up: room for FIBs to come. A slot without a FIB holds no route anywhere. `I`, one for
+//! all levels, is the narrowest of 8, 16 and 32 bits that holds every array's id, `C` the narrowest that holds the
+//! level's chunk ids, `W` the narrowest that holds every next hop of every FIB. Chunks and arrays are numbered from 1;
+//! chunk 0 and array 0 stay zero, which leads to no route.
+//!
+//! What was tried first is the paper's layout: BC16 and the bit map B24, which it keeps on chip (2^16 × 17 + 2^24 bits =
+//! 2.13 MB at most), and an array of F next hops beside every element of levels 16, 24 and 32. Its lookup reads one
+//! place of large memory where this one reads two that are smaller. Measured side by side, keys mixed over the FIBs, on a
+//! busy Zen 4 core with 32 MB of third cache, on the real table of 2026 and variations of it that lack and
+//! change these shares of its prefixes (`benches`, `sail_m`):
+//!
+//! ```text
+//! FIBs   lack, change     paper's layout          arrays kept once        distinct arrays
+//!   1                      16.6 MB   92 M/s        15.5 MB  105 M/s                    64
+//!   4     5 %, 20 %        39.7 MB   57 M/s        31.3 MB   72 M/s               120,378
+//!  12     5 %, 20 %       101.3 MB   42 M/s        40.0 MB   44 M/s               763,802
+//!  12     1 %,  2 %       101.3 MB   20 M/s        31.7 MB   41 M/s                72,431
+//! ```
+//!
+//! With hundreds of FIBs of which most are small the difference is no longer one of degree: an element of the
+//! paper's has a next hop for each of them. The price is in updates, which write an array where the paper's
+//! write one next hop, and in the control plane, which has to know how many elements have each array.
 
 use std::marker::PhantomData;
 
@@ -34,37 +50,40 @@ use crate::sail_l::{CHUNK, levels};
 
 /// Elements of level 16.
 pub(super) const FIRST: usize = 1 << 16;
-/// Words of a chunk's bit map.
-pub(super) const WORDS: usize = CHUNK / 32;
-/// The chunk ids of level 16.
-pub(super) const BC16: SectionId = SectionId(0);
+/// Set in an element of bca16 that ends a lookup.
+pub(super) const LEAF: u32 = 1 << 31;
+/// Ids of arrays, that of array 0 included.
+pub(super) const MAX_ARRAYS: u32 = LEAF;
+/// Level 16.
+pub(super) const BCA16: SectionId = SectionId(0);
 
-/// The next-hop arrays of a level.
-pub(super) fn next_hops<A: Address>(level: usize) -> SectionId {
-    match level {
-        0 => id(1),
-        level if level + 1 < levels::<A>() => id(3 * level + 1),
-        level => id(3 * level - 1),
-    }
-}
-
-/// The bit map of a level from 1 to the last but one.
-pub(super) fn bits(level: usize) -> SectionId {
-    id(3 * level - 1)
+/// The arrays by element of a level from 1 on.
+pub(super) fn array_ids(level: usize) -> SectionId {
+    id(2 * level - 1)
 }
 
 /// The chunk ids of a level from 1 to the last but one.
 pub(super) fn chunk_ids(level: usize) -> SectionId {
-    id(3 * level)
+    id(2 * level)
+}
+
+/// The next hops of the arrays.
+pub(super) fn next_hops<A: Address>() -> SectionId {
+    id(2 * levels::<A>() - 2)
+}
+
+/// The one number F.
+pub(super) fn fibs<A: Address>() -> SectionId {
+    id(2 * levels::<A>() - 1)
 }
 
 fn id(at: usize) -> SectionId {
-    SectionId(u16::try_from(at).expect("there are at most 42 sections"))
+    SectionId(u16::try_from(at).expect("there are at most 30 sections"))
 }
 
 /// Number of sections that lookups read.
 fn sections<A: Address>() -> usize {
-    usize::from(next_hops::<A>(levels::<A>() - 1).0) + 1
+    usize::from(fibs::<A>().0) + 1
 }
 
 /// Slots for so many FIBs: one or two as they are; beyond, a multiple of 4 and of about an eighth, for FIBs to come.
@@ -81,46 +100,55 @@ pub struct SailMTable<A> {
     image: Image,
     /// Bytes of a next hop.
     width: u32,
-    /// The stride F.
+    /// Bytes of an array's id.
+    id_width: u32,
+    /// The length F of an array.
     slots: usize,
+    /// Number of arrays, head room included.
+    arrays: usize,
     family: PhantomData<A>,
 }
 
-/// An empty image with room for that many chunks (chunk 0 included) in each level from 1 on, and that many FIBs.
+/// An empty image with room for that many chunks (chunk 0 included) in each level from 1 on, that many arrays (array 0
+/// included) and that many FIBs.
 pub(super) fn allocate<A: Address>(
     capacities: &[u64],
+    arrays: u64,
     slots: usize,
     width: usize,
     cap: Option<u64>,
 ) -> Result<Image, ImageError> {
     debug_assert_eq!(capacities.len(), levels::<A>() - 1);
-    // What overflows is refused all the same.
-    let next_hops = |elements: u64| elements.saturating_mul(slots as u64);
+    let id_width = width_for(arrays - 1);
     let mut builder = ImageBuilder::new(SailMTable::<A>::KIND, SailMTable::<A>::LAYOUT)
-        .section::<u32>("bc16", FIRST as u64)
-        .section_of_width("n16", width, next_hops(FIRST as u64));
+        .section::<u32>("bca16", FIRST as u64);
     for (at, &chunks) in capacities.iter().enumerate() {
         let depth = 8 * (at + 3);
         let elements = chunks * CHUNK as u64;
+        builder = builder.section_of_width(&format!("ba{depth}"), id_width, elements);
         if let Some(&beneath) = capacities.get(at + 1) {
-            builder = builder.section::<u32>(&format!("b{depth}"), chunks * WORDS as u64).section_of_width(
-                &format!("c{depth}"),
-                width_for(beneath - 1),
-                elements,
-            );
+            builder = builder.section_of_width(&format!("c{depth}"), width_for(beneath - 1), elements);
         }
-        builder = builder.section_of_width(&format!("n{depth}"), width, next_hops(elements));
     }
-    builder.build(cap)
+    // What overflows is refused all the same.
+    let builder = builder.section_of_width("n", width, arrays.saturating_mul(slots as u64));
+    let mut image = builder.section::<u32>("fibs", 1).build(cap)?;
+    image.section_mut::<u32>(fibs::<A>())?[0] = u32::try_from(slots).unwrap_or(u32::MAX);
+    Ok(image)
 }
 
 impl<A: Address> SailMTable<A> {
-    /// The table of an image just compiled.
+    /// The table of an image; nonsense, but no panic, where it has not the shape.
     pub(super) fn new(image: Image) -> Self {
-        let width = image.width(next_hops::<A>(0)).unwrap_or(0);
-        let mut table = Self { image, width, slots: 0, family: PhantomData };
-        table.slots = table.len(next_hops::<A>(0)) / FIRST;
-        table
+        let width = |section| image.width(section).unwrap_or(0);
+        let (width, id_width, fibs) = (width(next_hops::<A>()), width(array_ids(1)), fibs::<A>());
+        let slots = match image.width(fibs) {
+            Some(4) => image.section::<u32>(fibs).first().copied().unwrap_or(0),
+            _ => 0,
+        };
+        let slots = usize::try_from(slots).unwrap_or(usize::MAX);
+        let arrays = len(&image, next_hops::<A>()).checked_div(slots).unwrap_or(0);
+        Self { image, width, id_width, slots, arrays, family: PhantomData }
     }
 
     /// Bytes of a next hop: 1, 2 or 4.
@@ -128,24 +156,24 @@ impl<A: Address> SailMTable<A> {
         self.width
     }
 
+    /// Bytes of an array's id: 1, 2 or 4.
+    pub(super) fn id_width(&self) -> u32 {
+        self.id_width
+    }
+
     /// Number of FIBs that there is room for; ids from here on have no route.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Elements of a section.
-    fn len(&self, section: SectionId) -> usize {
-        match self.image.width(section) {
-            Some(1) => self.image.section::<u8>(section).len(),
-            Some(2) => self.image.section::<u16>(section).len(),
-            Some(4) => self.image.section::<u32>(section).len(),
-            _ => 0,
-        }
+    /// Number of next-hop arrays that there is room for.
+    pub fn arrays(&self) -> usize {
+        self.arrays
     }
 
     /// Number of chunks of a level from 1 on, head room included.
     fn chunks(&self, level: usize) -> usize {
-        self.len(next_hops::<A>(level)) / self.slots / CHUNK
+        len(&self.image, array_ids(level)) / CHUNK
     }
 
     /// Whether all sections are there with the lengths and widths that lookups count on.
@@ -157,34 +185,40 @@ impl<A: Address> SailMTable<A> {
             return malformed(format!("{} sections, {} are needed", usage.len(), sections::<A>()));
         }
         if (usage[0].width, usage[0].len) != (4, FIRST as u64) {
-            return malformed("bc16 is not of 65,536 elements of 4 bytes".into());
+            return malformed("bca16 is not of 65,536 elements of 4 bytes".into());
         }
-        if !(1..=FibId::COUNT).contains(&self.slots) {
+        if !(1..=FibId::COUNT).contains(&self.slots) || usage[usize::from(fibs::<A>().0)].len != 1 {
             return malformed(format!("room for {} FIBs", self.slots));
         }
-        for level in 0..levels::<A>() {
-            let next_hops = &usage[usize::from(next_hops::<A>(level).0)];
-            let chunks = match level {
-                0 => (FIRST / CHUNK) as u64,
-                _ => self.chunks(level) as u64,
-            };
-            let elements = chunks * CHUNK as u64;
-            let whole = chunks > 0 && next_hops.len == elements * self.slots as u64;
-            if next_hops.width != self.width || self.width > 4 || !whole {
-                return malformed(format!("section {}", next_hops.name));
+        let next_hops = &usage[usize::from(next_hops::<A>().0)];
+        let whole = self.arrays > 0 && (self.arrays * self.slots) as u64 == next_hops.len;
+        if !whole || next_hops.width > 4 || self.arrays > MAX_ARRAYS as usize {
+            return malformed(format!("{} next hops of {} FIBs", next_hops.len, self.slots));
+        }
+        for level in 1..levels::<A>() {
+            let ids = &usage[usize::from(array_ids(level).0)];
+            let whole = ids.len >= CHUNK as u64 && ids.len.is_multiple_of(CHUNK as u64);
+            if ids.width != self.id_width || ids.width > 4 || !whole {
+                return malformed(format!("section {}", ids.name));
             }
-            if (1..levels::<A>() - 1).contains(&level) {
-                let (bits, ids) =
-                    (&usage[usize::from(bits(level).0)], &usage[usize::from(chunk_ids(level).0)]);
-                if (bits.width, bits.len) != (4, chunks * WORDS as u64) {
-                    return malformed(format!("section {}", bits.name));
-                }
-                if ids.width > 4 || ids.len != elements {
-                    return malformed(format!("section {}", ids.name));
+            if level + 1 < levels::<A>() {
+                let links = &usage[usize::from(chunk_ids(level).0)];
+                if links.width > 4 || links.len != ids.len {
+                    return malformed(format!("section {}", links.name));
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Elements of a section, 0 where there is none of that kind.
+fn len(image: &Image, section: SectionId) -> usize {
+    match image.width(section) {
+        Some(1) => image.section::<u8>(section).len(),
+        Some(2) => image.section::<u16>(section).len(),
+        Some(4) => image.section::<u32>(section).len(),
+        _ => 0,
     }
 }
 
@@ -201,11 +235,10 @@ impl<A: Address> Table for SailMTable<A> {
         table.check_shape()?;
         let results = table.image.results();
         for (section, usage) in (0..).map(SectionId).zip(table.image.memory_usage()).take(sections::<A>()) {
-            let most = table.most(section, results);
             let bad = match usage.width {
-                1 => table.first_over::<u8>(section, most),
-                2 => table.first_over::<u16>(section, most),
-                _ => table.first_over::<u32>(section, most),
+                1 => table.first_bad::<u8>(section, results),
+                2 => table.first_bad::<u16>(section, results),
+                _ => table.first_bad::<u32>(section, results),
             };
             if let Some(index) = bad {
                 return Err(ImageError::Malformed(format!("{}[{index}] leads nowhere", usage.name)));
@@ -223,32 +256,62 @@ impl<A: Address> Table for SailMTable<A> {
     }
 
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
-        usize::from(section.0) < sections::<A>() && value <= self.most(section, results)
+        usize::from(section.0) < sections::<A>() && self.bounds(section, results).admit(value)
+    }
+}
+
+/// The values that a section's elements may have: from `least` to `plain` and, with `flag`, up to `flagged`.
+#[derive(Clone, Copy)]
+struct Bounds {
+    least: u64,
+    plain: u64,
+    flag: u64,
+    flagged: u64,
+}
+
+impl Bounds {
+    fn up_to(plain: u64) -> Self {
+        Self { least: 0, plain, flag: 0, flagged: 0 }
+    }
+
+    fn admit(self, value: u64) -> bool {
+        if value & self.flag == 0 {
+            (self.least..=self.plain).contains(&value)
+        } else {
+            value ^ self.flag <= self.flagged
+        }
     }
 }
 
 impl<A: Address> SailMTable<A> {
-    /// The largest value that an element may have, which is all that lookups rely on: chunk ids are of chunks that exist,
-    /// results within the count. A word of a bit map may be anything: an element that wrongly leads on leads to chunk 0.
-    fn most(&self, section: SectionId, results: u64) -> u64 {
-        let ids_of = |level| self.chunks(level) as u64 - 1;
-        let inner = 1..levels::<A>() - 1;
-        match usize::from(section.0) {
-            0 => ids_of(1),
-            at if at % 3 == 2 && inner.contains(&at.div_ceil(3)) => u64::from(u32::MAX),
-            at if at % 3 == 0 && inner.contains(&(at / 3)) => ids_of(at / 3 + 1),
-            _ => results,
+    /// The invariant that lookups rely on: ids are of chunks and arrays that exist, results within the count, and the
+    /// number of FIBs stays.
+    fn bounds(&self, section: SectionId, results: u64) -> Bounds {
+        let (chunk_of, array) = (|level| self.chunks(level) as u64 - 1, self.arrays as u64 - 1);
+        let at = usize::from(section.0);
+        if section == BCA16 {
+            Bounds { flag: u64::from(LEAF), flagged: array, ..Bounds::up_to(chunk_of(1)) }
+        } else if section == fibs::<A>() {
+            Bounds { least: self.slots as u64, ..Bounds::up_to(self.slots as u64) }
+        } else if section == next_hops::<A>() {
+            Bounds::up_to(results)
+        } else if at % 2 == 0 {
+            Bounds::up_to(chunk_of(at / 2 + 1))
+        } else {
+            Bounds::up_to(array)
         }
     }
 
-    /// The first element of a section that is over `most`.
-    fn first_over<T: Element>(&self, section: SectionId, most: u64) -> Option<usize> {
+    /// The first element of a section that may not have its value.
+    fn first_bad<T: Element>(&self, section: SectionId, results: u64) -> Option<usize> {
+        let bounds = self.bounds(section, results);
         let elements = self.image.section::<T>(section);
-        // The largest element decides, and finding it runs at the speed of memory.
-        if elements.iter().copied().max().is_none_or(|largest| largest.into() <= most) {
+        // Mostly the largest element decides, and finding it runs at the speed of memory.
+        let decides = bounds.flag == 0 && bounds.least == 0;
+        if decides && elements.iter().copied().max().is_none_or(|most| bounds.admit(most.into())) {
             return None;
         }
-        elements.iter().position(|&value| value.into() > most)
+        elements.iter().position(|&value| !bounds.admit(value.into()))
     }
 }
 
@@ -261,15 +324,15 @@ mod tests {
     #[test]
     fn sections_are_numbered_as_they_are_made() {
         fn names<A: Address>() {
-            let image = allocate::<A>(&vec![2; levels::<A>() - 1], 1, 1, None).unwrap();
-            for level in 0..levels::<A>() {
+            let image = allocate::<A>(&vec![2; levels::<A>() - 1], 1, 1, 1, None).unwrap();
+            for level in 1..levels::<A>() {
                 let depth = 8 * (level + 2);
-                assert_eq!(image.find(&format!("n{depth}")), Some(next_hops::<A>(level)));
-                if (1..levels::<A>() - 1).contains(&level) {
-                    assert_eq!(image.find(&format!("b{depth}")), Some(bits(level)));
+                assert_eq!(image.find(&format!("ba{depth}")), Some(array_ids(level)));
+                if level + 1 < levels::<A>() {
                     assert_eq!(image.find(&format!("c{depth}")), Some(chunk_ids(level)));
                 }
             }
+            assert_eq!((image.find("n"), image.find("fibs")), (Some(next_hops::<A>()), Some(fibs::<A>())));
             assert_eq!(image.sections(), sections::<A>());
         }
         names::<V4>();

@@ -4,22 +4,22 @@
 //! branch depends on a key:
 //!
 //! ```text
-//! 1  bc16, b24     each key's element, and a bit for those that go on past level 24; mostly from the second cache
-//! 2  c24, b32 …    the few (IPv4) or many (IPv6) that go on, as lists, one a level
-//! 3  n16 n24 …     the next hop of each key's FIB: one read a key from large memory, none waiting for another
+//! 1  bca16, ba24      each key's array, and a bit for those that go on past level 24
+//! 2  c24, ba32 …      the few (IPv4) or many (IPv6) that go on, as lists, one a level
+//! 3  n                the next hop of each key's FIB
 //! ```
 
 use wirespeed_fib::{Address, Lpm, NextHop, Step};
 use wirespeed_image::{Element, Image, Table};
 
 use super::fibs::FibId;
-use super::layout::{BC16, FIRST, SailMTable, bits, chunk_ids, next_hops};
+use super::layout::{BCA16, FIRST, LEAF, SailMTable, array_ids, chunk_ids, next_hops};
 use crate::sail_l::{Ids, first_index, index_in, levels, number};
 
 /// Keys of a block: more than a core has reads under way, and a bit each in a word.
 const BLOCK: usize = 64;
-/// Room for levels, of IPv6 too; a power of two.
-const LEVELS: usize = 16;
+/// Most levels past the first, those of IPv6.
+const DEEPEST: usize = 14;
 
 impl<A: Address> SailMTable<A> {
     /// The next hop of the longest prefix in a FIB that contains the address, [`NextHop::NONE`] where there is none; so
@@ -29,13 +29,14 @@ impl<A: Address> SailMTable<A> {
         if fib.index() >= self.slots() {
             return NextHop::NONE;
         }
-        let (level, element) = find(self.image(), address);
-        let (section, at) = (next_hops::<A>(level), element * self.slots() + fib.index());
-        NextHop(match self.entry_width() {
-            1 => self.image().section::<u8>(section)[at].into(),
-            2 => self.image().section::<u16>(section)[at].into(),
-            _ => self.image().section::<u32>(section)[at],
-        })
+        self.next_hop(fib, find::<A>(self.image(), address))
+    }
+
+    /// The next hop of a FIB that there is room for in an array.
+    #[inline]
+    fn next_hop(&self, fib: FibId, array: u32) -> NextHop {
+        let at = fib.index() * self.arrays() + array as usize;
+        NextHop(Ids::of(self.image(), next_hops::<A>()).at(at))
     }
 
     /// [`lookup_in`](Self::lookup_in) of each address in the FIB at the same place of `fibs`, into the same place of
@@ -68,7 +69,7 @@ impl<A: Address> SailMTable<A> {
         addresses: &[A],
         next_hops: &mut [NextHop],
     ) {
-        match self.entry_width() {
+        match self.id_width() {
             1 => View::<u8>::of(self).batch(fibs, addresses, next_hops),
             2 => View::<u16>::of(self).batch(fibs, addresses, next_hops),
             _ => View::<u32>::of(self).batch(fibs, addresses, next_hops),
@@ -92,67 +93,53 @@ impl<A: Address> Lpm<A> for SailMTable<A> {
     }
 }
 
-/// The level on which the lookup of an address ends, in whatever FIB, and its element there.
+/// The array of an address, which is that of every FIB.
 #[inline]
-fn find<A: Address>(image: &Image, address: A) -> (usize, usize) {
-    let first = first_index(address);
-    let mut chunk = image.section::<u32>(BC16)[first];
-    if chunk == 0 {
-        return (0, first);
+fn find<A: Address>(image: &Image, address: A) -> u32 {
+    let first = image.section::<u32>(BCA16)[first_index(address)];
+    if first & LEAF != 0 {
+        return first & !LEAF;
     }
+    let mut chunk = first;
     let last = levels::<A>() - 1;
     for level in 1..last {
         let element = index_in(chunk, address, level);
-        if !is_set(image.section(bits(level)), element) {
-            return (level, element);
+        let array = Ids::of(image, array_ids(level)).at(element);
+        if array != 0 {
+            return array;
         }
         chunk = Ids::of(image, chunk_ids(level)).at(element);
     }
-    (last, index_in(chunk, address, last))
+    Ids::of(image, array_ids(last)).at(index_in(chunk, address, last))
 }
 
-#[inline]
-fn is_set(words: &[u32], element: usize) -> bool {
-    words[element / 32] >> (element % 32) & 1 == 1
-}
-
-/// The sections of a table, found once a batch.
-struct View<'a, W> {
-    bc16: &'a [u32; FIRST],
-    levels: [Level<'a, W>; LEVELS],
+/// The sections of a table, found once a batch; `I` is the type of an array's id.
+struct View<'a, I> {
+    bca16: &'a [u32; FIRST],
+    /// From level 1 on, arrays and chunk ids; the last has no chunk ids.
+    deeper: [(&'a [I], Ids<'a>); DEEPEST],
+    next_hops: Ids<'a>,
     slots: usize,
+    /// The stride from one FIB's next hops to the next.
+    arrays: usize,
 }
 
-/// Those of one level.
-#[derive(Clone, Copy)]
-struct Level<'a, W> {
-    next_hops: &'a [W],
-    /// Of a level between the first and the last, as the next.
-    bits: &'a [u32],
-    ids: Ids<'a>,
-}
-
-/// Where the lookups of a block end: for each key its level and its element there.
-struct Ends {
-    levels: [u8; BLOCK],
-    elements: [usize; BLOCK],
-}
-
-impl<'a, W: Element> View<'a, W> {
+impl<'a, I: Element> View<'a, I> {
     fn of<A: Address>(table: &'a SailMTable<A>) -> Self {
         let image = table.image();
-        let bc16 = image.section(BC16).try_into().expect("the shape was checked");
         let last = levels::<A>() - 1;
-        let levels = std::array::from_fn(|level| {
-            let next_hops = if level <= last { image.section(next_hops::<A>(level)) } else { &[][..] };
-            if (1..last).contains(&level) {
-                let (bits, ids) = (image.section(bits(level)), Ids::of(image, chunk_ids(level)));
-                Level { next_hops, bits, ids }
-            } else {
-                Level { next_hops, bits: &[], ids: Ids::Narrow(&[]) }
-            }
+        let deeper = std::array::from_fn(|at| match at + 1 {
+            level if level < last => (image.section(array_ids(level)), Ids::of(image, chunk_ids(level))),
+            level if level == last => (image.section(array_ids(level)), Ids::Narrow(&[])),
+            _ => (&[][..], Ids::Narrow(&[])),
         });
-        Self { bc16, levels, slots: table.slots() }
+        Self {
+            bca16: image.section(BCA16).try_into().expect("the shape was checked"),
+            deeper,
+            next_hops: Ids::of(image, next_hops::<A>()),
+            slots: table.slots(),
+            arrays: table.arrays(),
+        }
     }
 
     fn batch<A: Address, F: Fn(usize) -> FibId>(
@@ -161,86 +148,103 @@ impl<'a, W: Element> View<'a, W> {
         addresses: &[A],
         next_hops: &mut [NextHop],
     ) {
-        let mut ends = Ends { levels: [0; BLOCK], elements: [0; BLOCK] };
+        let mut arrays = [0; BLOCK];
         let blocks = addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK));
         for (block, (addresses, next_hops)) in blocks.enumerate() {
-            let open = self.first_two(addresses, &mut ends);
+            let open = self.first_two(addresses, &mut arrays);
             if open != 0 {
-                self.deeper(open, addresses, &mut ends);
+                self.deeper(open, addresses, &mut arrays);
             }
-            self.read(fibs(block * BLOCK), &ends, next_hops);
+            let fibs = fibs(block * BLOCK);
+            match self.next_hops {
+                Ids::Narrow(of) => self.read(of, fibs, &arrays, next_hops),
+                Ids::Middle(of) => self.read(of, fibs, &arrays, next_hops),
+                Ids::Wide(of) => self.read(of, fibs, &arrays, next_hops),
+            }
         }
     }
 
     /// The first two levels of a block; a bit for each key that goes on past them.
     #[inline]
-    fn first_two<A: Address>(&self, addresses: &[A], ends: &mut Ends) -> u64 {
-        let bits = self.levels[1].bits;
+    fn first_two<A: Address>(&self, addresses: &[A], arrays: &mut [u32; BLOCK]) -> u64 {
+        let (elements, _) = self.deeper[0];
         let mut open = 0;
-        for (key, &address) in addresses.iter().enumerate().take(BLOCK) {
-            let first = first_index(address);
-            let chunk = self.bc16[first];
-            let goes_on = chunk != 0;
-            // A key that ends in level 16 reads chunk 0, which is always there.
-            let element = index_in(chunk, address, 1);
-            ends.levels[key] = goes_on.into();
-            ends.elements[key] = if goes_on { element } else { first };
-            open |= u64::from(goes_on & is_set(bits, element)) << key;
+        for (key, (&address, array)) in addresses.iter().zip(arrays).enumerate() {
+            let first = self.bca16[first_index(address)];
+            // All ones for a leaf. Its key reads chunk 0, and what it finds there is masked out.
+            let leaf = (first.cast_signed() >> 31).cast_unsigned();
+            let element = number(elements[index_in(first & !leaf, address, 1)]);
+            *array = first & !LEAF & leaf | element & !leaf;
+            open |= u64::from(element | leaf == 0) << key;
         }
         open
     }
 
     /// The levels after these two, for the keys in `open`.
-    fn deeper<A: Address>(&self, mut open: u64, addresses: &[A], ends: &mut Ends) {
+    fn deeper<A: Address>(&self, mut open: u64, addresses: &[A], arrays: &mut [u32; BLOCK]) {
+        // The keys that are not done, and the element at which each goes on.
         let mut keys = [0u8; BLOCK];
+        let mut at = [0usize; BLOCK];
         let mut count = 0;
         while open != 0 {
-            keys[count % BLOCK] = open.trailing_zeros().to_le_bytes()[0];
+            let key = open.trailing_zeros().to_le_bytes()[0];
+            let address = addresses[usize::from(key)];
+            keys[count % BLOCK] = key;
+            at[count % BLOCK] = index_in(self.bca16[first_index(address)], address, 1);
             count += 1;
             open &= open - 1;
         }
         let last = levels::<A>() - 1;
-        let mut chunks = [0u32; BLOCK];
-        for (level, above) in (1..=15u8).zip(&self.levels[1..last]) {
+        for (level, above) in (2..=last).zip(&self.deeper) {
             if count == 0 {
                 return;
             }
-            let level = level + 1;
-            for (chunk, &key) in chunks.iter_mut().zip(&keys[..count]) {
-                *chunk = above.ids.at(ends.elements[usize::from(key) % BLOCK]);
+            let (elements, _) = self.deeper[level - 1];
+            let mut chunks = [0u32; BLOCK];
+            for (chunk, &element) in chunks.iter_mut().zip(&at[..count]) {
+                *chunk = above.1.at(element);
             }
-            let bits = self.levels[usize::from(level) % LEVELS].bits;
             let mut still_open = 0;
             for which in 0..count {
-                let key = keys[which];
-                let element = index_in(chunks[which], addresses[usize::from(key)], usize::from(level));
-                ends.levels[usize::from(key) % BLOCK] = level;
-                ends.elements[usize::from(key) % BLOCK] = element;
-                if usize::from(level) < last {
-                    // Moving the end of the list or not takes the place of a branch.
-                    keys[still_open % BLOCK] = key;
-                    still_open += usize::from(is_set(bits, element));
-                }
+                let key = keys[which % BLOCK];
+                let index = index_in(chunks[which % BLOCK], addresses[usize::from(key)], level);
+                let array = number(elements[index]);
+                arrays[usize::from(key) % BLOCK] = array;
+                // Moving the end of the list or not takes the place of a branch.
+                keys[still_open % BLOCK] = key;
+                at[still_open % BLOCK] = index;
+                still_open += usize::from(array == 0);
             }
-            count = still_open;
+            count = if level == last { 0 } else { still_open };
         }
     }
 
-    /// The next hops at the ends.
+    /// The next hops in the arrays.
     #[inline]
-    fn read(&self, fibs: impl Fn(usize) -> FibId, ends: &Ends, next_hops: &mut [NextHop]) {
-        for (key, next_hop) in next_hops.iter_mut().enumerate().take(BLOCK) {
+    fn read<W: Element>(
+        &self,
+        of: &[W],
+        fibs: impl Fn(usize) -> FibId,
+        arrays: &[u32; BLOCK],
+        next_hops: &mut [NextHop],
+    ) {
+        for (key, (next_hop, &array)) in next_hops.iter_mut().zip(arrays).enumerate() {
             let slot = fibs(key).index();
             let is_there = slot < self.slots;
             // A key of no FIB reads what is FIB 0's, and drops it.
-            let at = ends.elements[key] * self.slots + if is_there { slot } else { 0 };
-            let found = number(self.levels[usize::from(ends.levels[key]) % LEVELS].next_hops[at]);
+            let found = number(of[if is_there { slot } else { 0 } * self.arrays + array as usize]);
             *next_hop = NextHop(if is_there { found } else { 0 });
         }
     }
 }
 
 fn explain<A: Address>(table: &SailMTable<A>, fib: FibId, address: A) -> Vec<Step> {
+    const ARRAYS: [&str; DEEPEST] = [
+        "ba24", "ba32", "ba40", "ba48", "ba56", "ba64", "ba72", "ba80", "ba88", "ba96", "ba104", "ba112",
+        "ba120", "ba128",
+    ];
+    const IDS: [&str; DEEPEST - 1] =
+        ["c24", "c32", "c40", "c48", "c56", "c64", "c72", "c80", "c88", "c96", "c104", "c112", "c120"];
     let image = table.image();
     let step = |section, index: usize, value: u32, meaning| Step {
         section,
@@ -248,47 +252,36 @@ fn explain<A: Address>(table: &SailMTable<A>, fib: FibId, address: A) -> Vec<Ste
         value: value.into(),
         meaning,
     };
-    let first = first_index(address);
-    let mut chunk = image.section::<u32>(BC16)[first];
-    let (end, element) = find(image, address);
     let go_on = |chunk: u32, level: usize| format!("go on in chunk {chunk} of level {}", 8 * (level + 2));
-    let mut steps = vec![match end {
-        0 => step("bc16", first, chunk, "ends in level 16".into()),
-        _ => step("bc16", first, chunk, go_on(chunk, 1)),
-    }];
-    for level in 1..=end.min(levels::<A>() - 2) {
-        let element = index_in(chunk, address, level);
-        let word = image.section::<u32>(bits(level))[element / 32];
-        let depth = 8 * (level + 2);
-        if level == end {
-            steps.push(step(
-                BITS[level],
-                element / 32,
-                word,
-                format!("bit {} is 0: ends in level {depth}", element % 32),
-            ));
-        } else {
-            steps.push(step(BITS[level], element / 32, word, format!("bit {} is 1: goes on", element % 32)));
-            chunk = Ids::of(image, chunk_ids(level)).at(element);
-            steps.push(step(IDS[level], element, chunk, go_on(chunk, level + 1)));
+    let mut steps = Vec::new();
+    let index = first_index(address);
+    let first = image.section::<u32>(BCA16)[index];
+    let mut found = first & !LEAF;
+    if first & LEAF != 0 {
+        steps.push(step("bca16", index, first, format!("array {found}")));
+    } else {
+        let mut chunk = first;
+        steps.push(step("bca16", index, first, go_on(chunk, 1)));
+        for level in 1..levels::<A>() {
+            let index = index_in(chunk, address, level);
+            found = Ids::of(image, array_ids(level)).at(index);
+            if found != 0 || level + 1 == levels::<A>() {
+                steps.push(step(ARRAYS[level - 1], index, found, format!("array {found}")));
+                break;
+            }
+            steps.push(step(ARRAYS[level - 1], index, found, "a longer prefix of some FIB may match".into()));
+            chunk = Ids::of(image, chunk_ids(level)).at(index);
+            steps.push(step(IDS[level - 1], index, chunk, go_on(chunk, level + 1)));
         }
     }
-    let found = table.lookup_in(fib, address);
-    let result = match found {
-        _ if fib.index() >= table.slots() => format!("no FIB {fib}, and so no route"),
-        NextHop::NONE => "no route".into(),
-        next_hop => format!("next hop {next_hop}"),
-    };
-    let slot = if fib.index() < table.slots() { fib.index() } else { 0 };
-    steps.push(step(NEXT_HOPS[end], element * table.slots() + slot, found.0, result));
+    if fib.index() >= table.slots() {
+        let meaning = format!("no FIB {fib}, and so no route");
+        steps.push(step("fibs", 0, u32::try_from(table.slots()).unwrap_or(u32::MAX), meaning));
+        return steps;
+    }
+    let next_hop = table.next_hop(fib, found);
+    let meaning = if next_hop.is_some() { format!("next hop {next_hop}") } else { "no route".into() };
+    let index = fib.index() * table.arrays() + found as usize;
+    steps.push(step("n", index, next_hop.0, meaning));
     steps
 }
-
-const NEXT_HOPS: [&str; LEVELS - 1] = [
-    "n16", "n24", "n32", "n40", "n48", "n56", "n64", "n72", "n80", "n88", "n96", "n104", "n112", "n120",
-    "n128",
-];
-const BITS: [&str; LEVELS - 2] =
-    ["", "b24", "b32", "b40", "b48", "b56", "b64", "b72", "b80", "b88", "b96", "b104", "b112", "b120"];
-const IDS: [&str; LEVELS - 2] =
-    ["", "c24", "c32", "c40", "c48", "c56", "c64", "c72", "c80", "c88", "c96", "c104", "c112", "c120"];

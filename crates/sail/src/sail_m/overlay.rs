@@ -132,13 +132,18 @@ impl<'a, A: Address> Position<'a, A> {
     }
 }
 
-/// A set of octets, as the words of a bit map.
+/// A set of octets, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Octets(pub(super) [u32; 8]);
+pub(super) struct Octets([u32; 8]);
 
 impl Octets {
+    /// Whether an octet is among them.
+    pub(super) fn contains(self, octet: u8) -> bool {
+        self.0[usize::from(octet / 32)] >> (octet % 32) & 1 == 1
+    }
+
     /// The octets, ascending.
     pub(super) fn iter(self) -> impl Iterator<Item = u8> {
-        (0..=u8::MAX).filter(move |&octet| self.0[usize::from(octet / 32)] >> (octet % 32) & 1 == 1)
+        (0..=u8::MAX).filter(move |&octet| self.contains(octet))
     }
 }

@@ -6,7 +6,8 @@
 //! ```text
 //! on the way    link or unlink a chunk, as any FIB has longer prefixes or none has any more: all FIBs' next hops change
 //!               place with the level, and are read again from all Ribs
-//! covered       the one FIB's next hop, on whatever level the overlay has it
+//! covered       the one FIB's next hop, on whatever level the overlay has it: another array, the old one with this
+//!               next hop changed, which may be there already
 //! ```
 //!
 //! Values come from the Ribs as they are after all changes, so the order of changes does not matter. Which chunks there
@@ -17,10 +18,10 @@ use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix};
 use wirespeed_image::{Patch, PatchBuilder, SectionId};
 
-use super::build::{SailM, Sink};
-use super::layout::{BC16, bits, chunk_ids, next_hops};
+use super::build::SailM;
+use super::layout::{BCA16, LEAF, array_ids, chunk_ids, next_hops};
 use super::overlay::Overlay;
-use crate::sail_l::{covered_octets, element, hides, levels};
+use crate::sail_l::{covered_octets, element, hides};
 
 /// A prefix that changed, and where.
 #[derive(Clone, Copy)]
@@ -38,8 +39,7 @@ impl SailM {
         overlay: &Overlay<'_, A>,
         changed: impl Iterator<Item = (usize, Prefix<A>)>,
     ) -> Result<Patch, Outgrown> {
-        let next_hops = (0..levels::<A>()).map(next_hops::<A>).collect();
-        let mut sink = Patcher { patch: PatchBuilder::new(), next_hops, slots: self.slots as u64 };
+        let mut log = Log::on(next_hops::<A>(), self.arrays.capacity());
         // Of a FIB that was removed, in table order, the outermost prefixes cover all there is to empty.
         let mut emptied: Option<(usize, Prefix<A>)> = None;
         for (slot, prefix) in changed {
@@ -65,10 +65,10 @@ impl SailM {
                 }
                 let inherited = best.map_or(NextHop::NONE, |(_, next_hop)| next_hop);
                 let cursor = root.and_then(|root| root.child(octet));
-                self.touch(overlay, change, (0, u32::from(octet)), cursor, inherited, &mut sink)?;
+                self.touch(overlay, change, (0, u32::from(octet)), cursor, inherited, &mut log)?;
             }
         }
-        Ok(sink.patch.finish(Some((overlay.routes(), u64::from(self.results)))))
+        Ok(log.finish((overlay.routes(), u64::from(self.results))))
     }
 
     /// Brings the elements of a chunk, given by its level and id, up to date that the change covers or that lead to it.
@@ -79,7 +79,7 @@ impl SailM {
         (level, chunk): (usize, u32),
         cursor: Option<Cursor<'_, A>>,
         inherited: NextHop,
-        sink: &mut Patcher,
+        log: &mut Log,
     ) -> Result<(), Outgrown> {
         let Change { slot, prefix, settled } = change;
         // Octets of an element of this level.
@@ -102,83 +102,108 @@ impl SailM {
                 false => beneath.is_some(),
             };
             match (needed, beneath) {
-                (true, Some(id)) => self.touch(overlay, change, (level + 1, id), child, next_hop, sink)?,
+                (true, Some(id)) => self.touch(overlay, change, (level + 1, id), child, next_hop, log)?,
                 (true, None) => {
-                    let id = self.link(level, element, sink)?;
+                    let id = self.link(level, element, log)?;
                     let row = overlay.row(prefix.address(), octets, self.slots);
-                    self.fill(level + 1, id, &overlay.along(prefix.address(), octets), &row, sink)?;
-                    self.mark(level, element, sink);
+                    self.fill(level + 1, id, &overlay.along(prefix.address(), octets), &row, log)?;
                 }
                 (false, Some(id)) => {
                     self.beneath[level].remove(&element);
                     self.reclaim(level + 1, id);
-                    sink.rows(level, element, &overlay.row(prefix.address(), octets, self.slots));
-                    self.mark(level, element, sink);
+                    let row = overlay.row(prefix.address(), octets, self.slots);
+                    self.hold(level, element, &row, log)?;
                 }
-                (false, None) => sink.value(level, element, slot, next_hop),
+                (false, None) => self.set_next_hop(level, element, slot, next_hop, log)?,
             }
         }
         Ok(())
     }
 
-    /// Writes whether an element leads on.
-    fn mark(&self, level: usize, element: u64, sink: &mut Patcher) {
-        let leads_on = |element: u64| self.beneath[level].contains_key(&element);
-        if level == 0 {
-            if !leads_on(element) {
-                sink.link(0, element, 0);
-            }
-            return;
+    /// Gives an element another next hop in one FIB.
+    fn set_next_hop(
+        &mut self,
+        level: usize,
+        element: u64,
+        slot: usize,
+        next_hop: NextHop,
+        log: &mut Log,
+    ) -> Result<(), Outgrown> {
+        let array = self.arrays.array(self.held(level, element));
+        if array[slot] == next_hop {
+            return Ok(());
         }
-        let first = element & !31;
-        let word = (0..32).fold(0, |word, at| word | u32::from(leads_on(first + at)) << at);
-        sink.bits(level, first / 32, &[word]);
+        let mut array = array.to_vec();
+        array[slot] = next_hop;
+        self.hold(level, element, &array, log)
     }
 
     /// Gives back a chunk and all beneath it.
     fn reclaim(&mut self, level: usize, chunk: u32) {
         self.pools[level].give_back(chunk);
-        if level + 1 == self.beneath.len() {
-            return;
-        }
         for octet in 0..=u8::MAX {
-            if let Some(id) = self.beneath[level].remove(&element(chunk, octet)) {
+            let element = element(chunk, octet);
+            self.set_held(level, element, 0);
+            if let Some(id) = self.beneath[level].remove(&element) {
                 self.reclaim(level + 1, id);
             }
         }
     }
 }
 
-/// Collects the elements of a patch.
-struct Patcher {
-    patch: PatchBuilder,
-    /// The next-hop arrays, by level.
-    next_hops: Vec<SectionId>,
-    slots: u64,
+/// What changes in the table as the form does; nothing while the form is made.
+pub(super) struct Log {
+    patch: Option<PatchBuilder>,
+    /// Where the next hops of the arrays lie, and how many arrays there is room for.
+    next_hops: SectionId,
+    arrays: u64,
 }
 
-impl Patcher {
-    /// The next hop of one FIB.
-    fn value(&mut self, level: usize, element: u64, slot: usize, next_hop: NextHop) {
-        self.patch.set(self.next_hops[level], element * self.slots + slot as u64, next_hop.0.into());
+impl Log {
+    /// For a form that has no table yet.
+    pub(super) fn off() -> Self {
+        Self { patch: None, next_hops: BCA16, arrays: 0 }
     }
-}
 
-impl Sink for Patcher {
-    fn rows(&mut self, level: usize, first: u64, rows: &[NextHop]) {
-        for (at, next_hop) in (first * self.slots..).zip(rows) {
-            self.patch.set(self.next_hops[level], at, next_hop.0.into());
+    /// For a patch of a table.
+    fn on(next_hops: SectionId, arrays: usize) -> Self {
+        Self { patch: Some(PatchBuilder::new()), next_hops, arrays: arrays as u64 }
+    }
+
+    /// An element ends a lookup, with an array.
+    pub(super) fn leaf(&mut self, level: usize, element: u64, id: u32) {
+        match level {
+            0 => self.set(BCA16, element, LEAF | id),
+            _ => self.set(array_ids(level), element, id),
         }
     }
 
-    fn link(&mut self, level: usize, element: u64, chunk: u32) {
-        let section = if level == 0 { BC16 } else { chunk_ids(level) };
-        self.patch.set(section, element, chunk.into());
+    /// An element leads to a chunk of the next level.
+    pub(super) fn link(&mut self, level: usize, element: u64, chunk: u32) {
+        match level {
+            0 => self.set(BCA16, element, chunk),
+            _ => {
+                self.set(array_ids(level), element, 0);
+                self.set(chunk_ids(level), element, chunk);
+            }
+        }
     }
 
-    fn bits(&mut self, level: usize, first: u64, words: &[u32]) {
-        for (at, &word) in (first..).zip(words) {
-            self.patch.set(bits(level), at, word.into());
+    /// An array has these next hops.
+    pub(super) fn array(&mut self, id: u32, array: &[NextHop]) {
+        for (slot, next_hop) in (0u64..).zip(array) {
+            self.set(self.next_hops, slot * self.arrays + u64::from(id), next_hop.0);
         }
+    }
+
+    fn set(&mut self, section: SectionId, index: u64, value: u32) {
+        if let Some(patch) = &mut self.patch {
+            patch.set(section, index, value.into());
+        }
+    }
+
+    /// The patch; `counts` are the table's after it.
+    fn finish(self, counts: (u64, u64)) -> Patch {
+        self.patch.unwrap_or_default().finish(Some(counts))
     }
 }
