@@ -1,11 +1,11 @@
 //! SAIL_M against the number of FIBs, as in the paper's Figure 12: lookup rate for prefix and random traffic from 1 to 12
-//! FIBs, and memory beside that of as many SAIL_L tables. Every key has a FIB of its own, drawn evenly.
+//! FIBs, and memory and rate beside those of as many SAIL_L tables. Every key has a FIB of its own, drawn evenly, or
+//! every batch has.
 //!
 //! The paper's FIBs are those of twelve route collectors. Here they are made from one full table (the first IPv4 table that
 //! there is): each lacks a share of its prefixes and has other next hops for another share, drawn by the seed, as tables
 //! of one day differ from router to router.
 
-use std::collections::HashSet;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use wirespeed_benches::report::median;
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_fib::trace::{TraceKind, keys};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, InFib, Lpm, NextHop, Rib, V4, V6};
-use wirespeed_image::{Element, Image, SectionId, Table};
+use wirespeed_image::Table;
 use wirespeed_sail::{FibId, Fibs, SailL, SailLTable, SailM, SailMTable};
 
 /// Measures SAIL_M with 1 FIB, 2 FIBs and so on.
@@ -71,11 +71,15 @@ fn main() -> Result<()> {
 }
 
 fn measure<A: InFib>(options: &Options, rib: &Rib<A>) -> Result<()> {
-    println!("{:>24} {:>8} {:>16} | {:^15} | {:^15}", "", "", "MB", "SAIL_M, M/s", "SAIL_L, M/s");
+    println!("{:41} | {:^29} | {:^29}", "", "keys mixed, M/s", "a batch, a FIB, M/s");
     println!(
-        "{:>4} {:>10} {:>8} {:>8} {:>8} {:>7} | {:>7} {:>7} | {:>7} {:>7}",
-        "FIBs", "routes", "arrays", "built s", "SAIL_M", "SAIL_L", "prefix", "random", "prefix", "random"
+        "{:>25} {:>15} | {:^14} {:^14} | {:^14} {:^14}",
+        "", "MB", "SAIL_M", "SAIL_L apart", "SAIL_M", "SAIL_L apart"
     );
+    let (head, kinds) = (["FIBs", "routes", "built s", "SAIL_M", "SAIL_L"], ["prefix", "random"]);
+    let [fibs, routes, built, one, apart] = head;
+    let kinds = kinds.map(|kind| format!("{kind:>6}")).join(" ");
+    println!("{fibs:>4} {routes:>10} {built:>9} {one:>7} {apart:>7} | {kinds}  {kinds}  | {kinds}  {kinds}");
     let build = BuildOptions::default();
     let (mut fibs, mut apart) = (Fibs::new(), Vec::<SailLTable<A>>::new());
     for count in 1..=options.fibs {
@@ -85,22 +89,24 @@ fn measure<A: InFib>(options: &Options, rib: &Rib<A>) -> Result<()> {
         let began = Instant::now();
         let (_, table) = SailM::overlay(&fibs, &build)?;
         let built = began.elapsed().as_secs_f64();
-        let mut rates = Vec::new();
-        for kind in [TraceKind::Prefix, TraceKind::Random] {
+        let mut rates = [[0.0; 4]; 2];
+        for (kind, rates) in [TraceKind::Prefix, TraceKind::Random].into_iter().zip(&mut rates) {
             let trace = Trace::draw(rib, kind, options, count)?;
             trace.check(&fibs, &table)?;
-            rates.push(trace.race(&table, &apart, options));
+            *rates = trace.race(&table, &apart, options);
         }
+        let [prefix, random]: [[f64; 4]; 2] = rates;
+        let rates: Vec<_> =
+            (0..4).map(|what| format!("{:>6.1} {:>6.1}", prefix[what], random[what])).collect();
         println!(
-            "{count:>4} {:>10} {:>8} {built:>8.3} {:>8.1} {:>7.1} | {:>7.1} {:>7.1} | {:>7.1} {:>7.1}",
+            "{count:>4} {:>10} {built:>9.3} {:>7.1} {:>7.1} | {}  {}  | {}  {}",
             table.image().entries(),
-            arrays(table.image()),
             megabytes(table.image().bytes()),
             megabytes(apart.iter().map(|table| table.image().bytes()).sum()),
-            rates[0].0,
-            rates[1].0,
-            rates[0].1,
-            rates[1].1,
+            rates[0],
+            rates[1],
+            rates[2],
+            rates[3],
         );
     }
     Ok(())
@@ -149,25 +155,33 @@ impl<A: Address> Trace<A> {
         Ok(())
     }
 
-    /// Million keys a second through SAIL_M in batches, and one by one through the SAIL_L table of each key's FIB;
-    /// medians of rounds in turns.
-    fn race(&self, together: &SailMTable<A>, apart: &[SailLTable<A>], options: &Options) -> (f64, f64) {
+    /// Million keys a second, medians of rounds in turns: through SAIL_M with a FIB a key, and one by one through the
+    /// SAIL_L table of each key's FIB; then in batches of one FIB each, through SAIL_M and through that FIB's SAIL_L.
+    fn race(&self, together: &SailMTable<A>, apart: &[SailLTable<A>], options: &Options) -> [f64; 4] {
         let mut found = vec![NextHop::NONE; options.batch];
-        let mut rates = (Vec::new(), Vec::new());
+        let mut rates: [Vec<f64>; 4] = Default::default();
         for _ in 0..=options.rounds {
-            rates.0.push(self.rate(options.batch, |fibs, keys| {
+            rates[0].push(self.rate(options.batch, |fibs, keys| {
                 together.lookup_mixed(fibs, keys, &mut found[..keys.len()]);
                 black_box(&mut found);
             }));
-            rates.1.push(self.rate(options.batch, |fibs, keys| {
+            rates[1].push(self.rate(options.batch, |fibs, keys| {
                 for ((&fib, &key), found) in fibs.iter().zip(keys).zip(&mut found) {
                     *found = apart[fib.index()].lookup(key);
                 }
                 black_box(&mut found);
             }));
+            rates[2].push(self.rate(options.batch, |fibs, keys| {
+                together.lookup_batch_in(fibs[0], keys, &mut found[..keys.len()]);
+                black_box(&mut found);
+            }));
+            rates[3].push(self.rate(options.batch, |fibs, keys| {
+                apart[fibs[0].index()].lookup_batch(keys, &mut found[..keys.len()]);
+                black_box(&mut found);
+            }));
         }
         // The first round warms up.
-        (median(&rates.0[1..]), median(&rates.1[1..]))
+        rates.map(|rates| median(&rates[1..]))
     }
 
     #[allow(clippy::cast_precision_loss)] // a rate
@@ -177,25 +191,6 @@ impl<A: Address> Trace<A> {
             each(fibs, keys);
         }
         self.keys.len() as f64 / began.elapsed().as_secs_f64() / 1e6
-    }
-}
-
-/// Distinct next-hop arrays in a table, of elements that lead on and of head room too.
-fn arrays(image: &Image) -> usize {
-    fn of<T: Element + std::hash::Hash>(image: &Image) -> usize {
-        let sections = || {
-            (0..).map(SectionId).zip(image.memory_usage()).filter(|(_, usage)| usage.name.starts_with('n'))
-        };
-        let slots = sections().find(|(_, usage)| usage.name == "n16").map_or(1, |(_, usage)| usage.len >> 16);
-        let slots = usize::try_from(slots).unwrap_or(1).max(1);
-        let all: HashSet<&[T]> =
-            sections().flat_map(|(id, _)| image.section::<T>(id).chunks_exact(slots)).collect();
-        all.len()
-    }
-    match image.find("n16").and_then(|id| image.width(id)) {
-        Some(1) => of::<u8>(image),
-        Some(2) => of::<u16>(image),
-        _ => of::<u32>(image),
     }
 }
 

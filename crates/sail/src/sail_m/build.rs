@@ -11,9 +11,7 @@ use wirespeed_image::{Element, Image, Patch, Pool, SectionId, width_for};
 
 use super::arrays::Arrays;
 use super::fibs::{FibId, Fibs};
-use super::layout::{
-    BCA16, FIRST, LEAF, MAX_ARRAYS, SailMTable, allocate, array_ids, chunk_ids, next_hops, slots_for,
-};
+use super::layout::{FIRST, LEAF, MAX_ARRAYS, SailMTable, allocate, elements, leaf, next_hops, slots_for};
 use super::overlay::{Octets, Overlay, Position};
 use super::update::Log;
 use crate::sail_l::{CHUNK, element, levels};
@@ -32,6 +30,8 @@ pub struct SailM {
     pub(super) arrays: Arrays,
     /// Slots for FIBs: the length of an array.
     pub(super) slots: usize,
+    /// The bit of an element past level 16 that says that lookups end there.
+    pub(super) leaf: u32,
     /// The largest next-hop index that an array can hold.
     pub(super) widest: u32,
     /// The largest that has been in the table.
@@ -126,6 +126,7 @@ impl SailM {
         let capacity = (arrays + arrays / 8 + 64).min(MAX_ARRAYS as usize);
         engine.arrays.set_capacity(capacity);
         let image = allocate::<A>(&capacities, capacity as u64, slots, width, options.memory_cap)?;
+        engine.leaf = leaf(image.width(elements(1)).unwrap_or(0));
         let mut compiler = Compiler { engine: &engine, image };
         compiler.compile::<A>(width);
         let mut image = compiler.image;
@@ -147,6 +148,7 @@ impl SailM {
             held: std::iter::once(vec![0; FIRST]).chain(capacities.iter().map(elements)).collect(),
             arrays: Arrays::new(slots, MAX_ARRAYS as usize),
             slots,
+            leaf: 0,
             widest: 0,
             results: 0,
         };
@@ -266,27 +268,14 @@ struct Compiler<'a> {
 
 impl Compiler<'_> {
     fn compile<A: Address>(&mut self, width: usize) {
-        let engine = self.engine;
-        let first = self.elements::<u32>(BCA16);
-        for (element, &id) in first.iter_mut().zip(&engine.held[0]) {
-            *element = LEAF | id;
-        }
-        for (&element, &chunk) in &engine.beneath[0] {
-            first[index(element)] = chunk;
-        }
+        self.level::<u32>(0, LEAF);
         let last = levels::<A>() - 1;
         for level in 1..=last {
-            match self.image.width(array_ids(level)) {
-                Some(1) => self.copy::<u8>(array_ids(level), &engine.held[level]),
-                Some(2) => self.copy::<u16>(array_ids(level), &engine.held[level]),
-                _ => self.copy::<u32>(array_ids(level), &engine.held[level]),
-            }
-            if level < last {
-                match self.image.width(chunk_ids(level)) {
-                    Some(1) => self.links::<u8>(level),
-                    Some(2) => self.links::<u16>(level),
-                    _ => self.links::<u32>(level),
-                }
+            let leaf = if level < last { self.engine.leaf } else { 0 };
+            match self.image.width(elements(level)) {
+                Some(1) => self.level::<u8>(level, leaf),
+                Some(2) => self.level::<u16>(level, leaf),
+                _ => self.level::<u32>(level, leaf),
             }
         }
         match width {
@@ -313,16 +302,14 @@ impl Compiler<'_> {
         self.image.section_mut::<T>(section).expect("an image that is compiled is in memory")
     }
 
-    fn copy<T: Element>(&mut self, section: SectionId, values: &[u32]) {
-        for (element, &value) in self.elements::<T>(section).iter_mut().zip(values) {
-            *element = narrow(value);
+    /// The elements of a level, of which those that end lookups have the bit `leaf`.
+    fn level<T: Element>(&mut self, level: usize, leaf: u32) {
+        let engine = self.engine;
+        let elements = self.elements::<T>(elements(level));
+        for (element, &id) in elements.iter_mut().zip(&engine.held[level]) {
+            *element = narrow(if id == 0 { 0 } else { leaf | id });
         }
-    }
-
-    fn links<T: Element>(&mut self, level: usize) {
-        let links = &self.engine.beneath[level];
-        let elements = self.elements::<T>(chunk_ids(level));
-        for (&element, &chunk) in links {
+        for (&element, &chunk) in &engine.beneath[level] {
             elements[index(element)] = narrow(chunk);
         }
     }

@@ -7,20 +7,19 @@
 //! ```text
 //! bca16  u32 × 2^16            1 aaaaaaa…  ends here, with array a           (bit map, chunk id, array)
 //!                              0 ccccccc…  go on in chunk c of level 24
-//! ba24   uI × chunks×256                   0: go on, the chunk is in c24; else the array
-//! c24    uC × chunks×256                   chunk of the next level
-//! …                                        ba32, c32, … ba120, c120 for IPv6
-//! ba32   uI × chunks×256                   the array                          (ba128 for IPv6)
-//! n      uW × F × arrays                   next hops of FIB 0 by array, of FIB 1, … of FIB F-1
-//! fibs   u32                               F
+//! bca24  uI × chunks×256       the same, with chunk c of level 32
+//! …                            bca32, … bca120 for IPv6
+//! a32    uI × chunks×256       the array                                      (a128 for IPv6)
+//! n      uW × F × arrays       next hops of FIB 0 by array, of FIB 1, … of FIB F-1
+//! fibs   u32                   F
 //! ```
 //!
 //! The arrays lie side by side, so that what one FIB has lies together: a batch in one FIB touches no more than that.
 //!
 //! `F` is the number of FIBs rounded up: room for FIBs to come. A slot without a FIB holds no route anywhere. `I`, one for
-//! all levels, is the narrowest of 8, 16 and 32 bits that holds every array's id, `C` the narrowest that holds the
-//! level's chunk ids, `W` the narrowest that holds every next hop of every FIB. Chunks and arrays are numbered from 1;
-//! chunk 0 and array 0 stay zero, which leads to no route.
+//! all levels, is the narrowest of 8, 16 and 32 bits that holds every array's and chunk's id and the bit before it, `W`
+//! the narrowest that holds every next hop of every FIB. Chunks and arrays are numbered from 1; chunk 0 and array 0 stay
+//! zero, which leads to no route.
 //!
 //! What was tried first is the paper's layout: BC16 and the bit map B24, which it keeps on chip (2^16 × 17 + 2^24 bits =
 //! 2.13 MB at most), and an array of F next hops beside every element of levels 16, 24 and 32. Its lookup reads one
@@ -50,35 +49,30 @@ use crate::sail_l::{CHUNK, levels};
 
 /// Elements of level 16.
 pub(super) const FIRST: usize = 1 << 16;
-/// Set in an element of bca16 that ends a lookup.
+/// Set in an element of bca16 that ends a lookup; in the levels after it the top bit of their elements is.
 pub(super) const LEAF: u32 = 1 << 31;
 /// Ids of arrays, that of array 0 included.
 pub(super) const MAX_ARRAYS: u32 = LEAF;
 /// Level 16.
 pub(super) const BCA16: SectionId = SectionId(0);
 
-/// The arrays by element of a level from 1 on.
-pub(super) fn array_ids(level: usize) -> SectionId {
-    id(2 * level - 1)
-}
-
-/// The chunk ids of a level from 1 to the last but one.
-pub(super) fn chunk_ids(level: usize) -> SectionId {
-    id(2 * level)
+/// The elements of a level.
+pub(super) fn elements(level: usize) -> SectionId {
+    id(level)
 }
 
 /// The next hops of the arrays.
 pub(super) fn next_hops<A: Address>() -> SectionId {
-    id(2 * levels::<A>() - 2)
+    id(levels::<A>())
 }
 
 /// The one number F.
 pub(super) fn fibs<A: Address>() -> SectionId {
-    id(2 * levels::<A>() - 1)
+    id(levels::<A>() + 1)
 }
 
 fn id(at: usize) -> SectionId {
-    SectionId(u16::try_from(at).expect("there are at most 30 sections"))
+    SectionId(u16::try_from(at).expect("there are 17 sections at most"))
 }
 
 /// Number of sections that lookups read.
@@ -100,7 +94,7 @@ pub struct SailMTable<A> {
     image: Image,
     /// Bytes of a next hop.
     width: u32,
-    /// Bytes of an array's id.
+    /// Bytes of an element past level 16.
     id_width: u32,
     /// The length F of an array.
     slots: usize,
@@ -119,16 +113,14 @@ pub(super) fn allocate<A: Address>(
     cap: Option<u64>,
 ) -> Result<Image, ImageError> {
     debug_assert_eq!(capacities.len(), levels::<A>() - 1);
-    let id_width = width_for(arrays - 1);
+    let id_width = id_width(capacities, arrays);
     let mut builder = ImageBuilder::new(SailMTable::<A>::KIND, SailMTable::<A>::LAYOUT)
         .section::<u32>("bca16", FIRST as u64);
     for (at, &chunks) in capacities.iter().enumerate() {
         let depth = 8 * (at + 3);
         let elements = chunks * CHUNK as u64;
-        builder = builder.section_of_width(&format!("ba{depth}"), id_width, elements);
-        if let Some(&beneath) = capacities.get(at + 1) {
-            builder = builder.section_of_width(&format!("c{depth}"), width_for(beneath - 1), elements);
-        }
+        let name = if at + 1 < capacities.len() { "bca" } else { "a" };
+        builder = builder.section_of_width(&format!("{name}{depth}"), id_width, elements);
     }
     // What overflows is refused all the same.
     let builder = builder.section_of_width("n", width, arrays.saturating_mul(slots as u64));
@@ -137,11 +129,23 @@ pub(super) fn allocate<A: Address>(
     Ok(image)
 }
 
+/// Bytes of an element past level 16.
+fn id_width(capacities: &[u64], arrays: u64) -> usize {
+    // Level 24's chunks are in bca16, whose elements are of 32 bits whatever there is.
+    let most = capacities.iter().skip(1).fold(arrays, |most, &chunks| most.max(chunks));
+    width_for(2 * (most - 1))
+}
+
+/// The bit of an element of so many bytes that says that lookups end there.
+pub(super) fn leaf(width: u32) -> u32 {
+    if width == 0 { 0 } else { 1 << (8 * width.min(4) - 1) }
+}
+
 impl<A: Address> SailMTable<A> {
     /// The table of an image; nonsense, but no panic, where it has not the shape.
     pub(super) fn new(image: Image) -> Self {
         let width = |section| image.width(section).unwrap_or(0);
-        let (width, id_width, fibs) = (width(next_hops::<A>()), width(array_ids(1)), fibs::<A>());
+        let (width, id_width, fibs) = (width(next_hops::<A>()), width(elements(1)), fibs::<A>());
         let slots = match image.width(fibs) {
             Some(4) => image.section::<u32>(fibs).first().copied().unwrap_or(0),
             _ => 0,
@@ -156,7 +160,7 @@ impl<A: Address> SailMTable<A> {
         self.width
     }
 
-    /// Bytes of an array's id: 1, 2 or 4.
+    /// Bytes of an element past level 16: 1, 2 or 4.
     pub(super) fn id_width(&self) -> u32 {
         self.id_width
     }
@@ -173,7 +177,7 @@ impl<A: Address> SailMTable<A> {
 
     /// Number of chunks of a level from 1 on, head room included.
     fn chunks(&self, level: usize) -> usize {
-        len(&self.image, array_ids(level)) / CHUNK
+        len(&self.image, elements(level)) / CHUNK
     }
 
     /// Whether all sections are there with the lengths and widths that lookups count on.
@@ -196,16 +200,10 @@ impl<A: Address> SailMTable<A> {
             return malformed(format!("{} next hops of {} FIBs", next_hops.len, self.slots));
         }
         for level in 1..levels::<A>() {
-            let ids = &usage[usize::from(array_ids(level).0)];
-            let whole = ids.len >= CHUNK as u64 && ids.len.is_multiple_of(CHUNK as u64);
-            if ids.width != self.id_width || ids.width > 4 || !whole {
-                return malformed(format!("section {}", ids.name));
-            }
-            if level + 1 < levels::<A>() {
-                let links = &usage[usize::from(chunk_ids(level).0)];
-                if links.width > 4 || links.len != ids.len {
-                    return malformed(format!("section {}", links.name));
-                }
+            let elements = &usage[usize::from(elements(level).0)];
+            let whole = elements.len >= CHUNK as u64 && elements.len.is_multiple_of(CHUNK as u64);
+            if elements.width != self.id_width || elements.width > 4 || !whole {
+                return malformed(format!("section {}", elements.name));
             }
         }
         Ok(())
@@ -287,18 +285,18 @@ impl<A: Address> SailMTable<A> {
     /// The invariant that lookups rely on: ids are of chunks and arrays that exist, results within the count, and the
     /// number of FIBs stays.
     fn bounds(&self, section: SectionId, results: u64) -> Bounds {
-        let (chunk_of, array) = (|level| self.chunks(level) as u64 - 1, self.arrays as u64 - 1);
-        let at = usize::from(section.0);
-        if section == BCA16 {
-            Bounds { flag: u64::from(LEAF), flagged: array, ..Bounds::up_to(chunk_of(1)) }
-        } else if section == fibs::<A>() {
-            Bounds { least: self.slots as u64, ..Bounds::up_to(self.slots as u64) }
-        } else if section == next_hops::<A>() {
-            Bounds::up_to(results)
-        } else if at % 2 == 0 {
-            Bounds::up_to(chunk_of(at / 2 + 1))
-        } else {
-            Bounds::up_to(array)
+        let array = self.arrays as u64 - 1;
+        let link = |level, leaf: u32| Bounds {
+            flag: leaf.into(),
+            flagged: array,
+            ..Bounds::up_to(self.chunks(level + 1) as u64 - 1)
+        };
+        match usize::from(section.0) {
+            0 => link(0, LEAF),
+            level if level + 1 < levels::<A>() => link(level, leaf(self.id_width)),
+            level if level < levels::<A>() => Bounds::up_to(array),
+            _ if section == next_hops::<A>() => Bounds::up_to(results),
+            _ => Bounds { least: self.slots as u64, ..Bounds::up_to(self.slots as u64) },
         }
     }
 
@@ -325,18 +323,25 @@ mod tests {
     fn sections_are_numbered_as_they_are_made() {
         fn names<A: Address>() {
             let image = allocate::<A>(&vec![2; levels::<A>() - 1], 1, 1, 1, None).unwrap();
-            for level in 1..levels::<A>() {
-                let depth = 8 * (level + 2);
-                assert_eq!(image.find(&format!("ba{depth}")), Some(array_ids(level)));
-                if level + 1 < levels::<A>() {
-                    assert_eq!(image.find(&format!("c{depth}")), Some(chunk_ids(level)));
-                }
+            for level in 0..levels::<A>() {
+                let name = if level + 1 < levels::<A>() { "bca" } else { "a" };
+                assert_eq!(image.find(&format!("{name}{}", 8 * (level + 2))), Some(elements(level)));
             }
             assert_eq!((image.find("n"), image.find("fibs")), (Some(next_hops::<A>()), Some(fibs::<A>())));
             assert_eq!(image.sections(), sections::<A>());
         }
         names::<V4>();
         names::<V6>();
+    }
+
+    #[test]
+    fn an_element_has_room_for_ids_and_a_bit() {
+        assert_eq!(
+            [1, 128, 129, 1 << 15, (1 << 15) + 1].map(|arrays| id_width(&[1 << 20, 2], arrays)),
+            [1, 1, 2, 2, 4]
+        );
+        assert_eq!(id_width(&[2, 129], 1), 2);
+        assert_eq!([1, 2, 4].map(leaf), [1 << 7, 1 << 15, LEAF]);
     }
 
     #[test]

@@ -4,16 +4,16 @@
 //! branch depends on a key:
 //!
 //! ```text
-//! 1  bca16, ba24      each key's array, and a bit for those that go on past level 24
-//! 2  c24, ba32 …      the few (IPv4) or many (IPv6) that go on, as lists, one a level
+//! 1  bca16, bca24     each key's array, and a bit for those that go on past level 24
+//! 2  a32, or bca32 …  the few (IPv4) or many (IPv6) that go on, as lists, one a level
 //! 3  n                the next hop of each key's FIB
 //! ```
 
 use wirespeed_fib::{Address, Lpm, NextHop, Step};
-use wirespeed_image::{Element, Image, Table};
+use wirespeed_image::{Element, Table};
 
 use super::fibs::FibId;
-use super::layout::{BCA16, FIRST, LEAF, SailMTable, array_ids, chunk_ids, next_hops};
+use super::layout::{BCA16, FIRST, LEAF, SailMTable, elements, leaf, next_hops};
 use crate::sail_l::{Ids, first_index, index_in, levels, number};
 
 /// Keys of a block: more than a core has reads under way, and a bit each in a word.
@@ -29,7 +29,7 @@ impl<A: Address> SailMTable<A> {
         if fib.index() >= self.slots() {
             return NextHop::NONE;
         }
-        self.next_hop(fib, find::<A>(self.image(), address))
+        self.next_hop(fib, find(self, address))
     }
 
     /// The next hop of a FIB that there is room for in an array.
@@ -95,29 +95,29 @@ impl<A: Address> Lpm<A> for SailMTable<A> {
 
 /// The array of an address, which is that of every FIB.
 #[inline]
-fn find<A: Address>(image: &Image, address: A) -> u32 {
+fn find<A: Address>(table: &SailMTable<A>, address: A) -> u32 {
+    let image = table.image();
     let first = image.section::<u32>(BCA16)[first_index(address)];
     if first & LEAF != 0 {
         return first & !LEAF;
     }
     let mut chunk = first;
-    let last = levels::<A>() - 1;
+    let (last, leaf) = (levels::<A>() - 1, leaf(table.id_width()));
     for level in 1..last {
-        let element = index_in(chunk, address, level);
-        let array = Ids::of(image, array_ids(level)).at(element);
-        if array != 0 {
-            return array;
+        let element = Ids::of(image, elements(level)).at(index_in(chunk, address, level));
+        if element & leaf != 0 {
+            return element & !leaf;
         }
-        chunk = Ids::of(image, chunk_ids(level)).at(element);
+        chunk = element;
     }
-    Ids::of(image, array_ids(last)).at(index_in(chunk, address, last))
+    Ids::of(image, elements(last)).at(index_in(chunk, address, last))
 }
 
-/// The sections of a table, found once a batch; `I` is the type of an array's id.
+/// The sections of a table, found once a batch; `I` is the type of elements past level 16.
 struct View<'a, I> {
     bca16: &'a [u32; FIRST],
-    /// From level 1 on, arrays and chunk ids; the last has no chunk ids.
-    deeper: [(&'a [I], Ids<'a>); DEEPEST],
+    /// From level 1 on.
+    deeper: [&'a [I]; DEEPEST],
     next_hops: Ids<'a>,
     slots: usize,
     /// The stride from one FIB's next hops to the next.
@@ -125,17 +125,15 @@ struct View<'a, I> {
 }
 
 impl<'a, I: Element> View<'a, I> {
+    /// The bit of an element that says that lookups end there.
+    const LEAF: u32 = 1 << (8 * size_of::<I>() - 1);
+
     fn of<A: Address>(table: &'a SailMTable<A>) -> Self {
         let image = table.image();
-        let last = levels::<A>() - 1;
-        let deeper = std::array::from_fn(|at| match at + 1 {
-            level if level < last => (image.section(array_ids(level)), Ids::of(image, chunk_ids(level))),
-            level if level == last => (image.section(array_ids(level)), Ids::Narrow(&[])),
-            _ => (&[][..], Ids::Narrow(&[])),
-        });
+        let of_level = |level| if level < levels::<A>() { image.section(elements(level)) } else { &[][..] };
         Self {
             bca16: image.section(BCA16).try_into().expect("the shape was checked"),
-            deeper,
+            deeper: std::array::from_fn(|at| of_level(at + 1)),
             next_hops: Ids::of(image, next_hops::<A>()),
             slots: table.slots(),
             arrays: table.arrays(),
@@ -164,58 +162,54 @@ impl<'a, I: Element> View<'a, I> {
         }
     }
 
-    /// The first two levels of a block; a bit for each key that goes on past them.
+    /// The first two levels of a block: the array of each key or, with its bit in what is returned, the chunk that it
+    /// goes on in.
     #[inline]
     fn first_two<A: Address>(&self, addresses: &[A], arrays: &mut [u32; BLOCK]) -> u64 {
-        let (elements, _) = self.deeper[0];
+        let elements = self.deeper[0];
         let mut open = 0;
         for (key, (&address, array)) in addresses.iter().zip(arrays).enumerate() {
             let first = self.bca16[first_index(address)];
             // All ones for a leaf. Its key reads chunk 0, and what it finds there is masked out.
-            let leaf = (first.cast_signed() >> 31).cast_unsigned();
-            let element = number(elements[index_in(first & !leaf, address, 1)]);
-            *array = first & !LEAF & leaf | element & !leaf;
-            open |= u64::from(element | leaf == 0) << key;
+            let ends = (first.cast_signed() >> 31).cast_unsigned();
+            let element = number(elements[index_in(first & !ends, address, 1)]);
+            *array = first & !LEAF & ends | element & !Self::LEAF & !ends;
+            open |= u64::from(element & Self::LEAF | ends == 0) << key;
         }
         open
     }
 
     /// The levels after these two, for the keys in `open`.
     fn deeper<A: Address>(&self, mut open: u64, addresses: &[A], arrays: &mut [u32; BLOCK]) {
-        // The keys that are not done, and the element at which each goes on.
+        // The keys that go on.
         let mut keys = [0u8; BLOCK];
-        let mut at = [0usize; BLOCK];
         let mut count = 0;
         while open != 0 {
-            let key = open.trailing_zeros().to_le_bytes()[0];
-            let address = addresses[usize::from(key)];
-            keys[count % BLOCK] = key;
-            at[count % BLOCK] = index_in(self.bca16[first_index(address)], address, 1);
+            keys[count % BLOCK] = open.trailing_zeros().to_le_bytes()[0];
             count += 1;
             open &= open - 1;
         }
         let last = levels::<A>() - 1;
-        for (level, above) in (2..=last).zip(&self.deeper) {
-            if count == 0 {
-                return;
-            }
-            let (elements, _) = self.deeper[level - 1];
-            let mut chunks = [0u32; BLOCK];
-            for (chunk, &element) in chunks.iter_mut().zip(&at[..count]) {
-                *chunk = above.1.at(element);
-            }
+        for (level, elements) in (2..last).zip(&self.deeper[1..]) {
             let mut still_open = 0;
             for which in 0..count {
                 let key = keys[which % BLOCK];
-                let index = index_in(chunks[which % BLOCK], addresses[usize::from(key)], level);
-                let array = number(elements[index]);
-                arrays[usize::from(key) % BLOCK] = array;
+                let array = &mut arrays[usize::from(key) % BLOCK];
+                let element = number(elements[index_in(*array, addresses[usize::from(key)], level)]);
+                *array = element & !Self::LEAF;
                 // Moving the end of the list or not takes the place of a branch.
                 keys[still_open % BLOCK] = key;
-                at[still_open % BLOCK] = index;
-                still_open += usize::from(array == 0);
+                still_open += usize::from(element & Self::LEAF == 0);
             }
-            count = if level == last { 0 } else { still_open };
+            count = still_open;
+            if count == 0 {
+                return;
+            }
+        }
+        for &key in &keys[..count] {
+            let array = &mut arrays[usize::from(key) % BLOCK];
+            let at = index_in(*array, addresses[usize::from(key)], last);
+            *array = number(self.deeper[last - 1][at]);
         }
     }
 
@@ -239,12 +233,10 @@ impl<'a, I: Element> View<'a, I> {
 }
 
 fn explain<A: Address>(table: &SailMTable<A>, fib: FibId, address: A) -> Vec<Step> {
-    const ARRAYS: [&str; DEEPEST] = [
-        "ba24", "ba32", "ba40", "ba48", "ba56", "ba64", "ba72", "ba80", "ba88", "ba96", "ba104", "ba112",
-        "ba120", "ba128",
+    const ELEMENTS: [&str; DEEPEST] = [
+        "bca24", "bca32", "bca40", "bca48", "bca56", "bca64", "bca72", "bca80", "bca88", "bca96", "bca104",
+        "bca112", "bca120", "a128",
     ];
-    const IDS: [&str; DEEPEST - 1] =
-        ["c24", "c32", "c40", "c48", "c56", "c64", "c72", "c80", "c88", "c96", "c104", "c112", "c120"];
     let image = table.image();
     let step = |section, index: usize, value: u32, meaning| Step {
         section,
@@ -260,18 +252,19 @@ fn explain<A: Address>(table: &SailMTable<A>, fib: FibId, address: A) -> Vec<Ste
     if first & LEAF != 0 {
         steps.push(step("bca16", index, first, format!("array {found}")));
     } else {
-        let mut chunk = first;
-        steps.push(step("bca16", index, first, go_on(chunk, 1)));
-        for level in 1..levels::<A>() {
-            let index = index_in(chunk, address, level);
-            found = Ids::of(image, array_ids(level)).at(index);
-            if found != 0 || level + 1 == levels::<A>() {
-                steps.push(step(ARRAYS[level - 1], index, found, format!("array {found}")));
+        steps.push(step("bca16", index, first, go_on(found, 1)));
+        let (last, leaf) = (levels::<A>() - 1, leaf(table.id_width()));
+        for level in 1..=last {
+            let index = index_in(found, address, level);
+            let section = if A::OCTETS == 4 && level == last { "a32" } else { ELEMENTS[level - 1] };
+            let element = Ids::of(image, elements(level)).at(index);
+            let ends = level == last || element & leaf != 0;
+            found = if level == last { element } else { element & !leaf };
+            let meaning = if ends { format!("array {found}") } else { go_on(found, level + 1) };
+            steps.push(step(section, index, element, meaning));
+            if ends {
                 break;
             }
-            steps.push(step(ARRAYS[level - 1], index, found, "a longer prefix of some FIB may match".into()));
-            chunk = Ids::of(image, chunk_ids(level)).at(index);
-            steps.push(step(IDS[level - 1], index, chunk, go_on(chunk, level + 1)));
         }
     }
     if fib.index() >= table.slots() {

@@ -19,9 +19,9 @@ use wirespeed_fib::{Address, NextHop, Outgrown, Prefix};
 use wirespeed_image::{Patch, PatchBuilder, SectionId};
 
 use super::build::SailM;
-use super::layout::{BCA16, LEAF, array_ids, chunk_ids, next_hops};
+use super::layout::{LEAF, elements, next_hops};
 use super::overlay::Overlay;
-use crate::sail_l::{covered_octets, element, hides};
+use crate::sail_l::{covered_octets, element, hides, levels};
 
 /// A prefix that changed, and where.
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ impl SailM {
         overlay: &Overlay<'_, A>,
         changed: impl Iterator<Item = (usize, Prefix<A>)>,
     ) -> Result<Patch, Outgrown> {
-        let mut log = Log::on(next_hops::<A>(), self.arrays.capacity());
+        let mut log = Log::on::<A>(self);
         // Of a FIB that was removed, in table order, the outermost prefixes cover all there is to empty.
         let mut emptied: Option<(usize, Prefix<A>)> = None;
         for (slot, prefix) in changed {
@@ -154,6 +154,14 @@ impl SailM {
 /// What changes in the table as the form does; nothing while the form is made.
 pub(super) struct Log {
     patch: Option<PatchBuilder>,
+    table: Shape,
+}
+
+/// What there is to know of the table that a patch is for.
+struct Shape {
+    /// Levels, and the bit of elements between the first level and the last that says that lookups end there.
+    levels: usize,
+    leaf: u32,
     /// Where the next hops of the arrays lie, and how many arrays there is room for.
     next_hops: SectionId,
     arrays: u64,
@@ -162,37 +170,36 @@ pub(super) struct Log {
 impl Log {
     /// For a form that has no table yet.
     pub(super) fn off() -> Self {
-        Self { patch: None, next_hops: BCA16, arrays: 0 }
+        Self { patch: None, table: Shape { levels: 0, leaf: 0, next_hops: elements(0), arrays: 0 } }
     }
 
-    /// For a patch of a table.
-    fn on(next_hops: SectionId, arrays: usize) -> Self {
-        Self { patch: Some(PatchBuilder::new()), next_hops, arrays: arrays as u64 }
+    /// For a patch of the engine's table.
+    fn on<A: Address>(engine: &SailM) -> Self {
+        let (levels, leaf) = (levels::<A>(), engine.leaf);
+        let arrays = engine.arrays.capacity() as u64;
+        let table = Shape { levels, leaf, next_hops: next_hops::<A>(), arrays };
+        Self { patch: Some(PatchBuilder::new()), table }
     }
 
     /// An element ends a lookup, with an array.
     pub(super) fn leaf(&mut self, level: usize, element: u64, id: u32) {
-        match level {
-            0 => self.set(BCA16, element, LEAF | id),
-            _ => self.set(array_ids(level), element, id),
-        }
+        let leaf = match level {
+            0 => LEAF,
+            level if level + 1 < self.table.levels => self.table.leaf,
+            _ => 0,
+        };
+        self.set(elements(level), element, leaf | id);
     }
 
     /// An element leads to a chunk of the next level.
     pub(super) fn link(&mut self, level: usize, element: u64, chunk: u32) {
-        match level {
-            0 => self.set(BCA16, element, chunk),
-            _ => {
-                self.set(array_ids(level), element, 0);
-                self.set(chunk_ids(level), element, chunk);
-            }
-        }
+        self.set(elements(level), element, chunk);
     }
 
     /// An array has these next hops.
     pub(super) fn array(&mut self, id: u32, array: &[NextHop]) {
         for (slot, next_hop) in (0u64..).zip(array) {
-            self.set(self.next_hops, slot * self.arrays + u64::from(id), next_hop.0);
+            self.set(self.table.next_hops, slot * self.table.arrays + u64::from(id), next_hop.0);
         }
     }
 
