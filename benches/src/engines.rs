@@ -4,7 +4,7 @@ use anyhow::Result;
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Rib, Update};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
-use wirespeed_sail::SailL;
+use wirespeed_sail::{SailL, SailM};
 
 use crate::lineup::Entry;
 use crate::table::{Contestant, lane};
@@ -14,6 +14,7 @@ use crate::trace::Keys;
 macro_rules! for_each_engine {
     ($do:ident) => {
         $do!(SailL);
+        $do!(SailM);
     };
 }
 
@@ -21,6 +22,7 @@ macro_rules! for_each_engine {
 pub fn lookups<A: Address>() -> Vec<Entry<A>>
 where
     SailL: Engine<A>,
+    SailM: Engine<A>,
 {
     let mut entries = Vec::new();
     macro_rules! entry {
@@ -37,6 +39,7 @@ where
 pub fn updates<A: Address>() -> Vec<Entry<A>>
 where
     SailL: Engine<A>,
+    SailM: Engine<A>,
 {
     let mut entries = Vec::new();
     macro_rules! entry {

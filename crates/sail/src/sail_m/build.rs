@@ -123,7 +123,7 @@ impl SailM {
         engine.results = results;
         // An eighth more for updates, and for the next hops that are expected.
         let arrays = engine.arrays.len().max(usize::try_from(options.next_hops).unwrap_or(0));
-        let capacity = (arrays + arrays / 8 + 64).min(MAX_ARRAYS as usize);
+        let capacity = (arrays + arrays / 8 + 16 * slots.min(64)).min(MAX_ARRAYS as usize);
         engine.arrays.set_capacity(capacity);
         let image = allocate::<A>(&capacities, capacity as u64, slots, width, options.memory_cap)?;
         engine.leaf = leaf(image.width(elements(1)).unwrap_or(0));
@@ -173,18 +173,23 @@ impl SailM {
         log: &mut Log,
     ) -> Result<(), Outgrown> {
         let rows = position.expand(inherited);
-        let row = |octet: u8| &rows[usize::from(octet) * self.slots..][..self.slots];
+        // As plain integers, which compare as one piece of memory.
+        let plain: &[u32] = bytemuck::cast_slice(&rows);
+        let slots = self.slots;
+        let is_same = |a: u8, b: u8| {
+            plain[usize::from(a) * slots..][..slots] == plain[usize::from(b) * slots..][..slots]
+        };
         let octets = if level + 1 < levels::<A>() { position.octets() } else { Octets::default() };
         let mut leaves = Vec::with_capacity(CHUNK);
         // Mostly an element has the array of the one before it, and finding that out takes no hash.
         let mut last: Option<(u8, u32)> = None;
         for octet in (0..=u8::MAX).filter(|&octet| !octets.contains(octet)) {
             let id = match last {
-                Some((before, id)) if row(before) == row(octet) => {
+                Some((before, id)) if is_same(before, octet) => {
                     self.arrays.take_again(id);
                     id
                 }
-                _ => take(&mut self.arrays, row(octet), log)?,
+                _ => take(&mut self.arrays, &rows[usize::from(octet) * slots..][..slots], log)?,
             };
             last = Some((octet, id));
             leaves.push((element(chunk, octet), id));
@@ -195,7 +200,7 @@ impl SailM {
         }
         for octet in octets.iter() {
             let id = self.link(level, element(chunk, octet), log)?;
-            let row = &rows[usize::from(octet) * self.slots..][..self.slots];
+            let row = &rows[usize::from(octet) * slots..][..slots];
             self.fill(level + 1, id, &position.child(octet), row, log)?;
         }
         Ok(())

@@ -22,18 +22,21 @@
 //! zero, which leads to no route.
 //!
 //! What was tried first is the paper's layout: BC16 and the bit map B24, which it keeps on chip (2^16 × 17 + 2^24 bits =
-//! 2.13 MB at most), and an array of F next hops beside every element of levels 16, 24 and 32. Its lookup reads one
-//! place of large memory where this one reads two that are smaller. Measured side by side, keys mixed over the FIBs, on a
-//! busy Zen 4 core with 32 MB of third cache, on the real table of 2026 and variations of it that lack and
-//! change these shares of its prefixes (`benches`, `sail_m`):
+//! 2.13 MB at most), chunk ids apart, and an array of F next hops beside every element of levels 16, 24 and 32. Its
+//! lookup reads one place of large memory where this one reads two that are smaller. On the real table of 2026 and
+//! variations of it that lack and change these shares of its prefixes, in MB:
 //!
 //! ```text
-//! FIBs   lack, change     paper's layout          arrays kept once        distinct arrays
-//!   1                      16.6 MB   92 M/s        15.5 MB  105 M/s                    64
-//!   4     5 %, 20 %        39.7 MB   57 M/s        31.3 MB   72 M/s               120,378
-//!  12     5 %, 20 %       101.3 MB   42 M/s        40.0 MB   44 M/s               763,802
-//!  12     1 %,  2 %       101.3 MB   20 M/s        31.7 MB   41 M/s                72,431
+//! FIBs   lack, change    distinct arrays    SAIL_L for each    paper's layout    this one
+//!   4     5 %, 20 %              120,378               61.9              39.7        31.4
+//!  12     5 %, 20 %              763,802              185.8             101.3        41.1
+//!   4     1 %,  2 %               13,382               62.1              39.7        15.6
+//!  12     1 %,  2 %               72,431              186.3             101.3        31.8
 //! ```
+//!
+//! In prototypes side by side (keys by prefix, mixed over the FIBs, a core of a busy Zen 4 with 32 MB of third cache) the
+//! paper's layout ran at 57, 42, 52 and 20 M/s, arrays kept once at 72, 44, 41 and 41. The arrays side by side were level
+//! with one after the other for mixed keys and mostly ahead of it for batches of one FIB.
 //!
 //! With hundreds of FIBs of which most are small the difference is no longer one of degree: an element of the
 //! paper's has a next hop for each of them. The price is in updates, which write an array where the paper's
