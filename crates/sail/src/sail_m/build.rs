@@ -11,7 +11,9 @@ use wirespeed_image::{Element, Image, Patch, Pool, SectionId, width_for};
 
 use super::arrays::Arrays;
 use super::fibs::{FibId, Fibs};
-use super::layout::{FIRST, LEAF, MAX_ARRAYS, SailMTable, allocate, elements, leaf, next_hops, slots_for};
+use super::layout::{
+    FIRST, LEAF, MAX_ARRAYS, SailMTable, allocate, elements, id_width, leaf, next_hops, slots_for,
+};
 use super::overlay::{Octets, Overlay, Position};
 use super::update::Log;
 use crate::sail_l::{CHUNK, element, levels};
@@ -103,6 +105,17 @@ fn capacities<A: Address>(overlay: &Overlay<'_, A>) -> Result<Vec<u64>, BuildErr
     Ok(chunks)
 }
 
+/// Arrays to make room for where there are so many: an eighth more for updates, and more than that while ids get no wider
+/// by it and it takes under a sixteenth of what the elements take. (FIBs that drift apart need far more than an eighth.)
+fn room_for_arrays(arrays: u64, capacities: &[u64], slots: usize, width: usize) -> u64 {
+    let enough = arrays + arrays / 8 + 16 * slots.min(64) as u64;
+    let id_width = id_width(capacities, enough);
+    let as_wide = 1 << (8 * id_width - 1);
+    let elements = capacities.iter().sum::<u64>() * CHUNK as u64;
+    let cheap = arrays + elements * id_width as u64 / 16 / (slots * width) as u64;
+    enough.max(cheap.min(as_wide)).min(MAX_ARRAYS.into())
+}
+
 fn limit(what: &'static str, limit: u32, found: u64) -> BuildError {
     BuildError::Limit { engine: "sail-m", what, limit: limit.into(), found }
 }
@@ -121,11 +134,10 @@ impl SailM {
         let mut engine = Self::form(overlay, slots, &capacities)?;
         engine.widest = u32::MAX >> (32 - 8 * width);
         engine.results = results;
-        // An eighth more for updates, and for the next hops that are expected.
-        let arrays = engine.arrays.len().max(usize::try_from(options.next_hops).unwrap_or(0));
-        let capacity = (arrays + arrays / 8 + 16 * slots.min(64)).min(MAX_ARRAYS as usize);
-        engine.arrays.set_capacity(capacity);
-        let image = allocate::<A>(&capacities, capacity as u64, slots, width, options.memory_cap)?;
+        let arrays = (engine.arrays.len() as u64).max(options.next_hops.into());
+        let capacity = room_for_arrays(arrays, &capacities, slots, width);
+        engine.arrays.set_capacity(usize::try_from(capacity).unwrap_or(usize::MAX));
+        let image = allocate::<A>(&capacities, capacity, slots, width, options.memory_cap)?;
         engine.leaf = leaf(image.width(elements(1)).unwrap_or(0));
         let mut compiler = Compiler { engine: &engine, image };
         compiler.compile::<A>(width);
@@ -322,4 +334,22 @@ impl Compiler<'_> {
 
 fn narrow<T: Element>(value: u32) -> T {
     T::try_from(u64::from(value)).ok().expect("the widths were chosen for the largest values")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_for_arrays_widens_no_id_for_nothing() {
+        // The real table alone, four like it, twelve unlike.
+        let chunks = [30_000, 100];
+        assert_eq!(room_for_arrays(64, &chunks, 1, 1), 128);
+        assert_eq!(room_for_arrays(13_382, &chunks, 4, 1), 1 << 15);
+        let room = room_for_arrays(763_802, &chunks, 12, 1);
+        assert!((859_000..925_000).contains(&room), "{room}");
+        // What is needed is there, however wide.
+        assert!(room_for_arrays(120, &chunks, 1, 4) > 128);
+        assert_eq!(room_for_arrays(u64::from(MAX_ARRAYS), &chunks, 1, 4), u64::from(MAX_ARRAYS));
+    }
 }

@@ -133,7 +133,7 @@ pub(super) fn allocate<A: Address>(
 }
 
 /// Bytes of an element past level 16.
-fn id_width(capacities: &[u64], arrays: u64) -> usize {
+pub(super) fn id_width(capacities: &[u64], arrays: u64) -> usize {
     // Level 24's chunks are in bca16, whose elements are of 32 bits whatever there is.
     let most = capacities.iter().skip(1).fold(arrays, |most, &chunks| most.max(chunks));
     width_for(2 * (most - 1))
