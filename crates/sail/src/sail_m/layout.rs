@@ -28,10 +28,10 @@
 //!
 //! ```text
 //! FIBs   lack, change    distinct arrays    SAIL_L for each    paper's layout    this one
-//!   4     5 %, 20 %              120,378               61.9              39.7        31.4
-//!  12     5 %, 20 %              763,802              185.8             101.3        41.1
-//!   4     1 %,  2 %               13,382               62.1              39.7        15.6
-//!  12     1 %,  2 %               72,431              186.3             101.3        31.8
+//!   4     5 %, 20 %              120,378               61.9              39.7        33.2
+//!  12     5 %, 20 %              763,802              185.8             101.3        41.9
+//!   4     1 %,  2 %               13,382               62.1              39.7        15.7
+//!  12     1 %,  2 %               72,431              186.3             101.3        33.6
 //! ```
 //!
 //! In prototypes side by side (keys by prefix, mixed over the FIBs, a core of a busy Zen 4 with 32 MB of third cache) the
