@@ -20,6 +20,7 @@ mod image;
 pub mod live;
 mod patch;
 mod pool;
+mod shared;
 mod storage;
 mod table;
 
@@ -27,6 +28,7 @@ pub use error::{ImageError, PatchError};
 pub use image::{Element, Image, ImageBuilder, SectionId, SectionUsage, width_for};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
+pub use shared::{Placed, SharedPool};
 pub use table::{Checked, Table};
 
 #[cfg(target_endian = "big")]
