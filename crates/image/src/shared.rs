@@ -19,6 +19,8 @@ pub struct SharedPool<T> {
     /// Links to each piece.
     links: Vec<u32>,
     by_content: HashTable<u32>,
+    /// What the piece that was filled last held before.
+    previous: Vec<T>,
     /// Keeps whoever chooses the contents from choosing their hashes.
     seed: u64,
 }
@@ -28,7 +30,7 @@ pub struct SharedPool<T> {
 pub enum Placed {
     /// In a piece that was there before.
     Shared(u32),
-    /// In a piece that now has to be written.
+    /// In a piece that now has to be written; [`SharedPool::previous`] is what it held.
     Fresh(u32),
 }
 
@@ -52,6 +54,7 @@ impl<T: Pod + Eq> SharedPool<T> {
             contents: vec![T::zeroed(); len],
             links: vec![0],
             by_content: HashTable::new(),
+            previous: vec![T::zeroed(); len],
             seed,
         }
     }
@@ -106,10 +109,23 @@ impl<T: Pod + Eq> SharedPool<T> {
         Some(Placed::Fresh(fresh))
     }
 
+    /// Moves one link from a piece to another that is in use; whether the first one is free with that. O(1).
+    pub fn move_link(&mut self, from: u32, to: u32) -> bool {
+        debug_assert!(self.links[to as usize] > 0, "piece {to} is not in use");
+        self.links[to as usize] += 1;
+        self.unlink(from)
+    }
+
     /// What a piece holds.
     #[inline]
     pub fn content(&self, piece: u32) -> &[T] {
         &self.contents[piece as usize * self.len..][..self.len]
+    }
+
+    /// What the piece held that was the last to be [`Fresh`](Placed::Fresh): zero where it was never used.
+    #[inline]
+    pub fn previous(&self) -> &[T] {
+        &self.previous
     }
 
     /// Number of links to a piece.
@@ -147,11 +163,12 @@ impl<T: Pod + Eq> SharedPool<T> {
     fn store(&mut self, piece: u32, content: &[T], hash: u64) {
         let at = piece as usize;
         if at == self.links.len() {
-            self.contents.extend_from_slice(content);
+            self.contents.resize(self.contents.len() + self.len, T::zeroed());
             self.links.push(0);
-        } else {
-            self.contents[at * self.len..][..self.len].copy_from_slice(content);
         }
+        let place = &mut self.contents[at * self.len..][..self.len];
+        self.previous.copy_from_slice(place);
+        place.copy_from_slice(content);
         self.links[at] = 1;
         let (contents, len, seed) = (&self.contents, self.len, self.seed);
         let hash_of = |&piece: &u32| {
