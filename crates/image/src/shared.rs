@@ -109,10 +109,15 @@ impl<T: Pod + Eq> SharedPool<T> {
         Some(Placed::Fresh(fresh))
     }
 
+    /// Links once more to a piece that is in use. O(1).
+    pub fn add_link(&mut self, piece: u32) {
+        debug_assert!(self.links[piece as usize] > 0, "piece {piece} is not in use");
+        self.links[piece as usize] += 1;
+    }
+
     /// Moves one link from a piece to another that is in use; whether the first one is free with that. O(1).
     pub fn move_link(&mut self, from: u32, to: u32) -> bool {
-        debug_assert!(self.links[to as usize] > 0, "piece {to} is not in use");
-        self.links[to as usize] += 1;
+        self.add_link(to);
         self.unlink(from)
     }
 

@@ -9,10 +9,9 @@ use wirespeed_fib::{BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix,
 use wirespeed_image::{Element, Image, Patch, Pool, SectionId, SharedPool, width_for};
 
 use super::layout::{
-    B18, C18, C24, FoldTableV4, LONG, MAX_NEXT_HOP, N24, N32, Room, SHORT, SLOT_BITS, SLOTS, WORD, allocate,
-    mark,
+    B18, C18, C24, FoldTableV4, LONG, MAX_NEXT_HOP, N24, N32, Room, SHORT, SLOT_BITS, SLOTS, allocate, mark,
 };
-use super::update::Changes;
+use crate::changes::{Changes, WORD};
 
 /// FOLD's control plane for IPv4: build, and keep up to date, a [`FoldTableV4`].
 ///
@@ -196,7 +195,7 @@ impl Form {
         changes.chunk(N24, placed, &self.short);
         if placed.piece() != now {
             self.short_of[slot as usize] = placed.piece();
-            changes.set(C18, u64::from(slot), placed.piece());
+            changes.set(C18, u64::from(slot), placed.piece().into());
         }
         Ok(())
     }
@@ -224,7 +223,7 @@ impl Form {
                     if now != chunk {
                         self.short.move_link(now, chunk);
                         self.short_of[slot as usize] = chunk;
-                        changes.set(C18, u64::from(slot), chunk);
+                        changes.set(C18, u64::from(slot), chunk.into());
                     }
                 }
                 _ => {
@@ -260,7 +259,7 @@ impl Form {
             Some(block) => block,
             None => {
                 let number = self.block_pool.take().ok_or(Outgrown("room for blocks of level 24"))?;
-                changes.set(B18, u64::from(slot), number);
+                changes.set(B18, u64::from(slot), number.into());
                 for at in 0..SHORT {
                     changes.set(C24, u64::from(number) * SHORT as u64 + at as u64, 0);
                 }
@@ -276,7 +275,7 @@ impl Form {
         changes.chunk(N32, placed, &self.long);
         if placed.piece() != *chunk {
             *chunk = placed.piece();
-            changes.set(C24, u64::from(block.number) * SHORT as u64 + at as u64, placed.piece());
+            changes.set(C24, u64::from(block.number) * SHORT as u64 + at as u64, placed.piece().into());
         }
         Ok(())
     }

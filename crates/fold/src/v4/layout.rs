@@ -18,6 +18,8 @@
 use wirespeed_fib::V4;
 use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for};
 
+use crate::changes::WORD;
+
 /// Bits that choose a slot.
 pub(crate) const SLOT_BITS: u32 = 18;
 /// Number of slots.
@@ -26,8 +28,6 @@ pub(crate) const SLOTS: usize = 1 << SLOT_BITS;
 pub(crate) const SHORT: usize = 1 << (24 - SLOT_BITS);
 /// Elements of a chunk of level 32.
 pub(crate) const LONG: usize = 256;
-/// Bytes of an element of n24 and n32, which holds several elements of a chunk.
-pub(crate) const WORD: usize = 8;
 /// The largest next-hop index that the widest element can hold.
 pub(crate) const MAX_NEXT_HOP: u32 = u32::MAX - 1;
 

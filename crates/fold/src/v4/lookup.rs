@@ -7,9 +7,10 @@ use wirespeed_fib::{Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table};
 
 use super::layout::{
-    B18, C18, C24, FoldTableV4, LONG, N24, N32, SHORT, SLOTS, WORD, long_element, mark, short_element, slot,
+    B18, C18, C24, FoldTableV4, LONG, N24, N32, SHORT, SLOTS, long_element, mark, short_element, slot,
 };
 use super::simd;
+use crate::changes::WORD;
 
 /// Keys of a block: as many as a core can have reads under way for, and some.
 const BLOCK: usize = 64;

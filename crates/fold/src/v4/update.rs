@@ -7,10 +7,11 @@
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib, V4};
-use wirespeed_image::{Patch, PatchBuilder, Placed, SectionId, SharedPool};
+use wirespeed_image::Patch;
 
 use super::build::{FoldV4, QUARTERS};
-use super::layout::{SHORT, WORD, mark};
+use super::layout::{SHORT, mark};
+use crate::changes::Changes;
 
 impl FoldV4 {
     pub(super) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
@@ -98,43 +99,4 @@ fn covered_octets(prefix: Prefix<V4>, index: usize) -> std::ops::RangeInclusive<
 /// Whether a route that was found decides an octet whatever becomes of `prefix`, there and beneath.
 fn hides(best: Option<(u8, NextHop)>, prefix: Prefix<V4>) -> bool {
     best.is_some_and(|(len, _)| len > prefix.len())
-}
-
-/// What becomes different in the table; while one is built, nobody asks.
-pub(super) struct Changes(Option<PatchBuilder>);
-
-impl Changes {
-    /// Not wanted.
-    pub(super) fn none() -> Self {
-        Self(None)
-    }
-
-    fn collected() -> Self {
-        Self(Some(PatchBuilder::new()))
-    }
-
-    /// An element has a new value.
-    #[inline]
-    pub(super) fn set(&mut self, section: SectionId, index: u64, value: u32) {
-        if let Some(patch) = &mut self.0 {
-            patch.set(section, index, value.into());
-        }
-    }
-
-    /// A content was placed: what a fresh piece has different from before is written.
-    #[inline]
-    pub(super) fn chunk(&mut self, section: SectionId, placed: Placed, pool: &SharedPool<u8>) {
-        let (Some(patch), Placed::Fresh(piece)) = (&mut self.0, placed) else { return };
-        let (old, new) = (pool.previous(), pool.content(piece));
-        let first = u64::from(piece) * (new.len() / WORD) as u64;
-        for (index, (old, new)) in (first..).zip(old.chunks_exact(WORD).zip(new.chunks_exact(WORD))) {
-            if old != new {
-                patch.set(section, index, u64::from_le_bytes(new.try_into().expect("a word")));
-            }
-        }
-    }
-
-    fn finish(self, counts: (u64, u64)) -> Patch {
-        self.0.unwrap_or_default().finish(Some(counts))
-    }
 }
