@@ -20,8 +20,3 @@
 mod sail_l;
 
 pub use sail_l::{SailL, SailLTable};
-
-/// Runs the README's example as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -6,16 +6,16 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use wirespeed::engine::{Engines, Visitor, of_family};
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::stats::Stats;
 use wirespeed_fib::{BuildOptions, Engine, Family, Fib, NextHop, NextHops, Rib, V4, V6};
 use wirespeed_image::Table;
 
 use crate::Outcome;
-use crate::engine::{Engines, Visitor};
-use crate::image_file::{Section, sections};
 use crate::number::{Bytes, share};
 use crate::output::Output;
+use crate::section::{Section, sections};
 use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
 
 /// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of every engine.
@@ -128,7 +128,7 @@ impl Report {
         let rib = A::rib(fib);
         let stats = Stats::of(rib);
         let engines =
-            A::NAMES.iter().filter_map(|name| A::visit_engine(name, Measure { rib, build })).collect();
+            of_family::<A>().filter_map(|engine| A::visit(engine, Measure { rib, build })).collect();
         Ok(Self {
             file: read.name.clone(),
             format: read.format.to_string(),

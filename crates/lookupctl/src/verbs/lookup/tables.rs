@@ -4,11 +4,12 @@ use std::cell::OnceCell;
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail};
+use wirespeed::engine::{self, Engines, Visitor};
+use wirespeed::image_file::{self, ImageFile};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, Step, V4, V6};
 use wirespeed_image::Table;
 
-use crate::engine::{Choice, Engines, Visitor};
-use crate::image_file::{self, ImageFile};
+use crate::engine::Choice;
 
 /// What answers, by family. A family's table is made when its first address comes.
 pub(super) struct Tables<'a> {
@@ -31,10 +32,10 @@ impl<'a> Tables<'a> {
         build: BuildOptions,
     ) -> Result<Self> {
         let (v4, v6) = (OnceCell::new(), OnceCell::new());
-        let only = image.as_ref().map(|image| (image.name(), image.family));
+        let only = image.as_ref().map(|image| (image.path().display().to_string(), image.family()));
         let named = image.as_ref().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
         if let Some(image) = image {
-            let _ = match image.family {
+            let _ = match image.family() {
                 Family::V4 => v4.set(adopt::<V4>(image, fib)?),
                 Family::V6 => v6.set(adopt::<V6>(image, fib)?),
             };
@@ -76,11 +77,12 @@ fn compile<'a, A: Engines>(
     fib: &'a Fib,
     build: &BuildOptions,
 ) -> Result<Box<dyn Answer + 'a>> {
-    engine.visit(Make { rib: Some(A::rib(fib)), from: Origin::Routes(build) })?
+    let rib = A::rib(fib);
+    engine.visit(rib, Make { rib: Some(rib), from: Origin::Routes(build) })?
 }
 
 fn adopt<'a, A: Engines>(image: ImageFile, fib: Option<&'a Fib>) -> Result<Box<dyn Answer + 'a>> {
-    Choice::Named(image.engine).visit(Make { rib: fib.map(A::rib), from: Origin::Image(Box::new(image)) })?
+    engine::visit(image.engine(), Make { rib: fib.map(A::rib), from: Origin::Image(Box::new(image)) })?
 }
 
 /// Makes what answers for a family.
