@@ -17,8 +17,10 @@
 //! assert_eq!(next_hops, [NextHop(2), NextHop(1), NextHop::NONE]);
 //! ```
 
+mod sail_b;
 mod sail_l;
 
+pub use sail_b::{EveryLength, EverySixth, Levels, SailB, SailBTable, SailU, SailUTable, Split, SplitTable};
 pub use sail_l::{SailL, SailLTable};
 
 /// Runs the README's example as a test.
