@@ -17,6 +17,8 @@
 //! assert_eq!(next_hops, [NextHop(2), NextHop(1), NextHop::NONE]);
 //! ```
 
+pub mod accesses;
+pub mod on_chip;
 mod sail_b;
 mod sail_l;
 

@@ -11,7 +11,7 @@ use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V4}
 use wirespeed_image::{Element, Image, Patch, Pool, SectionId, width_for};
 
 use super::layout::{
-    CHUNK, EveryLength, EverySixth, Levels, MAX_CHUNKS, SplitTable, allocate, next_hops, pivot, top, words,
+    EveryLength, EverySixth, Levels, MAX_CHUNKS, SplitTable, allocate, next_hops, pivot, top, words,
 };
 
 /// SAIL_B's control plane: build, and keep up to date, a [`SailBTable`](crate::SailBTable).
@@ -104,11 +104,6 @@ impl<L: Levels> Split<L> {
     pub(crate) fn link(&self, chunk: u32) -> (SectionId, u64) {
         (next_hops::<L>(pivot::<L>()), u64::from(self.top - chunk))
     }
-}
-
-/// The index of an element of a chunk.
-pub(crate) fn element(chunk: u32, octet: u8) -> u64 {
-    u64::from(chunk) * CHUNK as u64 + u64::from(octet)
 }
 
 /// Writes straight into a zeroed image.

@@ -31,8 +31,8 @@ use std::marker::PhantomData;
 
 use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table};
 
-/// Elements of a chunk.
-pub(crate) const CHUNK: usize = 256;
+use crate::sail_l::CHUNK;
+
 /// The pivot level, the last that has a bit map.
 pub(crate) const PIVOT: u8 = 24;
 /// Most chunks there can be, chunk 0 included: one for each element of the pivot level.

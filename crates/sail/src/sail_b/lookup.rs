@@ -8,7 +8,8 @@
 use wirespeed_fib::{Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, Table};
 
-use super::layout::{CHUNK, Levels, MOST_LEVELS, PIVOT, SplitTable, bits, long, next_hops, pivot, top};
+use super::layout::{Levels, MOST_LEVELS, PIVOT, SplitTable, bits, long, next_hops, pivot, top};
+use crate::sail_l::{CHUNK, number};
 
 /// Keys of a block.
 const BLOCK: usize = 256;
@@ -41,14 +42,6 @@ impl<L: Levels> Lpm<V4> for SplitTable<L> {
     fn explain(&self, address: V4) -> Vec<Step> {
         with_widths!(self, explain::<L>(self.image(), address))
     }
-}
-
-/// An element as the integer it is; next hops are of 32 bits at most.
-#[inline]
-#[allow(clippy::cast_possible_truncation)]
-fn number<T: Element>(element: T) -> u32 {
-    let wide: u64 = element.into();
-    wide as u32
 }
 
 /// The element of a level, which is 32 bits less `shift`.

@@ -7,3 +7,5 @@ mod update;
 
 pub use build::{SailB, SailU, Split};
 pub use layout::{EveryLength, EverySixth, Levels, SailBTable, SailUTable, SplitTable};
+
+pub(crate) use layout::is_on_chip;

@@ -8,14 +8,13 @@
 //! Values come from the Rib as it is after all changes, so the order of changes does not matter. A chunk that is no
 //! longer needed goes back to the pool.
 
-use std::ops::RangeInclusive;
-
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib, V4};
 use wirespeed_image::{Patch, PatchBuilder, SectionId};
 
-use super::build::{Sink, Split, element};
-use super::layout::{CHUNK, Levels, PIVOT, bits, long, next_hops, pivot};
+use super::build::{Sink, Split};
+use super::layout::{Levels, PIVOT, bits, long, next_hops, pivot};
+use crate::sail_l::{CHUNK, covered_octets, element, hides};
 
 impl<L: Levels> Split<L> {
     pub(crate) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
@@ -237,12 +236,64 @@ fn descend(rib: &Rib<V4>, address: V4, octets: usize) -> Option<Cursor<'_, V4>> 
     (0..octets).try_fold(rib.cursor(), |cursor, at| cursor.child(address.octet(at)))
 }
 
-/// The octets at an index that a prefix covers, or the one on the way to it.
-fn covered_octets(prefix: Prefix<V4>, index: usize) -> RangeInclusive<u8> {
-    prefix.address().octet(index)..=prefix.last().octet(index)
-}
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::scattered;
+    use wirespeed_fib::{BuildOptions, Engine};
+    use wirespeed_image::Table;
 
-/// Whether a route that was found decides an element whatever becomes of `prefix`.
-fn hides(best: Option<(u8, NextHop)>, prefix: Prefix<V4>) -> bool {
-    best.is_some_and(|(len, _)| len > prefix.len())
+    use super::super::layout::is_on_chip;
+    use super::*;
+    use crate::{EverySixth, SailU};
+
+    /// The word of a bit map of SAIL_U that has the bits of a prefix, by the definition: its section, its index and
+    /// its value.
+    fn word_around(rib: &Rib<V4>, prefix: Prefix<V4>) -> (SectionId, u64, u64) {
+        let level = prefix.len().max(1).next_multiple_of(6);
+        let step = if level == 6 { 0..=6 } else { level - 5..=level };
+        let first = prefix.address().keep(level - 6);
+        let set = |bit: u32| {
+            let element = Prefix::around(V4(first.0 | bit << (32 - level)), level);
+            rib.covering(element).any(|(route, _)| step.contains(&route.len()))
+                || level == PIVOT && rib.covered(element).next().is_some()
+        };
+        let word = (0..64).filter(|&bit| set(bit)).fold(0, |word, bit| word | 1 << bit);
+        (bits(usize::from(level / 6) - 1), u64::from(first.0 >> (32 - level)) / 64, word)
+    }
+
+    #[test]
+    fn an_update_changes_one_word_on_the_chip_of_sail_u_at_most() {
+        // Long prefixes and short ones, so that updates meet bits that others hold.
+        let background = scattered::<V4>(600).into_iter().zip((0..=32).cycle());
+        let mut rib: Rib<V4> =
+            background.map(|(address, len)| (Prefix::around(address, len), NextHop(1))).collect();
+        let options = BuildOptions { next_hops: 200, ..BuildOptions::default() };
+        let (mut engine, mut table) = SailU::build(&rib, &options).unwrap();
+        let mut changed_by_len = [0; 25];
+        for (round, address) in (0u32..).zip(scattered::<V4>(6_000)) {
+            // Few distinct addresses: prefixes come and go, nest, and share words.
+            let address = V4(address.0 & 0xc8_3f_0f_ff);
+            let prefix = Prefix::around(address, (round % 25).to_le_bytes()[0]);
+            let before = word_around(&rib, prefix);
+            if rib.get(prefix).is_some() && round % 3 != 0 {
+                rib.remove(prefix);
+            } else {
+                rib.insert(prefix, NextHop(round % 200));
+            }
+            let after = word_around(&rib, prefix);
+            let patch = engine.update(&rib, &[prefix]).unwrap();
+            table.apply(&patch).unwrap();
+            let on_chip: Vec<_> = patch
+                .writes()
+                .iter()
+                .filter(|write| is_on_chip::<EverySixth>(write.section()))
+                .map(|write| (write.section(), write.index(), write.value))
+                .collect();
+            // One where a bit changes, none where all stay as they are.
+            let right: Vec<_> = (before != after).then_some(after).into_iter().collect();
+            assert_eq!(on_chip, right, "{prefix}");
+            changed_by_len[usize::from(prefix.len())] += right.len();
+        }
+        assert!(changed_by_len.iter().all(|&changed| changed > 0), "{changed_by_len:?}");
+    }
 }
