@@ -42,7 +42,7 @@ pub(crate) const MAX_CHUNKS: u64 = (1 << PIVOT) + 1;
 pub(crate) const MOST_LEVELS: usize = 25;
 
 /// Which levels have a bit map and a next-hop array; [`EveryLength`] and [`EverySixth`] are all there are.
-pub trait Levels: Copy + Debug + Send + Sync + 'static {
+pub trait Levels: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
     /// The engine's name.
     const NAME: &'static str;
     /// The kind of its images.
@@ -59,6 +59,14 @@ pub struct EveryLength;
 /// The levels of SAIL_U: 6, 12, 18 and 24.
 #[derive(Clone, Copy, Debug)]
 pub struct EverySixth;
+
+mod sealed {
+    #[allow(unreachable_pub)] // so that nobody else can name it
+    pub trait Sealed {}
+
+    impl Sealed for super::EveryLength {}
+    impl Sealed for super::EverySixth {}
+}
 
 impl Levels for EveryLength {
     const NAME: &'static str = "sail-b";
@@ -295,5 +303,55 @@ mod tests {
         }
         check::<EveryLength>();
         check::<EverySixth>();
+    }
+
+    /// An image of SAIL_U for the widths and 3 chunks, with one section of another width and length.
+    fn image(width: usize, pivot_width: usize, other: Option<(&str, usize, u64)>) -> Image {
+        let sections = [("b6", 8, 1), ("b12", 8, 1 << 6), ("b18", 8, 1 << 12), ("b24", 8, 1 << 18)]
+            .into_iter()
+            .chain([("n6", width, 1 << 6), ("n12", width, 1 << 12), ("n18", width, 1 << 18)])
+            .chain([("n24", pivot_width, 1 << 24), ("n32", width, 3 * 256)]);
+        let mut builder = ImageBuilder::new("sail-u-v4", 1);
+        for section in sections {
+            let (name, width, len) = other.filter(|other| other.0 == section.0).unwrap_or(section);
+            builder = builder.section_of_width(name, width, len);
+        }
+        builder.build(None).unwrap()
+    }
+
+    #[test]
+    fn images_of_another_shape_are_refused() {
+        for (width, pivot_width) in [(1, 1), (1, 2), (2, 4), (4, 4)] {
+            assert!(SailUTable::from_image(image(width, pivot_width, None)).is_ok());
+        }
+        assert!(SailUTable::from_image(image(2, 1, None)).is_err(), "n24 is narrower than the others");
+        assert!(SailUTable::from_image(image(8, 8, None)).is_err());
+        let others = [
+            ("b6", 4, 1),
+            ("b6", 8, 0),
+            ("b24", 8, (1 << 18) - 1),
+            ("n6", 2, 1 << 6),
+            ("n18", 1, 1 << 17),
+            ("n24", 8, 1 << 24),
+            ("n24", 1, (1 << 24) - 1),
+            ("n32", 1, 0),
+            ("n32", 1, 257),
+            ("n32", 2, 256),
+            ("n32", 1, (MAX_CHUNKS + 1) * 256),
+        ];
+        for other in others {
+            let refused = SailUTable::from_image(image(1, 1, Some(other)));
+            assert!(matches!(refused, Err(ImageError::Malformed(_))), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn every_value_of_the_pivot_level_is_a_result_or_a_chunk() {
+        let table = SailUTable::new(image(1, 1, None));
+        let n24 = next_hops::<EverySixth>(pivot::<EverySixth>());
+        let admitted: Vec<u64> = (0..=255).filter(|&value| table.admits(n24, value, 2)).collect();
+        assert_eq!(admitted, [0, 1, 2, 253, 254, 255]);
+        assert!((0..=255).all(|value| table.admits(n24, value, 252)));
+        assert!(!table.admits(long::<EverySixth>(), 255, 2), "chunks lead nowhere");
     }
 }

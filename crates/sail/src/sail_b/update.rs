@@ -101,8 +101,8 @@ impl<L: Levels> Split<L> {
             let address = V4(index << 8);
             let inherited = inherited(rib, address);
             // Where nothing is longer than the pivot any more, that change is to come, and takes the chunk back.
-            if let Some(cursor) = descend(rib, address, 3)
-                && !hides(inherited, prefix)
+            if !hides(inherited, prefix)
+                && let Some(cursor) = descend(rib, address, 3)
             {
                 inherit::<L>(chunk, cursor, inherited, sink);
             }
