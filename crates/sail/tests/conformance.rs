@@ -2,3 +2,5 @@
 
 wirespeed_fib::conformance!(sail_l_v4, wirespeed_fib::V4, wirespeed_sail::SailL);
 wirespeed_fib::conformance!(sail_l_v6, wirespeed_fib::V6, wirespeed_sail::SailL);
+wirespeed_fib::conformance!(sail_b_v4, wirespeed_fib::V4, wirespeed_sail::SailB);
+wirespeed_fib::conformance!(sail_u_v4, wirespeed_fib::V4, wirespeed_sail::SailU);

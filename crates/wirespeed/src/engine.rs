@@ -11,6 +11,12 @@ use crate::key::Key;
 engines! {
     /// [`SailL`](wirespeed_sail::SailL), the lookup-oriented SAIL.
     SailL { V4: wirespeed_sail::SailL, V6: wirespeed_sail::SailL }
+    /// [`SailB`](wirespeed_sail::SailB), the basic SAIL.
+    SailB { V4: wirespeed_sail::SailB }
+    /// [`SailU`](wirespeed_sail::SailU), the update-oriented SAIL.
+    SailU { V4: wirespeed_sail::SailU }
+    /// [`FoldV4`](wirespeed_fold::FoldV4) and [`FoldV6`](wirespeed_fold::FoldV6): SAIL's split, equal chunks stored once.
+    Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
 }
 
 /// The engine that suits a table best: what `auto` means.

@@ -68,7 +68,7 @@ fn index_in<A: Address>(chunk: u32, address: A, level: usize) -> usize {
 /// An element as the integer it is; elements of the sections that lookups read are of 32 bits at most.
 #[inline]
 #[allow(clippy::cast_possible_truncation)]
-fn number<T: Element>(element: T) -> u32 {
+pub(crate) fn number<T: Element>(element: T) -> u32 {
     let wide: u64 = element.into();
     wide as u32
 }

@@ -8,3 +8,9 @@ mod update;
 
 pub use build::SailL;
 pub use layout::SailLTable;
+
+// What the other variants and the paper's accounting have in common with it.
+pub(crate) use build::{chunks, element};
+pub(crate) use layout::{BCN16, CHUNK, chunk_ids, levels, next_hops};
+pub(crate) use lookup::number;
+pub(crate) use update::{covered_octets, hides};

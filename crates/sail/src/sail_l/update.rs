@@ -88,12 +88,12 @@ impl SailL {
 }
 
 /// The octets at an index that a prefix covers, or the one on the way to it.
-fn covered_octets<A: Address>(prefix: Prefix<A>, index: usize) -> std::ops::RangeInclusive<u8> {
+pub(crate) fn covered_octets<A: Address>(prefix: Prefix<A>, index: usize) -> std::ops::RangeInclusive<u8> {
     prefix.address().octet(index)..=prefix.last().octet(index)
 }
 
 /// Whether a route that was found decides an octet whatever becomes of `prefix`, there and beneath.
-fn hides<A: Address>(best: Option<(u8, NextHop)>, prefix: Prefix<A>) -> bool {
+pub(crate) fn hides<A: Address>(best: Option<(u8, NextHop)>, prefix: Prefix<A>) -> bool {
     best.is_some_and(|(len, _)| len > prefix.len())
 }
 
