@@ -23,5 +23,7 @@ pub mod lineup;
 pub mod machine;
 pub mod report;
 pub mod rivals;
+pub mod sail_paper;
+pub mod session;
 pub mod table;
 pub mod trace;
