@@ -20,11 +20,12 @@
 //!   very dense   65–256    16 code words, four bases
 //! ```
 //!
-//! Different from the paper: a zero mask counts one head less, so that all ranks are of 4 bits (its last head is in a mask
-//! before it); siblings with one next hop are joined, which makes tables smaller; what no prefix covers has next hop 0,
-//! so that no default route is needed. The paper's pointers are of 16 bits, 14 of them an index. The real tables of a
-//! million prefixes have more than 2^14 dense chunks or next hops: they get pointers of 32 bits, 30 of them an index
-//! ([`Pointer`]). There are no updates in place: the paper builds anew.
+//! Siblings with one next hop are joined into their parent, which makes all of it smaller. A zero mask counts from one head
+//! less, so that ranks are of 4 bits: its last head is in a mask before it. What no prefix covers has next hop 0, so that no
+//! default route is needed. Pointers are of 16 bits, 14 of them an index, as in the paper, where that is enough: the real
+//! table of 1,042,325 prefixes with 62 next hops takes 1.9 MB so. Tables with more next hops or more chunks of one form
+//! than 2^14 have pointers of 32 bits, 30 of them an index: with 79,563 next hops the same table takes 3.2 MB. There are no
+//! updates in place: the paper builds anew.
 
 use anyhow::{Result, ensure};
 use wirespeed_fib::rib::Cursor;
