@@ -59,7 +59,7 @@ impl<L: Levels> Engine<V4> for Split<L> {
         // Both fit in 32 bits, as was just seen.
         let chunks = u32::try_from(chunks).unwrap_or(u32::MAX);
         let mut engine = Self {
-            bits: L::LEVELS.iter().map(|&level| vec![0; words(level) as usize]).collect(),
+            bits: L::LEVELS.iter().map(|&level| vec![0; words(level)]).collect(),
             chunks: BTreeMap::new(),
             pool: Pool::new(chunks),
             top: top(pivot_width),

@@ -23,8 +23,9 @@
 //! and chunk. The paper counts on a default route. Here an address that no bit map knows has no route, and neither
 //! has one whose next hop is 0. What lies under a clear bit, and chunks that nothing leads to, is left as it was.
 //!
-//! Of the real IPv4 table (1,042,325 prefixes, 93 chunks, one-byte next hops) the image of SAIL_B is 38 MB, 4.2 MB
-//! of it bit maps; that of SAIL_U 19 MB, 2.1 MB of it bit maps.
+//! Of the real IPv4 table (1,042,325 prefixes, none longer than /24, one-byte elements) the image of SAIL_B is 38 MB,
+//! 4.2 MB of it bit maps; that of SAIL_U 19 MB, 2.1 MB of it bit maps. With 79,563 next hops and 25,499 chunks n24
+//! takes four bytes an element, and they are 167 MB and 99 MB.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -102,8 +103,8 @@ pub(crate) fn is_on_chip<L: Levels>(section: SectionId) -> bool {
 }
 
 /// Words of the bit map of a level.
-pub(crate) fn words(level: u8) -> u64 {
-    (1u64 << level).div_ceil(64)
+pub(crate) fn words(level: u8) -> usize {
+    (1usize << level).div_ceil(64)
 }
 
 /// The largest value of an element of so many bytes, of which there are at most 4.
@@ -136,7 +137,7 @@ pub(crate) fn allocate<L: Levels>(
 ) -> Result<Image, ImageError> {
     let mut builder = ImageBuilder::new(L::KIND, SplitTable::<L>::LAYOUT);
     for &level in L::LEVELS {
-        builder = builder.section::<u64>(&format!("b{level}"), words(level));
+        builder = builder.section::<u64>(&format!("b{level}"), words(level) as u64);
     }
     for &level in L::LEVELS {
         let width = if level == PIVOT { pivot_width } else { width };
@@ -182,7 +183,7 @@ impl<L: Levels> SplitTable<L> {
         let width = usage[needed - 1].width;
         for (at, &level) in L::LEVELS.iter().enumerate() {
             let map = &usage[usize::from(bits(at).0)];
-            if (map.width, map.len) != (8, words(level)) {
+            if (map.width, map.len) != (8, words(level) as u64) {
                 return Err(ImageError::Malformed(format!("section {}", map.name)));
             }
             let array = &usage[usize::from(next_hops::<L>(at).0)];

@@ -63,7 +63,7 @@ impl<L: Levels> Split<L> {
     ) {
         let level = L::LEVELS[at];
         if prefix.len() == level {
-            let index = u64::from(prefix.address().0) >> (32 - level);
+            let index = prefix.address().0.checked_shr((32 - level).into()).unwrap_or(0);
             return self.set(at, index, next_hop, sink);
         }
         let lower = Prefix::around(prefix.address(), prefix.len() + 1);
@@ -76,21 +76,21 @@ impl<L: Levels> Split<L> {
     }
 
     /// Sets the bit of an element and its next hop, or clears the bit.
-    fn set(&mut self, at: usize, index: u64, next_hop: Option<NextHop>, sink: &mut impl Sink) {
+    fn set(&mut self, at: usize, index: u32, next_hop: Option<NextHop>, sink: &mut impl Sink) {
         self.mark(at, index, next_hop.is_some(), sink);
         if let Some(next_hop) = next_hop {
-            sink.put(next_hops::<L>(at), index, next_hop.0.into());
+            sink.put(next_hops::<L>(at), index.into(), next_hop.0.into());
         }
     }
 
     /// Sets or clears a bit.
-    fn mark(&mut self, at: usize, index: u64, set: bool, sink: &mut impl Sink) {
+    fn mark(&mut self, at: usize, index: u32, set: bool, sink: &mut impl Sink) {
         let word = &mut self.bits[at][index as usize / 64];
-        let bit = 1 << (index % 64);
+        let bit = 1u64 << (index % 64);
         let marked = if set { *word | bit } else { *word & !bit };
         if marked != *word {
             *word = marked;
-            sink.put(bits(at), index / 64, marked);
+            sink.put(bits(at), u64::from(index / 64), marked);
         }
     }
 
@@ -144,7 +144,7 @@ impl<L: Levels> Split<L> {
             (Some(cursor), None) => {
                 let chunk = self.pool.take().ok_or(Outgrown("room for chunks"))?;
                 self.chunks.insert(index, chunk);
-                self.mark(at, index.into(), true, sink);
+                self.mark(at, index, true, sink);
                 let (section, value) = self.link(chunk);
                 sink.put(section, index.into(), value);
                 let mut next_hops = [NextHop::NONE; CHUNK];
@@ -160,7 +160,7 @@ impl<L: Levels> Split<L> {
                 }
                 // A route that ends in the octet may belong to the level before the pivot.
                 let own = best.filter(|&(len, _)| len > L::LEVELS[at - 1]);
-                self.set(at, index.into(), own.map(|(_, next_hop)| next_hop), sink);
+                self.set(at, index, own.map(|(_, next_hop)| next_hop), sink);
             }
         }
         Ok(())
