@@ -92,7 +92,9 @@ pub fn ipv6_row(table: &str, rib: &Rib<V6>) -> Vec<String> {
     row.extend(
         [steps.one.elements, steps.one.bytes, steps.two.elements, steps.two.bytes].map(|n| n.to_string()),
     );
-    row.push(format!("{:.2}", steps.one.bytes as f64 / steps.two.bytes.max(1) as f64));
+    // Without longer prefixes neither takes anything.
+    let times = || format!("{:.2}", steps.one.bytes as f64 / steps.two.bytes as f64);
+    row.push(if steps.prefixes == 0 { String::new() } else { times() });
     row
 }
 
@@ -172,6 +174,9 @@ mod tests {
         let steps = Steps::of(&rib, &on_chip::chunks(&rib));
         assert_eq!(steps.one, Size { elements: 2 << 16, bytes: 2 * (2 << 16) });
         assert_eq!(steps.two, Size { elements: 3 << 8, bytes: 3 * 256 * 2 });
-        assert_eq!(ipv6_row("t", &rib)[..3], ["t", "2", "1"]);
+        let row = ipv6_row("t", &rib);
+        assert_eq!((row.len(), &row[..3]), (ipv6().columns.len(), &["t", "2", "1"].map(str::to_owned)[..]));
+        assert_eq!(row.last().unwrap(), "170.67");
+        assert_eq!(ipv6_row("t", &Rib::new()).last().unwrap(), "");
     }
 }
