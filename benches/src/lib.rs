@@ -11,7 +11,12 @@
 //! runs for a few tens of milliseconds, then the next one does, round after round, and what is compared is what ran side by
 //! side. A lane whose answers differ from the Rib's is reported and never timed.
 //!
-//! The criterion benches and the `record` binary both stand on this; see [`table::Contestant`] for how a table joins.
+//! The criterion benches and the two binaries stand on this; see [`table::Contestant`] for how a table joins.
+//!
+//! ```text
+//! cargo xtask record        every engine and rival on every table    ──► record/MACHINE/DATE.csv
+//! cargo xtask sail-paper    the SAIL paper's figures (sail_paper)    ──► record/MACHINE/DATE-sail-paper-….csv
+//! ```
 
 pub mod contest;
 pub mod data;
@@ -23,5 +28,7 @@ pub mod lineup;
 pub mod machine;
 pub mod report;
 pub mod rivals;
+pub mod sail_paper;
+pub mod session;
 pub mod table;
 pub mod trace;
