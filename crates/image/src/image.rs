@@ -45,6 +45,13 @@ pub struct Image {
     directory: Vec<SectionEntry>,
 }
 
+/// Where a section lies in an image, found once: the short way to single elements. It holds for every image with the
+/// same sections, so for a table as long as it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    start: usize,
+}
+
 /// What one section takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionUsage {
@@ -107,6 +114,19 @@ impl Image {
     pub fn section<T: Element>(&self, id: SectionId) -> &[T] {
         let entry = self.entry::<T>(id);
         bytemuck::cast_slice(&self.storage.bytes()[range(entry)])
+    }
+
+    /// Where a section lies. Panics where there is no such section.
+    pub fn column(&self, id: SectionId) -> Column {
+        Column { start: range(&self.directory[usize::from(id.0)]).start }
+    }
+
+    /// An element of type `T` of a column, counted in elements of that type whatever the section is made of. Panics past
+    /// the end of the image.
+    #[inline]
+    pub fn at<T: Element>(&self, column: Column, index: usize) -> T {
+        let from = column.start + index * size_of::<T>();
+        bytemuck::pod_read_unaligned(&self.storage.bytes()[from..from + size_of::<T>()])
     }
 
     /// The bytes of a section and the at least 64 bytes of padding after it, which a vector load that starts at the

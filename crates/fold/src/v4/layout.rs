@@ -16,7 +16,9 @@
 //! (2.7 MB). Only the 92 prefixes longer than 24 bits lead on to the three others.
 
 use wirespeed_fib::V4;
-use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for};
+use wirespeed_image::{
+    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for,
+};
 
 use crate::changes::WORD;
 
@@ -36,6 +38,7 @@ pub(crate) const N24: SectionId = SectionId(1);
 pub(crate) const B18: SectionId = SectionId(2);
 pub(crate) const C24: SectionId = SectionId(3);
 pub(crate) const N32: SectionId = SectionId(4);
+const W: SectionId = SectionId(5);
 
 /// Elements of n24 stay below this, so that a vector's 32-bit signed indexes reach them all.
 const MAX_ELEMENTS: u64 = 1 << 29;
@@ -59,6 +62,10 @@ pub struct FoldTableV4 {
     image: Image,
     /// Bytes of an element of a chunk.
     width: usize,
+    /// Whether elements of c18 are of 2 bytes.
+    pub(super) narrow: bool,
+    pub(super) c18: Column,
+    pub(super) n24: Column,
 }
 
 /// The value of an element that leads on: all ones.
@@ -81,10 +88,11 @@ pub(crate) fn allocate(room: Room, cap: Option<u64>) -> Result<Image, ImageError
 }
 
 impl FoldTableV4 {
-    /// The table of an image just compiled.
+    /// The table of an image just compiled, or of one that has the sections of one.
     pub(crate) fn new(image: Image) -> Self {
-        let width = image.width(SectionId(5)).unwrap_or(0) as usize;
-        Self { image, width }
+        let width = image.width(W).unwrap_or(0) as usize;
+        let (c18, n24) = (image.column(C18), image.column(N24));
+        Self { narrow: image.width(C18) == Some(2), image, width, c18, n24 }
     }
 
     /// Bytes of an element of a chunk: 1, 2 or 4.
@@ -159,6 +167,9 @@ impl Table for FoldTableV4 {
 
     fn from_image(image: Image) -> Result<Self, ImageError> {
         Self::expect_kind(&image)?;
+        if image.sections() <= usize::from(W.0) {
+            return Err(ImageError::Malformed("sections are missing".into()));
+        }
         let table = Self::new(image);
         table.check_shape()?;
         let results = table.image.results();

@@ -19,10 +19,10 @@ const BLOCK: usize = 64;
 macro_rules! with_widths {
     ($table:expr, $function:ident($($argument:expr),*)) => {{
         let image = $table.image();
-        match (image.width(C18), $table.entry_width()) {
-            (Some(2), 1) => $function::<u16, u8>(image, $($argument),*),
-            (Some(2), 2) => $function::<u16, u16>(image, $($argument),*),
-            (Some(2), _) => $function::<u16, u32>(image, $($argument),*),
+        match ($table.narrow, $table.entry_width()) {
+            (true, 1) => $function::<u16, u8>(image, $($argument),*),
+            (true, 2) => $function::<u16, u16>(image, $($argument),*),
+            (true, _) => $function::<u16, u32>(image, $($argument),*),
             (_, 1) => $function::<u32, u8>(image, $($argument),*),
             (_, 2) => $function::<u32, u16>(image, $($argument),*),
             _ => $function::<u32, u32>(image, $($argument),*),
@@ -33,7 +33,14 @@ macro_rules! with_widths {
 impl Lpm<V4> for FoldTableV4 {
     #[inline]
     fn lookup(&self, address: V4) -> NextHop {
-        with_widths!(self, lookup(address))
+        match (self.narrow, self.entry_width()) {
+            (true, 1) => lookup::<u16, u8>(self, address),
+            (true, 2) => lookup::<u16, u16>(self, address),
+            (true, _) => lookup::<u16, u32>(self, address),
+            (_, 1) => lookup::<u32, u8>(self, address),
+            (_, 2) => lookup::<u32, u16>(self, address),
+            _ => lookup::<u32, u32>(self, address),
+        }
     }
 
     fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
@@ -61,13 +68,15 @@ fn number<T: Element>(element: T) -> u32 {
 }
 
 #[inline]
-fn lookup<I: Element, W: Element>(image: &Image, address: V4) -> NextHop {
-    let chunk = number(image.section::<I>(C18)[slot(address)]) as usize;
-    let found = number(elements::<W>(image, N24)[chunk * SHORT + short_element(address)]);
+fn lookup<I: Element, W: Element>(table: &FoldTableV4, address: V4) -> NextHop {
+    let image = table.image();
+    let chunk = number(image.at::<I>(table.c18, slot(address))) as usize;
+    let found = number(image.at::<W>(table.n24, chunk * SHORT + short_element(address)));
     if found == mark(size_of::<W>()) { lookup_long::<W>(image, address) } else { NextHop(found) }
 }
 
 /// The next hop where prefixes are longer than 24 bits.
+#[cold]
 pub(super) fn lookup_long<W: Element>(image: &Image, address: V4) -> NextHop {
     NextHop(number(elements::<W>(image, N32)[chunk_of_32(image, address) * LONG + long_element(address)]))
 }

@@ -19,7 +19,7 @@
 //! lookups touch little), 5.5 MB in t1 and 2.2 MB in all others.
 
 use wirespeed_fib::V6;
-use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table};
+use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table};
 
 use crate::changes::WORD;
 
@@ -60,6 +60,16 @@ pub struct FoldTableV6 {
     pub(super) base: u32,
     /// Number of chunks of each section, chunk 0 and head room included.
     chunks: Vec<u64>,
+    /// For each step its stride, the bits before it, and its section.
+    pub(super) steps: Vec<Way>,
+}
+
+/// What a lookup knows of a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub(super) stride: u8,
+    pub(super) from: u8,
+    pub(super) elements: Column,
 }
 
 /// The section of a step.
@@ -133,7 +143,13 @@ impl FoldTableV6 {
             }
             chunks.push(pieces);
         }
-        Ok(Self { image, shape, width, base, chunks })
+        let mut from = 0;
+        let way = |(step, &stride): (usize, &u8)| {
+            from += stride;
+            Way { stride, from: from - stride, elements: image.column(section(step)) }
+        };
+        let steps = shape.iter().enumerate().map(way).collect();
+        Ok(Self { image, shape, width, base, chunks, steps })
     }
 
     /// Bytes of an element of a chunk: 2 or 4.

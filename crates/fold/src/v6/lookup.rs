@@ -53,26 +53,25 @@ fn number<T: Element>(element: T) -> u32 {
 
 #[inline]
 fn lookup<W: Element>(table: &FoldTableV6, address: V6) -> NextHop {
-    from_step::<W>(table, address, 0, 0, 0)
+    from_step::<W>(table, address, 0, 0)
 }
 
-/// The rest of a lookup, from the chunk of a step on, which starts after `from` bits.
+/// The rest of a lookup, from the chunk of a step on.
+#[inline]
 pub(super) fn from_step<W: Element>(
     table: &FoldTableV6,
     address: V6,
     first: usize,
-    mut from: u8,
     mut chunk: u32,
 ) -> NextHop {
     let mut found = 0;
-    for (step, &stride) in table.shape.iter().enumerate().skip(first) {
-        let index = (chunk as usize) << stride | bits(address, from, stride);
-        found = number(elements::<W>(table.image(), step)[index]);
+    for way in &table.steps[first..] {
+        let index = (chunk as usize) << way.stride | bits(address, way.from, way.stride);
+        found = number(table.image().at::<W>(way.elements, index));
         match found.checked_sub(table.base) {
             None => break,
             Some(next) => chunk = next,
         }
-        from += stride;
     }
     NextHop(found)
 }

@@ -132,7 +132,7 @@ mod avx512 {
                 while open != 0 {
                     let at = v * LANES + open.trailing_zeros() as usize;
                     let chunk = results[at].0 - table.base;
-                    results[at] = from_step::<W>(table, keys[at], done, from, chunk);
+                    results[at] = from_step::<W>(table, keys[at], done, chunk);
                     open &= open - 1;
                 }
             }
