@@ -70,6 +70,9 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         if self.changed.is_empty() {
             return Ok(applied);
         }
+        // A prefix that changed again and again is one change, and in order they find more of the caches warm.
+        self.changed.sort_unstable();
+        self.changed.dedup();
         let patch = self.engine.as_mut().and_then(|engine| engine.update(&self.rib, &self.changed).ok());
         if let Some(patch) = patch {
             applied.writes = patch.writes().len();

@@ -131,7 +131,9 @@ impl Form {
                     let mut content = Content::new(self.width);
                     for (octet, (at, &next_hop)) in (octets..=u8::MAX).zip(next_hops.iter().enumerate()) {
                         match cursor.and_then(|cursor| cursor.child(octet)) {
-                            None => content.set(at, next_hop.0),
+                            None => {
+                                content.set(at, next_hop.0);
+                            }
                             Some(child) => {
                                 self.lead_on(slot, at, child, next_hop, &mut Changes::none())
                                     .expect("a form that is filled has no bounds");
@@ -175,7 +177,7 @@ impl Form {
     }
 
     /// What a slot holds now.
-    pub(super) fn content(&self, slot: u32) -> Content {
+    pub(super) fn content(&self, slot: u32) -> Content<SHORT_WORDS> {
         Content::of(self.width, self.short.content(self.short_of[slot as usize]))
     }
 
@@ -183,7 +185,7 @@ impl Form {
     pub(super) fn place(
         &mut self,
         slot: u32,
-        content: &Content,
+        content: &Content<SHORT_WORDS>,
         changes: &mut Changes,
     ) -> Result<(), Outgrown> {
         let now = self.short_of[slot as usize];
@@ -250,11 +252,11 @@ impl Form {
     ) -> Result<(), Outgrown> {
         let mut next_hops = [NextHop::NONE; LONG];
         cursor.expand(inherited, &mut next_hops);
-        let mut content = Content::new(self.width);
+        let mut content = Content::<LONG_WORDS>::new(self.width);
         for (at, next_hop) in next_hops.iter().enumerate() {
             content.set(at, next_hop.0);
         }
-        let bytes = &content.all()[..LONG * self.width];
+        let bytes = content.bytes();
         let block = match self.blocks.get_mut(&slot) {
             Some(block) => block,
             None => {
@@ -320,15 +322,20 @@ fn put_all(
     Ok(())
 }
 
+/// Words that hold the widest elements of a chunk of level 24.
+const SHORT_WORDS: usize = SHORT * 4 / WORD;
+/// Words that hold the widest elements of a chunk of level 32.
+const LONG_WORDS: usize = LONG * 4 / WORD;
+
 /// The elements of a chunk, as wide as the table has them.
-pub(super) struct Content {
+pub(super) struct Content<const WORDS: usize> {
     width: usize,
-    words: [u64; LONG * 4 / WORD],
+    words: [u64; WORDS],
 }
 
-impl Content {
+impl<const WORDS: usize> Content<WORDS> {
     fn new(width: usize) -> Self {
-        Self { width, words: [0; LONG * 4 / WORD] }
+        Self { width, words: [0; WORDS] }
     }
 
     fn of(width: usize, bytes: &[u8]) -> Self {
@@ -337,20 +344,30 @@ impl Content {
         content
     }
 
-    /// Sets an element. Its value fits: the width was chosen for it, or the update refused.
+    /// Sets an element; whether it had another value. The value fits: the width was chosen for it, or the update
+    /// refused.
     #[inline]
-    pub(super) fn set(&mut self, at: usize, value: u32) {
-        let width = self.width;
+    pub(super) fn set(&mut self, at: usize, value: u32) -> bool {
+        /// Of a known width, so that this is a load, a comparison and a store.
+        fn set<const WIDTH: usize>(bytes: &mut [u8], at: usize, value: u32) -> bool {
+            let element: &mut [u8; WIDTH] =
+                bytes[at * WIDTH..].first_chunk_mut().expect("an element of a chunk");
+            let new: &[u8; WIDTH] =
+                &value.to_le_bytes()[..WIDTH].try_into().expect("at most the 4 bytes of a value");
+            let other = element != new;
+            *element = *new;
+            other
+        }
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
-        bytes[at * width..][..width].copy_from_slice(&value.to_le_bytes()[..width]);
+        match self.width {
+            1 => set::<1>(bytes, at, value),
+            2 => set::<2>(bytes, at, value),
+            _ => set::<4>(bytes, at, value),
+        }
     }
 
-    /// As a chunk of level 24.
     fn bytes(&self) -> &[u8] {
-        &self.all()[..SHORT * self.width]
-    }
-
-    fn all(&self) -> &[u8] {
-        bytemuck::cast_slice(&self.words)
+        // As many elements as there is room for of the widest.
+        &bytemuck::cast_slice(&self.words)[..WORDS * WORD / 4 * self.width]
     }
 }

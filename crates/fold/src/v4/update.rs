@@ -18,11 +18,10 @@ impl FoldV4 {
         let mut changes = Changes::collected();
         let root = rib.cursor();
         for &prefix in changed {
-            let now = rib.get(prefix).unwrap_or(NextHop::NONE);
-            if now.0 >= mark(self.form.width) {
-                return Err(Outgrown("entry width"));
+            if prefix.len() > 24 {
+                // The others are admitted where they decide an element.
+                self.admit(rib.get(prefix).unwrap_or(NextHop::NONE))?;
             }
-            self.results = self.results.max(now.0);
             // Slots before the one at hand have what they will have, so a chunk that one of them got stays in use.
             let mut even = None;
             for first in covered_octets(prefix, 0) {
@@ -41,6 +40,7 @@ impl FoldV4 {
                     let cursor = cursor.and_then(|cursor| cursor.child(second));
                     let octets = u32::from_be_bytes([0, 0, first, second]);
                     if cursor.is_none() && prefix.len() <= 16 {
+                        self.admit(inherited)?;
                         self.form.make_even(octets, inherited, &mut even, &mut changes)?;
                     } else {
                         self.touch(octets, cursor, inherited, prefix, &mut changes)?;
@@ -60,12 +60,12 @@ impl FoldV4 {
         prefix: Prefix<V4>,
         changes: &mut Changes,
     ) -> Result<(), Outgrown> {
-        let form = &mut self.form;
         let covered = covered_octets(prefix, 2);
         let (from, to) = (usize::from(*covered.start()), usize::from(*covered.end()));
         for quarter in from / SHORT..=to / SHORT {
             let slot = octets * QUARTERS + u32::try_from(quarter).unwrap_or(0);
-            let mut content = form.content(slot);
+            let mut content = self.form.content(slot);
+            let mut changed = false;
             for at in from.max(quarter * SHORT)..=to.min(quarter * SHORT + SHORT - 1) {
                 let octet = u8::try_from(at).unwrap_or(u8::MAX);
                 let best = cursor.and_then(|cursor| cursor.best(octet));
@@ -74,19 +74,32 @@ impl FoldV4 {
                 }
                 let next_hop = best.map_or(inherited, |(_, next_hop)| next_hop);
                 let element = at % SHORT;
-                match cursor.and_then(|cursor| cursor.child(octet)) {
+                self.admit(next_hop)?;
+                let form = &mut self.form;
+                changed |= match cursor.and_then(|cursor| cursor.child(octet)) {
                     Some(child) => {
                         form.lead_on(slot, element, child, next_hop, changes)?;
-                        content.set(element, mark(form.width));
+                        content.set(element, mark(form.width))
                     }
                     None => {
                         form.end_here(slot, element, changes);
-                        content.set(element, next_hop.0);
+                        content.set(element, next_hop.0)
                     }
-                }
+                };
             }
-            form.place(slot, &content, changes)?;
+            if changed {
+                self.form.place(slot, &content, changes)?;
+            }
         }
+        Ok(())
+    }
+
+    /// Counts a next hop in, if an element holds it.
+    fn admit(&mut self, next_hop: NextHop) -> Result<(), Outgrown> {
+        if next_hop.0 >= mark(self.form.width) {
+            return Err(Outgrown("entry width"));
+        }
+        self.results = self.results.max(next_hop.0);
         Ok(())
     }
 }
