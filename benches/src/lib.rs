@@ -26,6 +26,7 @@ pub mod engines;
 pub mod gather;
 pub mod lineup;
 pub mod machine;
+pub mod pages;
 pub mod report;
 pub mod rivals;
 pub mod sail_paper;
