@@ -45,6 +45,13 @@ pub fn sources() -> Vec<Source> {
     if real.is_empty() { [Family::V4, Family::V6].map(synthetic).into() } else { real }
 }
 
+/// The real IPv4 table of 2010, where it is there: what the papers had, a third of today's size.
+pub fn of_2010() -> Option<Source> {
+    let name = "ris-20100701-v4-neighbor";
+    let path = directory().join("fib").join(format!("{name}.txt.zst"));
+    path.is_file().then(|| Source { name: name.into(), family: Family::V4, files: Some((path, None)) })
+}
+
 /// A synthetic table of today's size and shape.
 fn synthetic(family: Family) -> Source {
     let name = match family {

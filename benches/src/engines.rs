@@ -1,55 +1,43 @@
-//! Our own engines: a line here puts one into every bench and record.
+//! Our own engines, as [`wirespeed::engine`] lists them: what is in that list is in every bench and record.
 
 use anyhow::Result;
+use wirespeed::engine::{Engines, Visitor, of_family};
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Rib, Update};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
-use wirespeed_sail::{SailL, SailM};
 
 use crate::lineup::Entry;
 use crate::table::{Contestant, lane};
 use crate::trace::Keys;
 
-/// Calls a macro with each engine.
-macro_rules! for_each_engine {
-    ($do:ident) => {
-        $do!(SailL);
-        $do!(SailM);
-    };
-}
-
 /// The engines as they look up when nothing else happens.
-pub fn lookups<A: Address>() -> Vec<Entry<A>>
-where
-    SailL: Engine<A>,
-    SailM: Engine<A>,
-{
-    let mut entries = Vec::new();
-    macro_rules! entry {
-        ($engine:ty) => {
-            let name = <$engine as Engine<A>>::NAME;
-            entries.push(Entry::new(name, move |rib| lane(name, rib, Compiled::<A, $engine>::build)));
-        };
-    }
-    for_each_engine!(entry);
-    entries
+pub fn lookups<A: Engines>() -> Vec<Entry<A>> {
+    of_family::<A>().filter_map(|engine| A::visit(engine, Lookups)).collect()
 }
 
 /// The engines as live tables that take updates.
-pub fn updates<A: Address>() -> Vec<Entry<A>>
-where
-    SailL: Engine<A>,
-    SailM: Engine<A>,
-{
-    let mut entries = Vec::new();
-    macro_rules! entry {
-        ($engine:ty) => {
-            let name = <$engine as Engine<A>>::NAME;
-            entries.push(Entry::new(name, move |rib| lane(name, rib, Live::<A, $engine>::build)));
-        };
+pub fn updates<A: Engines>() -> Vec<Entry<A>> {
+    of_family::<A>().filter_map(|engine| A::visit(engine, Updates)).collect()
+}
+
+struct Lookups;
+
+impl<A: Address> Visitor<A> for Lookups {
+    type Output = Entry<A>;
+
+    fn visit<E: Engine<A>>(self) -> Entry<A> {
+        Entry::new(E::NAME, |rib| lane(E::NAME, rib, Compiled::<A, E>::build))
     }
-    for_each_engine!(entry);
-    entries
+}
+
+struct Updates;
+
+impl<A: Address> Visitor<A> for Updates {
+    type Output = Entry<A>;
+
+    fn visit<E: Engine<A>>(self) -> Entry<A> {
+        Entry::new(E::NAME, |rib| lane(E::NAME, rib, Live::<A, E>::build))
+    }
 }
 
 /// A compiled table by itself.

@@ -11,7 +11,13 @@
 //! runs for a few tens of milliseconds, then the next one does, round after round, and what is compared is what ran side by
 //! side. A lane whose answers differ from the Rib's is reported and never timed.
 //!
-//! The criterion benches and the `record` binary both stand on this; see [`table::Contestant`] for how a table joins.
+//! The criterion benches and the binaries stand on this; see [`table::Contestant`] for how a table joins.
+//!
+//! ```text
+//! cargo xtask record        every engine and rival on every table    ──► record/MACHINE/DATE.csv
+//! cargo xtask sail-paper    the SAIL paper's figures (sail_paper)    ──► record/MACHINE/DATE-sail-paper-….csv
+//! cargo run --release -p wirespeed-benches --bin sail-m              ──► screen: its figure 12, against the number of FIBs
+//! ```
 
 pub mod contest;
 pub mod data;
@@ -21,7 +27,10 @@ pub mod engines;
 pub mod gather;
 pub mod lineup;
 pub mod machine;
+pub mod pages;
 pub mod report;
 pub mod rivals;
+pub mod sail_paper;
+pub mod session;
 pub mod table;
 pub mod trace;

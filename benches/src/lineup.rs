@@ -45,7 +45,7 @@ macro_rules! entry {
 }
 
 macro_rules! lineup {
-    ($address:ty, $iptrie:ty, $dpdk:ident) => {
+    ($address:ty, $iptrie:ty, $dpdk:ident, $of_the_paper:expr) => {
         impl Lineup for $address {
             fn lookups(slow: bool) -> Vec<Entry<Self>> {
                 let mut entries = engines::lookups();
@@ -55,6 +55,7 @@ macro_rules! lineup {
                 let _ = slow;
                 entries.extend(rust_rivals!($address, $iptrie));
                 entries.push(entry!("iptrie-lc", rivals::IptrieLc<$iptrie>));
+                entries.extend($of_the_paper);
                 entries
             }
 
@@ -80,5 +81,10 @@ macro_rules! rust_rivals {
     };
 }
 
-lineup!(V4, iptrie::Ipv4Prefix, fib);
-lineup!(V6, iptrie::Ipv6Prefix, fib6);
+lineup!(V4, iptrie::Ipv4Prefix, fib, sail_paper());
+lineup!(V6, iptrie::Ipv6Prefix, fib6, []);
+
+/// What the SAIL paper is measured against and no crate has.
+fn sail_paper() -> [Entry<V4>; 2] {
+    [Entry::new("lulea", rivals::lulea), Entry::new("pbf", |rib| lane("pbf", rib, rivals::Pbf::build))]
+}

@@ -1,6 +1,6 @@
 //! Results as rows: a table for the screen, CSV for the record.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -149,14 +149,60 @@ pub fn csv(rows: &[Row], machine: &Machine) -> String {
     text
 }
 
-/// Writes `MACHINE/DATE.csv` and `MACHINE/machine.txt` under a directory; where the rows went. A second record on one day
+/// A table of computed figures: a title and columns for people, the same columns as CSV.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    /// What it shows.
+    pub title: String,
+    /// Names of the columns; the first is of words, the others are mostly of numbers.
+    pub columns: &'static [&'static str],
+    /// As many cells each as there are columns, none of them with a comma.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl fmt::Display for Sheet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |at: usize| {
+            let cells = self.rows.iter().map(|row| row[at].len());
+            cells.chain([self.columns[at].len()]).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        writeln!(f, "\n{}", self.title)?;
+        let heading: Vec<String> = self.columns.iter().map(|&column| column.to_owned()).collect();
+        for row in std::iter::once(&heading).chain(&self.rows) {
+            for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                if at == 0 {
+                    write!(f, "{cell:width$}")?;
+                } else {
+                    write!(f, "  {cell:>width$}")?;
+                }
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sheet {
+    /// As CSV, each row with the date and the machine in front.
+    pub fn csv(&self, machine: &Machine) -> String {
+        let (date, machine) = (date(), machine.slug());
+        let mut text = format!("date,machine,{}\n", self.columns.join(","));
+        for row in &self.rows {
+            writeln!(text, "{date},{machine},{}", row.join(",")).expect("a string takes all");
+        }
+        text
+    }
+}
+
+/// Writes `MACHINE/NAME.csv` and `MACHINE/machine.txt` under a directory; where the CSV went. A second record of one name
 /// replaces the first.
-pub fn write(directory: &Path, rows: &[Row], machine: &Machine) -> Result<PathBuf> {
+pub fn write(directory: &Path, machine: &Machine, name: &str, csv: &str) -> Result<PathBuf> {
     let directory = directory.join(machine.slug());
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
     fs::write(directory.join("machine.txt"), machine.describe())?;
-    let path = directory.join(format!("{}.csv", date()));
-    fs::write(&path, csv(rows, machine)).with_context(|| path.display().to_string())?;
+    let path = directory.join(format!("{name}.csv"));
+    fs::write(&path, csv).with_context(|| path.display().to_string())?;
     Ok(path)
 }
 
@@ -196,6 +242,18 @@ mod tests {
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(11_016), (2000, 2, 29));
         assert_eq!(civil(20_453), (2025, 12, 31));
+    }
+
+    #[test]
+    fn sheets_align_and_separate() {
+        let cells = |row: [&str; 2]| row.map(str::to_owned).to_vec();
+        let rows = vec![cells(["lulea", "7"]), cells(["pbf", "12345678"])];
+        let sheet = Sheet { title: "Rates".into(), columns: &["engine", "rate"], rows };
+        assert_eq!(sheet.to_string(), "\nRates\nengine      rate\nlulea          7\npbf     12345678\n");
+        let csv = sheet.csv(&Machine::here());
+        let lines: Vec<_> = csv.lines().collect();
+        assert_eq!(lines[0], "date,machine,engine,rate");
+        assert!(lines[1].starts_with(&date()) && lines[1].ends_with(",lulea,7"));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use anyhow::Result;
 use wirespeed_fib::trace::{Generator, TraceKind};
 use wirespeed_fib::{Address, Family, Rib};
 
+use crate::pages::Huge;
+
 /// Keys in the order in which they are looked up.
 #[derive(Clone, Debug)]
 pub struct Trace<A> {
@@ -13,9 +15,9 @@ pub struct Trace<A> {
     pub name: String,
     /// The seed that it was drawn from.
     pub seed: u64,
-    keys: Vec<A>,
+    keys: Huge<A>,
     /// The same in network order, for tables that take IPv6 addresses as bytes. Empty for IPv4.
-    network: Vec<[u8; 16]>,
+    network: Huge<[u8; 16]>,
 }
 
 /// A part of a trace.
@@ -41,12 +43,12 @@ impl<A> Keys<'_, A> {
 
 impl<A: Address> Trace<A> {
     /// A trace of given keys.
-    pub fn new(name: impl Into<String>, seed: u64, keys: Vec<A>) -> Self {
-        let network = match A::FAMILY {
+    pub fn new(name: impl Into<String>, seed: u64, keys: &[A]) -> Result<Self> {
+        let network: Vec<_> = match A::FAMILY {
             Family::V4 => Vec::new(),
             Family::V6 => keys.iter().map(|key| key.to_u128().to_be_bytes()).collect(),
         };
-        Self { name: name.into(), seed, keys, network }
+        Ok(Self { name: name.into(), seed, keys: Huge::copy(keys)?, network: Huge::copy(&network)? })
     }
 
     /// Distinct keys of a kind; fewer where drawing keeps repeating itself.
@@ -63,7 +65,7 @@ impl<A: Address> Trace<A> {
                 keys.push(key);
             }
         }
-        Ok(Self::new(kind.to_string(), seed, keys))
+        Self::new(kind.to_string(), seed, &keys)
     }
 
     /// Number of keys.

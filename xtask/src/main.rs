@@ -3,6 +3,7 @@
 mod ci;
 mod fuzz;
 mod record;
+mod sail_paper;
 mod step;
 
 use clap::{Parser, Subcommand};
@@ -23,6 +24,8 @@ enum Verb {
     Fuzz(fuzz::Options),
     /// Measures this machine and writes benches/record/MACHINE/DATE.csv
     Record(record::Options),
+    /// Makes the SAIL paper's figures anew and writes benches/record/MACHINE/DATE-sail-paper-….csv
+    SailPaper(sail_paper::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -30,5 +33,6 @@ fn main() -> anyhow::Result<()> {
         Verb::Ci => ci::run(),
         Verb::Fuzz(options) => fuzz::run(&options),
         Verb::Record(options) => record::run(&options),
+        Verb::SailPaper(options) => sail_paper::run(&options),
     }
 }

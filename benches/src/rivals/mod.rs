@@ -1,11 +1,16 @@
-//! Tables from the Rust registry. Each file wraps one crate and says how its users would call it.
+//! Tables from the Rust registry: each file wraps one crate and says how its users would call it. And two that the SAIL paper
+//! is measured against and no crate has, written here from their papers: [`Lulea`] and [`Pbf`].
 
 mod iptrie;
+mod lulea;
+mod pbf;
 mod poptrie;
 mod prefix_trie;
 mod treebitmap;
 
 pub use iptrie::{IptrieLc, IptrieRadix};
+pub use lulea::{Lulea, Pointer, lulea};
+pub use pbf::Pbf;
 pub use poptrie::Poptrie;
 pub use prefix_trie::PrefixTrie;
 pub use treebitmap::Treebitmap;
@@ -87,4 +92,41 @@ fn or_none(value: Option<&u32>) -> NextHop {
 #[inline]
 fn index(next_hop: Option<NextHop>) -> u32 {
     next_hop.unwrap_or(NextHop(1)).0
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Result;
+    use wirespeed_fib::conformance::tables;
+    use wirespeed_fib::oracle::{boundaries, ranges};
+    use wirespeed_fib::synth::rng::Rng;
+    use wirespeed_fib::{Address, NextHop, Rib, V4};
+
+    use crate::table::Contestant;
+
+    /// Holds a table against the oracle at the ends of each prefix, at their neighbours and at random addresses.
+    pub(super) fn agrees(table: &impl Contestant<V4>, rib: &Rib<V4>) {
+        let ranges = ranges(rib);
+        let mut rng = Rng::new(1);
+        let mut keys = boundaries(rib.iter().map(|(prefix, _)| prefix));
+        keys.extend((0..2000).map(|_| V4::from_u128_low(rng.bits128())));
+        for key in keys {
+            let (_, expected) = ranges[ranges.partition_point(|range| range.0 <= key) - 1];
+            assert_eq!(table.one(key), expected, "{key}");
+        }
+    }
+
+    /// Every hand-picked table of the conformance suite, and a hole at the very top.
+    pub(super) fn hand_picked<C: Contestant<V4>>(build: impl Fn(&Rib<V4>) -> Result<C>) {
+        for (name, rib) in tables::hand_picked::<V4>() {
+            println!("{name}");
+            let table = build(&rib).unwrap_or_else(|error| panic!("{name}: {error}"));
+            agrees(&table, &rib);
+        }
+        let hole: Rib<V4> = [("0.0.0.0/0", 0), ("128.0.0.0/1", 9)]
+            .map(|(prefix, next_hop)| (prefix.parse().unwrap(), NextHop(next_hop)))
+            .into_iter()
+            .collect();
+        agrees(&build(&hole).unwrap(), &hole);
+    }
 }

@@ -1,7 +1,9 @@
 //! [`Fib`]: what a source of routes holds, both families and the next hops they share.
 
+use ipnet::IpNet;
+
 use crate::address::{Address, Family, V4, V6};
-use crate::next_hop::NextHops;
+use crate::next_hop::{NextHop, NextHops};
 use crate::rib::Rib;
 use crate::update::Update;
 
@@ -49,6 +51,22 @@ pub enum AnyUpdate {
 }
 
 impl AnyUpdate {
+    /// The prefix is reached through the next hop.
+    pub fn announce(prefix: impl Into<IpNet>, next_hop: NextHop) -> Self {
+        match prefix.into() {
+            IpNet::V4(prefix) => Self::V4(Update::announce(prefix, next_hop)),
+            IpNet::V6(prefix) => Self::V6(Update::announce(prefix, next_hop)),
+        }
+    }
+
+    /// The prefix is no longer in the table.
+    pub fn withdraw(prefix: impl Into<IpNet>) -> Self {
+        match prefix.into() {
+            IpNet::V4(prefix) => Self::V4(Update::withdraw(prefix)),
+            IpNet::V6(prefix) => Self::V6(Update::withdraw(prefix)),
+        }
+    }
+
     /// The family of its prefix.
     pub fn family(&self) -> Family {
         match self {

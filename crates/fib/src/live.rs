@@ -14,7 +14,7 @@ use crate::update::Update;
 #[derive(Debug)]
 pub struct LiveTable<A: Address, E: Engine<A>> {
     rib: Rib<A>,
-    /// `None` after a rebuild that failed: the next update tries again.
+    /// `None` after a rebuild that failed, and for a table that came compiled: the next update builds.
     engine: Option<E>,
     writer: Writer<E::Table>,
     options: BuildOptions,
@@ -37,14 +37,17 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
     /// Builds the table of a Rib and puts it live.
     pub fn new(rib: Rib<A>, options: BuildOptions) -> Result<Self, BuildError> {
         let (engine, table) = E::build(&rib, &options)?;
-        Ok(Self {
-            rib,
-            engine: Some(engine),
-            writer: Writer::new(table),
-            options,
-            changed: Vec::new(),
-            rebuilds: 0,
-        })
+        Ok(Self::start(rib, Some(engine), table, options))
+    }
+
+    /// Puts a table live that was compiled before from the same Rib, such as one from a file, at once. The first update
+    /// builds it anew: an engine does not go into an image.
+    pub fn resume(rib: Rib<A>, table: E::Table, options: BuildOptions) -> Self {
+        Self::start(rib, None, table, options)
+    }
+
+    fn start(rib: Rib<A>, engine: Option<E>, table: E::Table, options: BuildOptions) -> Self {
+        Self { rib, engine, writer: Writer::new(table), options, changed: Vec::new(), rebuilds: 0 }
     }
 
     /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for
@@ -67,6 +70,9 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         if self.changed.is_empty() {
             return Ok(applied);
         }
+        // A prefix that changed again and again is one change, and in order they find more of the caches warm.
+        self.changed.sort_unstable();
+        self.changed.dedup();
         let patch = self.engine.as_mut().and_then(|engine| engine.update(&self.rib, &self.changed).ok());
         if let Some(patch) = patch {
             applied.writes = patch.writes().len();

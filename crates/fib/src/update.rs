@@ -23,6 +23,16 @@ pub enum Update<A: Address> {
 }
 
 impl<A: Address> Update<A> {
+    /// The prefix is reached through the next hop.
+    pub fn announce(prefix: impl Into<Prefix<A>>, next_hop: NextHop) -> Self {
+        Self::Announce { prefix: prefix.into(), next_hop: Some(next_hop) }
+    }
+
+    /// The prefix is no longer in the table.
+    pub fn withdraw(prefix: impl Into<Prefix<A>>) -> Self {
+        Self::Withdraw { prefix: prefix.into() }
+    }
+
     /// The prefix that changes.
     pub fn prefix(&self) -> Prefix<A> {
         match *self {

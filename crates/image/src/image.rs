@@ -45,6 +45,13 @@ pub struct Image {
     directory: Vec<SectionEntry>,
 }
 
+/// Where a section lies in an image, found once: the short way to single elements. It holds for every image with the
+/// same sections, so for a table as long as it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    start: usize,
+}
+
 /// What one section takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionUsage {
@@ -109,6 +116,19 @@ impl Image {
         bytemuck::cast_slice(&self.storage.bytes()[range(entry)])
     }
 
+    /// Where a section lies. Panics where there is no such section.
+    pub fn column(&self, id: SectionId) -> Column {
+        Column { start: range(&self.directory[usize::from(id.0)]).start }
+    }
+
+    /// An element of type `T` of a column, counted in elements of that type whatever the section is made of. Panics past
+    /// the end of the image.
+    #[inline]
+    pub fn at<T: Element>(&self, column: Column, index: usize) -> T {
+        let from = column.start + index * size_of::<T>();
+        bytemuck::pod_read_unaligned(&self.storage.bytes()[from..from + size_of::<T>()])
+    }
+
     /// The bytes of a section and the at least 64 bytes of padding after it, which a vector load that starts at the
     /// last element may read. Panics where there is no such section.
     #[inline]
@@ -139,21 +159,37 @@ impl Image {
     /// The same image with one more section of bytes after its own: what belongs to a table but is not looked up
     /// in, such as what its results stand for. A full copy. Panics where the name is taken.
     pub fn with_attachment(&self, name: &str, bytes: &[u8]) -> Result<Self, ImageError> {
-        let kind = self.kind();
-        let mut builder =
-            ImageBuilder { kind: pack_name(kind), layout: self.layout(), directory: Vec::new() };
-        for usage in self.memory_usage() {
-            builder = builder.section_of_width(&usage.name, usage.width as usize, usage.len);
+        let mut image = self.copied(|_| true, |builder| builder.section::<u8>(name, bytes.len() as u64))?;
+        if let Some(last) = image.directory.last() {
+            let to = range(last);
+            image.storage.bytes_mut()?[to].copy_from_slice(bytes);
         }
-        let mut image = builder.section::<u8>(name, bytes.len() as u64).build(None)?;
+        Ok(image)
+    }
+
+    /// The same image without the attachments of some names, whether they are there or not. A full copy.
+    pub fn without_attachments(&self, names: &[&str]) -> Result<Self, ImageError> {
+        self.copied(|name| !names.contains(&name), |builder| builder)
+    }
+
+    /// The sections whose names are to stay, in their order, and room for more after them.
+    fn copied(
+        &self,
+        stays: impl Fn(&str) -> bool,
+        more: impl FnOnce(ImageBuilder) -> ImageBuilder,
+    ) -> Result<Self, ImageError> {
+        let name_of = |entry: &SectionEntry| unpack_name(&entry.name).unwrap_or_default().to_owned();
+        let old: Vec<_> = self.directory.iter().filter(|entry| stays(&name_of(entry))).collect();
+        let mut builder = ImageBuilder::new(self.kind(), self.layout());
+        for entry in &old {
+            builder = builder.section_of_width(&name_of(entry), entry.width as usize, entry.len);
+        }
+        let mut image = more(builder).build(None)?;
         image.set_counts(self.entries(), self.results());
         let to = image.storage.bytes_mut()?;
         let from = self.storage.bytes();
-        for (old, new) in self.directory.iter().zip(&image.directory) {
+        for (old, new) in old.into_iter().zip(&image.directory) {
             to[range(new)].copy_from_slice(&from[range(old)]);
-        }
-        if let Some(last) = image.directory.last() {
-            to[range(last)].copy_from_slice(bytes);
         }
         Ok(image)
     }
@@ -447,6 +483,8 @@ mod tests {
         let back = Image::from_bytes(&bytes(&with)).unwrap();
         assert_eq!(back.attachment("notes"), Some(&b"hello"[..]));
         assert_eq!((back.attachment("b"), back.attachment("none")), (None, None));
+        let without = back.without_attachments(&["notes", "none"]).unwrap();
+        assert_eq!(bytes(&without), bytes(&image));
     }
 
     #[test]

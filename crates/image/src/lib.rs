@@ -12,7 +12,8 @@
 //!
 //! [`live`] keeps two copies of a table so that readers never wait while patches are applied.
 //!
-//! `unsafe` stands in one place, [`Image::map`], whose caller promises that nobody writes to the mapped file.
+//! `unsafe` stands in two places: [`Image::map`], whose caller promises that nobody writes to the mapped file, and the
+//! pointer to an image's bytes that spares lookups the way through the map that owns them.
 
 mod error;
 mod format;
@@ -20,13 +21,15 @@ mod image;
 pub mod live;
 mod patch;
 mod pool;
+mod shared;
 mod storage;
 mod table;
 
 pub use error::{ImageError, PatchError};
-pub use image::{Element, Image, ImageBuilder, SectionId, SectionUsage, width_for};
+pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, width_for};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
+pub use shared::{Placed, SharedPool};
 pub use table::{Checked, Table};
 
 #[cfg(target_endian = "big")]

@@ -14,7 +14,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use left_right::{Absorb, ReadHandle, WriteHandle};
+use left_right::{Absorb, ReadGuard, ReadHandle, WriteHandle};
 
 use crate::error::PatchError;
 use crate::patch::Patch;
@@ -64,7 +64,7 @@ impl<T: Table> Writer<T> {
     }
 
     /// The table as it is now.
-    pub fn current(&self) -> impl Deref<Target = T> + '_ {
+    pub fn current(&self) -> Guard<'_, T> {
         enter(&self.reader)
     }
 
@@ -81,7 +81,7 @@ impl<T: Table> Writer<T> {
 impl<T: Table> Reader<T> {
     /// The table for as long as the guard lives. Wait-free.
     #[inline]
-    pub fn enter(&self) -> impl Deref<Target = T> + '_ {
+    pub fn enter(&self) -> Guard<'_, T> {
         enter(&self.reader)
     }
 }
@@ -92,11 +92,32 @@ impl<T: Table> Clone for Reader<T> {
     }
 }
 
+/// One state of a table, for as long as it lives.
+#[derive(Debug)]
+pub struct Guard<'a, T: ?Sized>(ReadGuard<'a, T>);
+
+impl<'a, T: ?Sized> Guard<'a, T> {
+    /// The same state seen as something else, such as a trait object that hides the engine.
+    #[inline]
+    pub fn map<U: ?Sized>(guard: Self, view: impl for<'t> FnOnce(&'t T) -> &'t U) -> Guard<'a, U> {
+        Guard(ReadGuard::map(guard.0, view))
+    }
+}
+
+impl<T: ?Sized> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 #[inline]
-fn enter<T: Table>(reader: &ReadHandle<Side<T>>) -> impl Deref<Target = T> + '_ {
+fn enter<T: Table>(reader: &ReadHandle<Side<T>>) -> Guard<'_, T> {
     let guard =
         reader.enter().expect("whoever holds a reader also keeps the write handle, and so the copies");
-    left_right::ReadGuard::map(guard, |side| &side.0)
+    Guard(ReadGuard::map(guard, |side| &side.0))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

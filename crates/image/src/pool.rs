@@ -32,6 +32,12 @@ impl Pool {
         self.free.push(piece);
     }
 
+    /// Sets the number of pieces that there is room for. Panics where pieces above it were handed out.
+    pub fn set_capacity(&mut self, capacity: u32) {
+        assert!(self.fresh <= capacity.max(1), "{} pieces are in use, room for {capacity}", self.fresh);
+        self.capacity = capacity;
+    }
+
     /// Number of pieces in use.
     pub fn in_use(&self) -> u32 {
         self.fresh - 1 - u32::try_from(self.free.len()).unwrap_or(u32::MAX)

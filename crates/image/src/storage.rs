@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::ops::Range;
+use std::ptr::NonNull;
 
 use memmap2::{Mmap, MmapMut, MmapOptions};
 
@@ -9,7 +10,14 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 const HUGE_PAGE: usize = 2 << 20;
 
 #[derive(Debug)]
-pub(crate) enum Storage {
+pub(crate) struct Storage {
+    memory: Memory,
+    /// The bytes in that memory, found once: what every lookup starts from.
+    bytes: NonNull<[u8]>,
+}
+
+#[derive(Debug)]
+enum Memory {
     /// Zeroed pages of our own. The bytes start at a multiple of [`HUGE_PAGE`] when they fill one, and the map
     /// reaches to a multiple of it, so that all of a table can lie in huge pages: a lookup touches random lines,
     /// and with small pages most of its cost would be TLB misses.
@@ -17,6 +25,13 @@ pub(crate) enum Storage {
     /// A file, read in place.
     Mapped(Mmap),
 }
+
+#[allow(unsafe_code)]
+// SAFETY: the pointer is to memory that this storage alone owns, and is written through only by way of `&mut self`.
+unsafe impl Send for Storage {}
+#[allow(unsafe_code)]
+// SAFETY: as above.
+unsafe impl Sync for Storage {}
 
 impl Storage {
     /// `len` zero bytes.
@@ -30,7 +45,7 @@ impl Storage {
             // Where huge pages are off or used up the table works all the same, only slower.
             let _ = map.advise(memmap2::Advice::HugePage);
         }
-        Ok(Self::Owned { map, bytes: start..start + len })
+        Ok(Self::of(Memory::Owned { map, bytes: start..start + len }))
     }
 
     /// The whole of a file, in place.
@@ -40,26 +55,37 @@ impl Storage {
     #[allow(unsafe_code)]
     pub(crate) unsafe fn map(file: &File) -> std::io::Result<Self> {
         // SAFETY: that the file stays as it is, is what our caller promises.
-        unsafe { MmapOptions::new().populate().map(file) }.map(Self::Mapped)
+        unsafe { MmapOptions::new().populate().map(file) }.map(|map| Self::of(Memory::Mapped(map)))
     }
 
+    fn of(memory: Memory) -> Self {
+        let bytes = match &memory {
+            Memory::Owned { map, bytes } => &map[bytes.clone()],
+            Memory::Mapped(map) => map,
+        };
+        Self { bytes: bytes.into(), memory }
+    }
+
+    #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Owned { map, bytes } => &map[bytes.clone()],
-            Self::Mapped(map) => map,
+        #[allow(unsafe_code)]
+        // SAFETY: these bytes are part of `memory`, a map, which stays where it is as long as this storage has it;
+        // whoever writes to them borrows the storage mutably.
+        unsafe {
+            self.bytes.as_ref()
         }
     }
 
     /// The bytes for writing; a mapped file is copied first.
     pub(crate) fn bytes_mut(&mut self) -> std::io::Result<&mut [u8]> {
-        if let Self::Mapped(map) = self {
+        if let Memory::Mapped(map) = &self.memory {
             let mut own = Self::zeroed(map.len())?;
             own.bytes_mut()?.copy_from_slice(map);
             *self = own;
         }
-        match self {
-            Self::Owned { map, bytes } => Ok(&mut map[bytes.clone()]),
-            Self::Mapped(_) => Err(std::io::Error::other("a mapped file was just made our own")),
+        match &mut self.memory {
+            Memory::Owned { map, bytes } => Ok(&mut map[bytes.clone()]),
+            Memory::Mapped(_) => Err(std::io::Error::other("a mapped file was just made our own")),
         }
     }
 }

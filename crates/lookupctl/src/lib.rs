@@ -7,11 +7,10 @@
 mod arguments;
 mod engine;
 mod family;
-mod image_file;
 mod memory;
 mod number;
 mod output;
-mod prefix_list;
+mod section;
 mod several;
 mod source;
 mod threads;

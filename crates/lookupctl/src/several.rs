@@ -3,14 +3,15 @@
 use std::ffi::OsString;
 
 use anyhow::{Result, bail};
-use wirespeed_fib::{Engine, Fib, InFib, V4};
-use wirespeed_sail::{Fibs, SailM};
+use wirespeed::engine::EngineName;
+use wirespeed_fib::{Fib, InFib};
+use wirespeed_sail::Fibs;
 
 use crate::engine::Choice;
 use crate::source::ReadArguments;
 
 /// The engine of several FIBs.
-pub(crate) const ENGINE: &str = <SailM as Engine<V4>>::NAME;
+pub(crate) const ENGINE: &str = EngineName::SailM.as_str();
 
 /// Reads tables, which are FIB 0, FIB 1 and so on.
 pub(crate) fn load(read: &ReadArguments, from: &[OsString]) -> Result<Vec<Fib>> {
@@ -23,7 +24,7 @@ pub(crate) fn load(read: &ReadArguments, from: &[OsString]) -> Result<Vec<Fib>> 
 /// Refuses an engine that takes one FIB only.
 pub(crate) fn check_engine(engine: Choice, fibs: usize) -> Result<()> {
     match engine {
-        Choice::Named(name) if name != ENGINE => {
+        Choice::Named(name) if name != EngineName::SailM => {
             bail!("engine {name} takes one FIB, and {fibs} are given: {ENGINE} takes several")
         }
         _ => Ok(()),

@@ -9,9 +9,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{Format, PeerChoice, ReadOptions, ReadReport, Source, read_fib, read_updates};
-use wirespeed_fib::{BuildOptions, Family, Fib, NextHops, Update};
+use wirespeed_fib::{BuildOptions, Family, Fib, InFib, NextHops, Update};
 
-use crate::engine::Engines;
 use crate::family;
 use crate::memory;
 use crate::number::{grouped, parse_size};
@@ -65,11 +64,7 @@ impl ReadArguments {
     }
 
     /// Reads updates of one family; new next hops get the numbers after those of the table.
-    pub(crate) fn updates<A: Engines>(
-        &self,
-        from: &OsStr,
-        next_hops: &mut NextHops,
-    ) -> Result<Vec<Update<A>>> {
+    pub(crate) fn updates<A: InFib>(&self, from: &OsStr, next_hops: &mut NextHops) -> Result<Vec<Update<A>>> {
         // The format asked for is the table's.
         let options = ReadOptions { format: None, peer: self.peer, lenient: self.lenient };
         let (mut own, mut others) = (Vec::new(), 0);

@@ -253,7 +253,8 @@ fn hostile<A: Address, E: Engine<A>>(rib: &Rib<A>, table: &E::Table, what: &str)
             let mut raw = image.clone();
             raw.apply(&patch).expect("the element is there");
             let taken = E::Table::from_image(raw);
-            let patched = table.clone().apply(&patch);
+            // All that `apply` does before it writes; a copy for each value would cost more than the rest of the suite.
+            let patched = table.check(&patch);
             assert_eq!(taken.is_ok(), patched.is_ok(), "{what}: {section}[{index}] = {value}");
             if let Ok(taken) = taken {
                 let mut found = vec![NextHop::NONE; addresses.len()];

@@ -61,6 +61,26 @@ impl<'a, A: Address> Cursor<'a, A> {
         Some((8 * self.depth + AT[usize::from(at)].1, next_hop))
     }
 
+    /// The longest route that ends in this octet within its first `bits` bits and covers those of `octet`: its length
+    /// and next hop. For strides that don't end where octets do.
+    #[inline]
+    pub fn best_within(&self, octet: u8, bits: u8) -> Option<(u8, NextHop)> {
+        let (at, next_hop) = self.here()?.best_within(octet, bits)?;
+        Some((8 * self.depth + AT[usize::from(at)].1, next_hop))
+    }
+
+    /// Whether any route that starts with the first `bits` bits of `octet` is longer than these.
+    #[inline]
+    pub fn is_longer(&self, octet: u8, bits: u8) -> bool {
+        match self.here() {
+            Some(node) => node.is_longer(octet, bits),
+            None => {
+                let only = self.below().base.octet(usize::from(self.depth));
+                bits == 0 || (only ^ octet) >> (8 - bits) == 0
+            }
+        }
+    }
+
     /// The next hop of each of the 256 octets by the routes that end in this octet; `inherited` where there is
     /// none. (Leaf pushing of one stride.)
     #[inline]

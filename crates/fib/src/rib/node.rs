@@ -1,6 +1,8 @@
 //! One node of the trie: the prefixes that end in one octet, and the nodes that go on after it.
 
-use super::preorder::{AT, PATH, PlaceSet, first_from, has, last_common, place, put, rank};
+use super::preorder::{
+    AT, PATH, PlaceSet, first_from, has, last_common, last_common_below, place, put, rank, run,
+};
 use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
@@ -107,6 +109,24 @@ impl<A: Address> Node<A> {
     pub(super) fn best(&self, octet: u8) -> Option<(u16, NextHop)> {
         let at = last_common(&self.prefixes, &PATH[usize::from(octet)])?;
         Some((at, self.next_hops[rank(&self.prefixes, at)]))
+    }
+
+    /// The longest prefix here of at most `bits` bits that covers the first `bits` bits of the octet.
+    #[inline]
+    pub(super) fn best_within(&self, octet: u8, bits: u8) -> Option<(u16, NextHop)> {
+        // On the path of the octet whose other bits are zero every longer place comes after this one.
+        let to = place(octet, bits) + 1;
+        let at = last_common_below(&self.prefixes, &PATH[usize::from(octet)], to)?;
+        Some((at, self.next_hops[rank(&self.prefixes, at)]))
+    }
+
+    /// Whether anything here or below starts with the first `bits` bits of the octet and is longer.
+    #[inline]
+    pub(super) fn is_longer(&self, octet: u8, bits: u8) -> bool {
+        let at = place(octet, bits);
+        let from = u16::from(octet) & !(0xff >> bits);
+        first_from(&self.prefixes, at + 1).is_some_and(|found| found < at + run(bits))
+            || self.child_from(from).is_some_and(|(child, _)| u16::from(child) < from + (1 << (8 - bits)))
     }
 
     /// The taken places in `from..to`, ascending, with their next hops.

@@ -125,6 +125,23 @@ pub(super) fn last_common(a: &PlaceSet, b: &PlaceSet) -> Option<u16> {
     None
 }
 
+/// The last bit below `to` that is set in both, if any.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // bit numbers are under 512
+pub(super) fn last_common_below(a: &PlaceSet, b: &PlaceSet, to: u16) -> Option<u16> {
+    let last = usize::from((to - 1) / 64);
+    for word in (0..=last).rev() {
+        let mut bits = a[word] & b[word];
+        if word == last {
+            bits &= u64::MAX >> (63 - (to - 1) % 64);
+        }
+        if bits != 0 {
+            return Some((word * 64) as u16 + 63 - bits.leading_zeros() as u16);
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,6 +50,13 @@ fn agrees_with_a_map<A: Address>(steps: &[(Prefix<A>, Option<u32>)]) {
             assert_eq!(expanded[usize::from(octet)], expected);
             assert_eq!(at.octets().any(|o| o == octet), at.child(octet).is_some());
             assert!(at.octets().all(|o| at.child(o).is_some()));
+            for bits in 0..=8 {
+                let part = Prefix::around(prefix.address(), 8 * at.depth() + bits);
+                let ends_here = |p: &Prefix<A>| p.len() > 8 * at.depth() || p.len() == 0 && at.depth() == 0;
+                let best = map.iter().rfind(|(p, _)| p.covers(part) && ends_here(p));
+                assert_eq!(at.best_within(octet, bits), best.map(|(p, &n)| (p.len(), n)));
+                assert_eq!(at.is_longer(octet, bits), map.keys().any(|p| part.covers(*p) && *p != part));
+            }
             cursor = at.child(octet);
         }
         assert_eq!(best, rib.longest_match(prefix.address()).map(|(p, n)| (p.len(), n)));

@@ -7,15 +7,17 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
+use wirespeed::engine::{Engines, Visitor};
+use wirespeed::image_file;
 use wirespeed_fib::{BuildOptions, Engine, Family, Fib, NextHops, Rib, V4, V6};
 use wirespeed_image::Table;
 
 use crate::Outcome;
-use crate::engine::{self, Choice, Engines, Visitor};
+use crate::engine::{self, Choice};
 use crate::family::{self, number_of};
-use crate::image_file::{self, Section, sections};
 use crate::number::{Bytes, grouped, share};
 use crate::output::Output;
+use crate::section::{Section, sections};
 use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
 
 /// Compiles a table to an image file, which `lookup` and `replay` take with --image and start at once.
@@ -74,12 +76,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 
 fn build<A: Engines>(options: &Options, fib: &Fib) -> Result<Report> {
     let build = options.memory.build_options(1);
-    options.engine.visit(Compile {
-        rib: A::rib(fib),
-        next_hops: &fib.next_hops,
-        build,
-        to: &options.output,
-    })?
+    let rib = A::rib(fib);
+    options.engine.visit(rib, Compile { rib, next_hops: &fib.next_hops, build, to: &options.output })?
 }
 
 /// What was written.

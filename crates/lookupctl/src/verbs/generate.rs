@@ -11,10 +11,9 @@ use wirespeed_fib::read::{Format, TimedUpdate};
 use wirespeed_fib::synth::{self, TableSpec, Timed, UpdateSpec};
 use wirespeed_fib::trace::{TraceKind, write_packed, write_text};
 use wirespeed_fib::write::{write_fib, write_updates};
-use wirespeed_fib::{Family, Fib, V4, V6};
+use wirespeed_fib::{Family, Fib, InFib, V4, V6};
 
 use crate::Outcome;
-use crate::engine::Engines;
 use crate::family;
 use crate::number::{parse_count, parse_positive};
 use crate::output::Output;
@@ -171,7 +170,7 @@ impl TraceOptions {
         }
     }
 
-    fn write<A: Engines>(&self, fib: &Fib) -> Result<()> {
+    fn write<A: InFib>(&self, fib: &Fib) -> Result<()> {
         let keys = trace::made(self.kind, A::rib(fib), self.count, self.common.seed)?;
         self.common.write(|to| {
             match self.to {
@@ -192,7 +191,7 @@ impl UpdatesOptions {
         }
     }
 
-    fn write<A: Engines>(&self, fib: &Fib) -> Result<()> {
+    fn write<A: InFib>(&self, fib: &Fib) -> Result<()> {
         let mut spec = update_spec::<A>(fib, self.common.seed);
         #[allow(clippy::cast_precision_loss)] // a rate
         if let Some(rate) = self.rate {
@@ -209,7 +208,7 @@ impl UpdatesOptions {
 }
 
 /// A mix of updates for a table as in the real stream, with the table's own next hops.
-pub(crate) fn update_spec<A: Engines>(fib: &Fib, seed: u64) -> UpdateSpec {
+pub(crate) fn update_spec<A: InFib>(fib: &Fib, seed: u64) -> UpdateSpec {
     let next_hops = u32::try_from(fib.next_hops.len()).unwrap_or(u32::MAX).max(1);
     UpdateSpec { next_hops, seed, ..UpdateSpec::real(A::FAMILY) }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
+use wirespeed::engine::{Engines, Visitor, best, of_family, visit};
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::stats::Stats;
 use wirespeed_fib::{BuildOptions, Engine, Family, Fib, NextHop, NextHops, Rib, V4, V6};
@@ -14,11 +15,10 @@ use wirespeed_image::Table;
 use wirespeed_sail::SailM;
 
 use crate::Outcome;
-use crate::engine::{Engines, Visitor};
 use crate::family::number_of;
-use crate::image_file::{Section, sections};
 use crate::number::{Bytes, Grouped, share};
 use crate::output::Output;
+use crate::section::{Section, sections};
 use crate::several;
 use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
 
@@ -118,7 +118,7 @@ enum Sizes {
         prefixes: u64,
         /// All in one: by the engine of several FIBs.
         overlay: Size,
-        /// A table for each: by the engine that is usual for one.
+        /// A table for each: by the engine that suits the largest best.
         apart: Size,
     },
     Refused {
@@ -144,19 +144,19 @@ impl Sizes {
     fn of<A: Engines>(fibs: &[Fib], build: &BuildOptions) -> Result<Self> {
         let routes = several::routes::<A>(fibs)?;
         let (_, table) = SailM::overlay(&routes, build).context(several::ENGINE)?;
-        let name = A::NAMES[0];
+        let largest = routes.iter().map(|(_, rib)| rib).max_by_key(|rib| rib.len());
+        let name = best(largest.context("no FIB")?);
         let mut apart = 0;
         for (_, rib) in routes.iter() {
-            match A::visit_engine(name, Measure { rib, build }).map(|report| report.built) {
-                Some(Built::Table { bytes, .. }) => apart += bytes,
-                Some(Built::Refused { error }) => bail!("{name}: {error}"),
-                None => bail!("no engine {name}"),
+            match visit(name, Measure { rib, build })?.built {
+                Built::Table { bytes, .. } => apart += bytes,
+                Built::Refused { error } => bail!("{name}: {error}"),
             }
         }
         Ok(Self::Built {
             prefixes: table.image().entries(),
             overlay: Size { engine: several::ENGINE, bytes: table.image().bytes() },
-            apart: Size { engine: name, bytes: apart },
+            apart: Size { engine: name.as_str(), bytes: apart },
         })
     }
 }
@@ -238,7 +238,7 @@ impl Report {
         let rib = A::rib(fib);
         let stats = Stats::of(rib);
         let engines =
-            A::NAMES.iter().filter_map(|name| A::visit_engine(name, Measure { rib, build })).collect();
+            of_family::<A>().filter_map(|engine| A::visit(engine, Measure { rib, build })).collect();
         Ok(Self {
             file: read.name.clone(),
             format: read.format.to_string(),

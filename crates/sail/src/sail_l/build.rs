@@ -74,8 +74,8 @@ impl<A: Address> Engine<A> for SailL {
     }
 }
 
-/// Chunks to make room for in each level from 1 on: chunk 0, those in use, and an eighth more for updates.
-fn capacities<A: Address>(rib: &Rib<A>) -> Result<Vec<u64>, BuildError> {
+/// Chunks in use in each level from 1 on.
+pub(crate) fn chunks<A: Address>(rib: &Rib<A>) -> Vec<u64> {
     fn count<A: Address>(cursor: Cursor<'_, A>, chunks: &mut [u64]) {
         for child in cursor.octets().filter_map(|octet| cursor.child(octet)) {
             if let Some(level) = usize::from(child.depth()).checked_sub(2) {
@@ -86,6 +86,12 @@ fn capacities<A: Address>(rib: &Rib<A>) -> Result<Vec<u64>, BuildError> {
     }
     let mut chunks = vec![0; levels::<A>() - 1];
     count(rib.cursor(), &mut chunks);
+    chunks
+}
+
+/// Chunks to make room for in each level from 1 on: chunk 0, those in use, and an eighth more for updates.
+fn capacities<A: Address>(rib: &Rib<A>) -> Result<Vec<u64>, BuildError> {
+    let mut chunks = chunks(rib);
     for used in &mut chunks {
         *used += *used / 8 + 9;
         if *used > u64::from(u32::MAX) {

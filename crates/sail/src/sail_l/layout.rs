@@ -25,7 +25,9 @@
 use std::marker::PhantomData;
 
 use wirespeed_fib::Address;
-use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for};
+use wirespeed_image::{
+    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for,
+};
 
 /// Elements of a chunk.
 pub(crate) const CHUNK: usize = 256;
@@ -68,6 +70,9 @@ pub struct SailLTable<A> {
     image: Image,
     /// Bytes of a next-hop element.
     width: u32,
+    pub(super) bcn16: Column,
+    /// The arrays of next hops and of chunk ids, with the width of these, of each level from 1 on.
+    pub(super) deeper: Vec<(Column, Column, u32)>,
     family: PhantomData<A>,
 }
 
@@ -98,7 +103,14 @@ impl<A: Address> SailLTable<A> {
     /// The table of an image just compiled.
     pub(crate) fn new(image: Image) -> Self {
         let width = image.width(next_hops(1)).unwrap_or(0);
-        Self { image, width, family: PhantomData }
+        let last = levels::<A>() - 1;
+        let deeper = |level| {
+            // The last level has no ids, and nobody asks for them.
+            let ids = if level < last { chunk_ids(level) } else { next_hops(level) };
+            (image.column(next_hops(level)), image.column(ids), image.width(ids).unwrap_or(0))
+        };
+        let (bcn16, deeper) = (image.column(BCN16), (1..=last).map(deeper).collect());
+        Self { image, width, bcn16, deeper, family: PhantomData }
     }
 
     /// Bytes of a next-hop element: 1, 2 or 4.
@@ -120,10 +132,6 @@ impl<A: Address> SailLTable<A> {
     fn check_shape(&self) -> Result<(), ImageError> {
         let usage = self.image.memory_usage();
         let malformed = |what: String| Err(ImageError::Malformed(what));
-        // Attachments may follow.
-        if usage.len() < sections::<A>() {
-            return malformed(format!("{} sections, {} are needed", usage.len(), sections::<A>()));
-        }
         if (usage[0].width, usage[0].len) != (4, 1 << 16) {
             return malformed("bcn16 is not of 65,536 elements of 4 bytes".into());
         }
@@ -157,6 +165,10 @@ impl<A: Address> Table for SailLTable<A> {
 
     fn from_image(image: Image) -> Result<Self, ImageError> {
         Self::expect_kind(&image)?;
+        if image.sections() < sections::<A>() {
+            let (there, needed) = (image.sections(), sections::<A>());
+            return Err(ImageError::Malformed(format!("{there} sections, {needed} are needed")));
+        }
         let table = Self::new(image);
         table.check_shape()?;
         let results = table.image.results();

@@ -4,7 +4,7 @@
 //! branch depends on a key. The first two levels are one pass: a key that is done after the first reads the empty
 //! chunk 0 of the second and drops what it finds. The few (IPv4) or many (IPv6) that go on are lists, one a level.
 
-use wirespeed_fib::{Address, Family, Lpm, NextHop, Step, V4};
+use wirespeed_fib::{Address, Family, Lpm, NextHop, Step};
 use wirespeed_image::{Element, Image, SectionId, Table};
 
 use super::layout::{BCN16, CHUNK, LEAF, SailLTable, chunk_ids, levels, next_hops};
@@ -19,18 +19,18 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
     #[inline]
     fn lookup(&self, address: A) -> NextHop {
         match self.entry_width() {
-            1 => lookup::<A, u8>(self.image(), address),
-            2 => lookup::<A, u16>(self.image(), address),
-            _ => lookup::<A, u32>(self.image(), address),
+            1 => lookup::<A, u8>(self, address),
+            2 => lookup::<A, u16>(self, address),
+            _ => lookup::<A, u32>(self, address),
         }
     }
 
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
         match self.entry_width() {
-            1 => batch::<A, u8>(self.image(), addresses, next_hops),
-            2 => batch::<A, u16>(self.image(), addresses, next_hops),
-            _ => batch::<A, u32>(self.image(), addresses, next_hops),
+            1 => batch::<A, u8>(self, addresses, next_hops),
+            2 => batch::<A, u16>(self, addresses, next_hops),
+            _ => batch::<A, u32>(self, addresses, next_hops),
         }
     }
 
@@ -44,13 +44,9 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
 }
 
 /// A batch by the fastest means that this CPU has for the family.
-fn batch<A: Address, W: Element>(image: &Image, addresses: &[A], next_hops: &mut [NextHop]) {
-    let done = if A::FAMILY == Family::V4 {
-        simd::batch::<W>(image, bytemuck::cast_slice(addresses), next_hops)
-    } else {
-        0
-    };
-    View::<W>::of::<A>(image).batch(&addresses[done..], &mut next_hops[done..]);
+fn batch<A: Address, W: Element>(table: &SailLTable<A>, addresses: &[A], next_hops: &mut [NextHop]) {
+    let done = if A::FAMILY == Family::V4 { simd::batch::<A, W>(table, addresses, next_hops) } else { 0 };
+    View::<W>::of::<A>(table.image()).batch(&addresses[done..], &mut next_hops[done..]);
 }
 
 /// The element of level 16.
@@ -73,28 +69,28 @@ pub(crate) fn number<T: Element>(element: T) -> u32 {
     wide as u32
 }
 
-/// What is left of an IPv4 lookup when the element of level 24 was 0: its levels 24 and 32 again, at full length.
-pub(crate) fn lookup_long<W: Element>(image: &Image, address: V4) -> NextHop {
-    lookup::<V4, W>(image, address)
-}
-
 #[inline]
-fn lookup<A: Address, W: Element>(image: &Image, address: A) -> NextHop {
-    let first = image.section::<u32>(BCN16)[first_index(address)];
+pub(super) fn lookup<A: Address, W: Element>(table: &SailLTable<A>, address: A) -> NextHop {
+    let image = table.image();
+    let first = image.at::<u32>(table.bcn16, first_index(address));
     if first & LEAF != 0 {
         return NextHop(first & !LEAF);
     }
     let mut chunk = first;
     let last = levels::<A>() - 1;
-    for level in 1..last {
+    for (level, &(elements, ids, width)) in (1..last).zip(&table.deeper) {
         let element = index_in(chunk, address, level);
-        let next_hop = number(image.section::<W>(next_hops(level))[element]);
+        let next_hop = number(image.at::<W>(elements, element));
         if next_hop != 0 {
             return NextHop(next_hop - 1);
         }
-        chunk = Ids::of(image, chunk_ids(level)).at(element);
+        chunk = match width {
+            1 => image.at::<u8>(ids, element).into(),
+            2 => image.at::<u16>(ids, element).into(),
+            _ => image.at::<u32>(ids, element),
+        };
     }
-    NextHop(number(image.section::<W>(next_hops(last))[index_in(chunk, address, last)]))
+    NextHop(number(image.at::<W>(table.deeper[last - 1].0, index_in(chunk, address, last))))
 }
 
 /// An array of chunk ids, of whichever width.

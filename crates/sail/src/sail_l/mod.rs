@@ -9,8 +9,8 @@ mod update;
 pub use build::SailL;
 pub use layout::SailLTable;
 
-// What SAIL_M has in common with it.
-pub(crate) use build::element;
-pub(crate) use layout::{CHUNK, levels};
+// What the other variants and the paper's accounting have in common with it.
+pub(crate) use build::{chunks, element};
+pub(crate) use layout::{BCN16, CHUNK, chunk_ids, levels, next_hops};
 pub(crate) use lookup::{Ids, first_index, index_in, number};
 pub(crate) use update::{covered_octets, hides};

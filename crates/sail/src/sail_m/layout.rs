@@ -45,7 +45,9 @@
 use std::marker::PhantomData;
 
 use wirespeed_fib::Address;
-use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for};
+use wirespeed_image::{
+    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for,
+};
 
 use super::fibs::FibId;
 use crate::sail_l::{CHUNK, levels};
@@ -103,6 +105,10 @@ pub struct SailMTable<A> {
     slots: usize,
     /// Number of arrays, head room included.
     arrays: usize,
+    pub(super) bca16: Column,
+    /// The elements of each level from 1 on.
+    pub(super) deeper: Vec<Column>,
+    pub(super) next_hops: Column,
     family: PhantomData<A>,
 }
 
@@ -145,7 +151,7 @@ pub(super) fn leaf(width: u32) -> u32 {
 }
 
 impl<A: Address> SailMTable<A> {
-    /// The table of an image; nonsense, but no panic, where it has not the shape.
+    /// The table of an image with all its sections; nonsense, but no panic, where they have not the shape.
     pub(super) fn new(image: Image) -> Self {
         let width = |section| image.width(section).unwrap_or(0);
         let (width, id_width, fibs) = (width(next_hops::<A>()), width(elements(1)), fibs::<A>());
@@ -155,7 +161,9 @@ impl<A: Address> SailMTable<A> {
         };
         let slots = usize::try_from(slots).unwrap_or(usize::MAX);
         let arrays = len(&image, next_hops::<A>()).checked_div(slots).unwrap_or(0);
-        Self { image, width, id_width, slots, arrays, family: PhantomData }
+        let deeper = (1..levels::<A>()).map(|level| image.column(elements(level))).collect();
+        let (bca16, next_hops) = (image.column(BCA16), image.column(next_hops::<A>()));
+        Self { image, width, id_width, slots, arrays, bca16, deeper, next_hops, family: PhantomData }
     }
 
     /// Bytes of a next hop: 1, 2 or 4.
@@ -187,10 +195,6 @@ impl<A: Address> SailMTable<A> {
     fn check_shape(&self) -> Result<(), ImageError> {
         let usage = self.image.memory_usage();
         let malformed = |what: String| Err(ImageError::Malformed(what));
-        // Attachments may follow.
-        if usage.len() < sections::<A>() {
-            return malformed(format!("{} sections, {} are needed", usage.len(), sections::<A>()));
-        }
         if (usage[0].width, usage[0].len) != (4, FIRST as u64) {
             return malformed("bca16 is not of 65,536 elements of 4 bytes".into());
         }
@@ -232,6 +236,11 @@ impl<A: Address> Table for SailMTable<A> {
 
     fn from_image(image: Image) -> Result<Self, ImageError> {
         Self::expect_kind(&image)?;
+        // Attachments may follow.
+        if image.sections() < sections::<A>() {
+            let (there, needed) = (image.sections(), sections::<A>());
+            return Err(ImageError::Malformed(format!("{there} sections, {needed} are needed")));
+        }
         let table = Self::new(image);
         table.check_shape()?;
         let results = table.image.results();

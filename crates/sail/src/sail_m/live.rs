@@ -120,6 +120,9 @@ impl<A: Address> LiveFibs<A> {
         if self.changed.is_empty() && self.engine.is_some() {
             return Ok(applied);
         }
+        // As in `LiveTable`: each prefix once, and in order.
+        self.changed.sort_unstable();
+        self.changed.dedup();
         let patch = self.engine.as_mut().and_then(|engine| engine.patch(&self.fibs, &self.changed).ok());
         if let Some(patch) = patch {
             applied.writes = patch.writes().len();

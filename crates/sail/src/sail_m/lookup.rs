@@ -29,14 +29,24 @@ impl<A: Address> SailMTable<A> {
         if fib.index() >= self.slots() {
             return NextHop::NONE;
         }
-        self.next_hop(fib, find(self, address))
+        let array = match self.id_width() {
+            1 => find::<A, u8>(self, address),
+            2 => find::<A, u16>(self, address),
+            _ => find::<A, u32>(self, address),
+        };
+        self.next_hop(fib, array)
     }
 
     /// The next hop of a FIB that there is room for in an array.
     #[inline]
     fn next_hop(&self, fib: FibId, array: u32) -> NextHop {
         let at = fib.index() * self.arrays() + array as usize;
-        NextHop(Ids::of(self.image(), next_hops::<A>()).at(at))
+        let image = self.image();
+        NextHop(match self.entry_width() {
+            1 => image.at::<u8>(self.next_hops, at).into(),
+            2 => image.at::<u16>(self.next_hops, at).into(),
+            _ => image.at::<u32>(self.next_hops, at),
+        })
     }
 
     /// [`lookup_in`](Self::lookup_in) of each address in the FIB at the same place of `fibs`, into the same place of
@@ -93,24 +103,24 @@ impl<A: Address> Lpm<A> for SailMTable<A> {
     }
 }
 
-/// The array of an address, which is that of every FIB.
+/// The array of an address, which is that of every FIB; `I` is the type of elements past level 16.
 #[inline]
-fn find<A: Address>(table: &SailMTable<A>, address: A) -> u32 {
+fn find<A: Address, I: Element>(table: &SailMTable<A>, address: A) -> u32 {
     let image = table.image();
-    let first = image.section::<u32>(BCA16)[first_index(address)];
+    let first = image.at::<u32>(table.bca16, first_index(address));
     if first & LEAF != 0 {
         return first & !LEAF;
     }
     let mut chunk = first;
-    let (last, leaf) = (levels::<A>() - 1, leaf(table.id_width()));
-    for level in 1..last {
-        let element = Ids::of(image, elements(level)).at(index_in(chunk, address, level));
-        if element & leaf != 0 {
-            return element & !leaf;
+    let last = levels::<A>() - 1;
+    for (level, &elements) in (1..last).zip(&table.deeper) {
+        let element = number(image.at::<I>(elements, index_in(chunk, address, level)));
+        if element & View::<I>::LEAF != 0 {
+            return element & !View::<I>::LEAF;
         }
         chunk = element;
     }
-    Ids::of(image, elements(last)).at(index_in(chunk, address, last))
+    number(image.at::<I>(table.deeper[last - 1], index_in(chunk, address, last)))
 }
 
 /// The sections of a table, found once a batch; `I` is the type of elements past level 16.

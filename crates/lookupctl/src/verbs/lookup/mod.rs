@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
+use wirespeed::image_file::ImageFile;
 use wirespeed_fib::{Family, Step};
 use wirespeed_sail::FibId;
 
 use crate::Outcome;
 use crate::engine::{self, Choice};
-use crate::image_file::ImageFile;
 use crate::output::Output;
 use crate::several;
 use crate::source::{MemoryArgument, ReadArguments};

@@ -4,12 +4,13 @@ use std::cell::OnceCell;
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail};
+use wirespeed::engine::{self, Engines, Visitor};
+use wirespeed::image_file::{self, ImageFile};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, Step, V4, V6};
 use wirespeed_image::Table;
 use wirespeed_sail::{FibId, SailM, SailMTable};
 
-use crate::engine::{Choice, Engines, Visitor};
-use crate::image_file::{self, ImageFile};
+use crate::engine::Choice;
 use crate::several;
 
 /// The tables that were read, and the one to look up in.
@@ -46,11 +47,11 @@ impl<'a> Tables<'a> {
         build: BuildOptions,
     ) -> Result<Self> {
         let (v4, v6) = (OnceCell::new(), OnceCell::new());
-        let only = image.as_ref().map(|image| (image.name(), image.family));
+        let only = image.as_ref().map(|image| (image.path().display().to_string(), image.family()));
         let named = image.as_ref().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
         if let Some(image) = image {
             let fib = routes.map(Routes::fib);
-            let _ = match image.family {
+            let _ = match image.family() {
                 Family::V4 => v4.set(adopt::<V4>(image, fib)?),
                 Family::V6 => v6.set(adopt::<V6>(image, fib)?),
             };
@@ -94,7 +95,7 @@ fn compile<'a, A: Engines>(
 ) -> Result<Box<dyn Answer + 'a>> {
     let rib = A::rib(routes.fib());
     if routes.fibs.len() == 1 {
-        return engine.visit(Make { rib: Some(rib), from: Origin::Routes(build) })?;
+        return engine.visit(rib, Make { rib: Some(rib), from: Origin::Routes(build) })?;
     }
     let table = SailM::overlay(&several::routes::<A>(routes.fibs)?, build);
     let (_, table) = table.with_context(|| format!("{} can't be built", several::ENGINE))?;
@@ -102,7 +103,7 @@ fn compile<'a, A: Engines>(
 }
 
 fn adopt<'a, A: Engines>(image: ImageFile, fib: Option<&'a Fib>) -> Result<Box<dyn Answer + 'a>> {
-    Choice::Named(image.engine).visit(Make { rib: fib.map(A::rib), from: Origin::Image(Box::new(image)) })?
+    engine::visit(image.engine(), Make { rib: fib.map(A::rib), from: Origin::Image(Box::new(image)) })?
 }
 
 /// Makes what answers for a family.

@@ -12,14 +12,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
+use wirespeed::engine::{Engines, visit};
+use wirespeed::image_file::ImageFile;
 use wirespeed_fib::synth::{self, TableSpec};
 use wirespeed_fib::{BuildOptions, Family, Fib, Rib, Update, V4, V6};
 use wirespeed_sail::Fibs;
 
 use crate::Outcome;
-use crate::engine::{self, Choice, Engines};
+use crate::engine::{self, Choice};
 use crate::family;
-use crate::image_file::ImageFile;
 use crate::memory::check_room;
 use crate::number::{grouped, parse_count, parse_positive};
 use crate::output::Output;
@@ -154,11 +155,11 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         Some(path) => {
             let began = Instant::now();
             let image = ImageFile::open(path)?;
-            let (family, engine) = (image.family, Choice::Named(image.engine));
-            let replay = FromImage { options: &options, path, image, began };
+            let (family, engine) = (image.family(), image.engine());
+            let replay = FromImage { options: &options, image, began };
             match family {
-                Family::V4 => engine.visit::<V4, _>(replay)??,
-                Family::V6 => engine.visit::<V6, _>(replay)??,
+                Family::V4 => visit::<V4, _>(engine, replay)??,
+                Family::V6 => visit::<V6, _>(engine, replay)??,
             }
         }
         None if options.fib.len() > 1 => {
@@ -263,7 +264,8 @@ fn from_routes<A: Engines>(options: &Options, mut fib: Fib) -> Result<Report> {
         next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
         ..options.memory.build_options(2)
     };
-    options.engine.visit(FromRoutes { options, rib, build, trace: &trace, updates: &updates })?
+    let engine = options.engine.resolve(&rib)?;
+    visit(engine, FromRoutes { options, rib, build, trace: &trace, updates: &updates })?
 }
 
 /// The same on several FIBs.

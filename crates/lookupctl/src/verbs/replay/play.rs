@@ -1,10 +1,11 @@
 //! From a table to a report: made live, driven, passed over once more.
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use wirespeed::engine::{Engines, Visitor};
+use wirespeed::image_file::{ImageFile, bytes_of_table};
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Rib, Update};
 use wirespeed_image::Table;
 use wirespeed_image::live::{Reader, Writer};
@@ -14,8 +15,6 @@ use super::Options;
 use super::drive::{Driven, Feeder, KeysOf, Mixed, Plan};
 use super::feed::{Fed, Live, Pace};
 use super::report::{Report, UpdatesReport};
-use crate::engine::{Engines, Visitor};
-use crate::image_file::{self, ImageFile, bytes_of_table};
 use crate::number::{Bytes, grouped, share};
 use crate::several;
 
@@ -79,7 +78,6 @@ fn feeder<'a, A: Address>(
 /// Takes a compiled table and replays on it.
 pub(super) struct FromImage<'a> {
     pub(super) options: &'a Options,
-    pub(super) path: &'a Path,
     pub(super) image: ImageFile,
     pub(super) began: Instant,
 }
@@ -88,12 +86,11 @@ impl<A: Engines> Visitor<A> for FromImage<'_> {
     type Output = Result<Report>;
 
     fn visit<E: Engine<A>>(self) -> Result<Report> {
+        let rib = self.image.routes::<A>()?.unwrap_or_default();
         let table = self.image.into_table::<E::Table>()?;
         let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);
         say_table(E::NAME, &table, count, "loaded", self.began);
-        let prefixes = image_file::prefixes::<A>(table.image());
-        let prefixes = prefixes.with_context(|| self.path.display().to_string())?.unwrap_or_default();
-        let trace = self.options.keys(&prefixes)?;
+        let trace = self.options.keys(&rib)?;
         let reader = Writer::new(table).reader();
         let plan = self.options.plan(&trace[..]);
         let driven = plan.drive(&reader, None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>)?;

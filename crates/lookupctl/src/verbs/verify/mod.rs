@@ -8,10 +8,11 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
+use wirespeed::engine::{Engines, Visitor, visit};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, Rib, Update, V4, V6};
 
 use crate::Outcome;
-use crate::engine::{self, Engines, Selection, Visitor};
+use crate::engine::{self, Selection};
 use crate::family::{self, number_of};
 use crate::number::{Grouped, grouped};
 use crate::output::{Output, progress};
@@ -85,7 +86,7 @@ fn verify<A: Engines>(options: &Options, mut fib: Fib) -> Result<Outcome> {
         None => Vec::new(),
     };
     let (rib, next_hops) = A::into_rib(fib);
-    let names = options.engine.names::<A>()?;
+    let engines = options.engine.engines(&rib)?;
     let job = Job {
         before: Expected::of(&rib, options.exhaustive, &[]),
         after: (!updates.is_empty()).then(|| {
@@ -105,11 +106,8 @@ fn verify<A: Engines>(options: &Options, mut fib: Fib) -> Result<Outcome> {
     };
     let mut output = Output::new();
     let mut outcome = Outcome::Done;
-    for name in names {
-        let reports = match A::visit_engine(name, &job) {
-            Some(reports) => reports.with_context(|| format!("{name} can't be built"))?,
-            None => bail!("no engine {name}"),
-        };
+    for engine in engines {
+        let reports = visit(engine, &job)?.with_context(|| format!("{engine} can't be built"))?;
         for report in reports {
             if report.mismatches > 0 {
                 outcome = Outcome::Differs;

@@ -1,0 +1,179 @@
+//! What every binary that measures shares: its options, the core it runs on, rows that are printed as they come and kept.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use wirespeed_fib::{Address, NextHop, NextHops, Rib};
+
+use crate::contest::{self, Plan};
+use crate::data::Source;
+use crate::lineup::Entry;
+use crate::machine::{self, Machine};
+use crate::report::{self, Row, Setting, ratio};
+use crate::table::{Lane, Mode};
+use crate::trace::Trace;
+
+/// What is measured how long, where, and where it goes.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Keys of a trace
+    #[arg(long, default_value_t = 1 << 22)]
+    pub keys: usize,
+    /// Seed of the traces
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Rounds of each measurement
+    #[arg(long, default_value_t = 9)]
+    pub rounds: usize,
+    /// Milliseconds of a lane in a round
+    #[arg(long, default_value_t = 40)]
+    pub slice: u64,
+    /// The core to measure on [default: the last]
+    #[arg(long)]
+    pub core: Option<usize>,
+    /// Where records go; nothing is written with --dry
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/record"))]
+    pub out: PathBuf,
+    /// Print, and write no record
+    #[arg(long)]
+    pub dry: bool,
+}
+
+impl Options {
+    /// Describes the machine and goes to the core.
+    pub fn start(&self) -> Result<Machine> {
+        // Before the pin, after which there is one core.
+        let machine = Machine::here();
+        let core = self.core.unwrap_or_else(machine::last_core);
+        machine::pin(core)?;
+        #[cfg(feature = "dpdk")]
+        crate::dpdk::start(core)?;
+        eprint!("{}", machine.describe());
+        Ok(machine)
+    }
+
+    fn plan(&self) -> Plan {
+        let slice = Duration::from_millis(self.slice);
+        Plan { rounds: self.rounds, slice, warm_up: slice / 2 }
+    }
+}
+
+/// The rows so far, and what their ratios are to.
+pub struct Session {
+    plan: Plan,
+    is_reference: fn(&str) -> bool,
+    rows: Vec<Row>,
+}
+
+impl Session {
+    /// Without rows. Ratios are to the first lane of those measured together that is a reference by its name.
+    pub fn new(options: &Options, is_reference: fn(&str) -> bool) -> Self {
+        Self { plan: options.plan(), is_reference, rows: Vec::new() }
+    }
+
+    /// All rows, with their ratios.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Races lanes over a trace and shows what came out.
+    pub fn race<A: Address>(
+        &mut self,
+        setting: &Setting,
+        lanes: &mut [Box<dyn Lane<A>>],
+        mode: Mode,
+        trace: &Trace<A>,
+    ) {
+        let (what, batch) = match mode {
+            Mode::Single => ("single", 1),
+            Mode::Batch(batch) => ("batch", batch),
+        };
+        let rates = contest::race(lanes, mode, trace, self.plan);
+        let measured = lanes.iter().zip(rates);
+        self.show(measured.map(|(lane, rates)| row(setting, lane.as_ref(), what, batch, rates, "keys/s")));
+    }
+
+    /// Sets the ratios of rows that were measured together, prints them and keeps them.
+    pub fn show(&mut self, measured: impl Iterator<Item = Row>) {
+        let mut measured: Vec<Row> = measured.collect();
+        let reference = measured.iter().find(|row| (self.is_reference)(&row.engine));
+        if let Some(reference) = reference.map(|row| row.rounds.clone()) {
+            for row in &mut measured {
+                row.ratio = Some(ratio(&row.rounds, &reference));
+            }
+        }
+        println!("{}", report::table(&measured));
+        self.rows.append(&mut measured);
+    }
+}
+
+/// A table without a trace.
+pub fn setting<A: Address>(source: &Source, rib: &Rib<A>, next_hops: &NextHops) -> Setting {
+    Setting {
+        table: source.name.clone(),
+        prefixes: rib.len(),
+        next_hops: next_hops.len(),
+        trace: String::new(),
+        items: 0,
+        seed: 0,
+        checksum: None,
+    }
+}
+
+/// The same table with a trace and its right answers.
+pub fn setting_on<A: Address>(setting: &Setting, trace: &Trace<A>, expected: &[NextHop]) -> Setting {
+    Setting {
+        trace: trace.name.clone(),
+        items: trace.len(),
+        seed: trace.seed,
+        checksum: Some(contest::checksum(expected)),
+        ..setting.clone()
+    }
+}
+
+/// Builds what can be built; says what can't.
+pub fn build<A: Address>(rib: &Rib<A>, entries: impl Iterator<Item = Entry<A>>) -> Vec<Box<dyn Lane<A>>> {
+    let build = |entry: Entry<A>| {
+        entry.build(rib).inspect_err(|error| eprintln!("{}: left out: {error}", entry.name)).ok()
+    };
+    entries.filter_map(build).collect()
+}
+
+/// Drops every lane that is wrong, batched or one by one; says for how many keys.
+pub fn keep_right<A: Address>(
+    lanes: &mut Vec<Box<dyn Lane<A>>>,
+    batch: usize,
+    trace: &Trace<A>,
+    expected: &[NextHop],
+) {
+    for mode in [Mode::Batch(batch), Mode::Single] {
+        lanes.retain_mut(|lane| {
+            let checked = contest::check(lane.as_mut(), mode, trace, expected);
+            checked.inspect_err(|wrong| eprintln!("{wrong}")).is_ok()
+        });
+    }
+}
+
+/// What was measured of a lane.
+pub fn row<A: Address>(
+    setting: &Setting,
+    lane: &dyn Lane<A>,
+    what: &'static str,
+    batch: usize,
+    rounds: Vec<f64>,
+    unit: &'static str,
+) -> Row {
+    Row {
+        setting: setting.clone(),
+        engine: lane.name().to_owned(),
+        what,
+        batch,
+        rounds,
+        unit,
+        memory: lane.memory(),
+        build_seconds: lane.build_seconds(),
+        ratio: None,
+    }
+}

@@ -1,0 +1,158 @@
+//! Lookups, alone and in batches.
+//!
+//! Two dependent reads, of c18 and of n24, and no branch that depends on a key, but for the few keys whose element is
+//! all ones: those are finished after the others.
+
+use wirespeed_fib::{Lpm, NextHop, Step, V4};
+use wirespeed_image::{Element, Image, SectionId, Table};
+
+use super::layout::{
+    B18, C18, C24, FoldTableV4, LONG, N24, N32, SHORT, SLOTS, long_element, mark, short_element, slot,
+};
+use super::simd;
+use crate::changes::WORD;
+
+/// Keys of a block: as many as a core can have reads under way for, and some.
+const BLOCK: usize = 64;
+
+/// Calls a function generic over the elements of c18 and of chunks with those of an image.
+macro_rules! with_widths {
+    ($table:expr, $function:ident($($argument:expr),*)) => {{
+        let image = $table.image();
+        match ($table.narrow, $table.entry_width()) {
+            (true, 1) => $function::<u16, u8>(image, $($argument),*),
+            (true, 2) => $function::<u16, u16>(image, $($argument),*),
+            (true, _) => $function::<u16, u32>(image, $($argument),*),
+            (_, 1) => $function::<u32, u8>(image, $($argument),*),
+            (_, 2) => $function::<u32, u16>(image, $($argument),*),
+            _ => $function::<u32, u32>(image, $($argument),*),
+        }
+    }};
+}
+
+impl Lpm<V4> for FoldTableV4 {
+    #[inline]
+    fn lookup(&self, address: V4) -> NextHop {
+        match (self.narrow, self.entry_width()) {
+            (true, 1) => lookup::<u16, u8>(self, address),
+            (true, 2) => lookup::<u16, u16>(self, address),
+            (true, _) => lookup::<u16, u32>(self, address),
+            (_, 1) => lookup::<u32, u8>(self, address),
+            (_, 2) => lookup::<u32, u16>(self, address),
+            _ => lookup::<u32, u32>(self, address),
+        }
+    }
+
+    fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
+        assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
+        with_widths!(self, batch(addresses, next_hops));
+    }
+
+    fn explain(&self, address: V4) -> Vec<Step> {
+        with_widths!(self, explain(address))
+    }
+}
+
+/// The elements of a section of words.
+#[inline]
+fn elements<W: Element>(image: &Image, section: SectionId) -> &[W] {
+    bytemuck::cast_slice(image.section::<u64>(section))
+}
+
+/// An element as the integer it is; those that lookups read are of 32 bits at most.
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+fn number<T: Element>(element: T) -> u32 {
+    let wide: u64 = element.into();
+    wide as u32
+}
+
+#[inline]
+fn lookup<I: Element, W: Element>(table: &FoldTableV4, address: V4) -> NextHop {
+    let image = table.image();
+    let chunk = number(image.at::<I>(table.c18, slot(address))) as usize;
+    let found = number(image.at::<W>(table.n24, chunk * SHORT + short_element(address)));
+    if found == mark(size_of::<W>()) { lookup_long::<W>(image, address) } else { NextHop(found) }
+}
+
+/// The next hop where prefixes are longer than 24 bits.
+#[cold]
+pub(super) fn lookup_long<W: Element>(image: &Image, address: V4) -> NextHop {
+    NextHop(number(elements::<W>(image, N32)[chunk_of_32(image, address) * LONG + long_element(address)]))
+}
+
+fn block_of(image: &Image, slot: usize) -> usize {
+    match image.width(B18) {
+        Some(2) => image.section::<u16>(B18)[slot].into(),
+        _ => image.section::<u32>(B18)[slot] as usize,
+    }
+}
+
+fn chunk_of_32(image: &Image, address: V4) -> usize {
+    image.section::<u32>(C24)[block_of(image, slot(address)) * SHORT + short_element(address)] as usize
+}
+
+/// A batch by the fastest means that this CPU has.
+fn batch<I: Element, W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
+    let done = simd::batch::<I, W>(image, addresses, next_hops);
+    portable::<I, W>(image, &addresses[done..], &mut next_hops[done..]);
+}
+
+/// A batch block by block, each level for the whole block before the next.
+fn portable<I: Element, W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
+    let c18: &[I; SLOTS] = image.section(C18).try_into().expect("the shape was checked");
+    let n24 = elements::<W>(image, N24);
+    let mut at = [0; BLOCK];
+    for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
+        for (at, &address) in at.iter_mut().zip(addresses) {
+            *at = number(c18[slot(address)]) as usize * SHORT + short_element(address);
+        }
+        let mut long = 0;
+        for (next_hop, &at) in next_hops.iter_mut().zip(&at) {
+            let found = number(n24[at]);
+            long |= u32::from(found == mark(size_of::<W>()));
+            *next_hop = NextHop(found);
+        }
+        if long != 0 {
+            for (next_hop, &address) in next_hops.iter_mut().zip(addresses) {
+                if next_hop.0 == mark(size_of::<W>()) {
+                    *next_hop = lookup_long::<W>(image, address);
+                }
+            }
+        }
+    }
+}
+
+fn explain<I: Element, W: Element>(image: &Image, address: V4) -> Vec<Step> {
+    let result = |next_hop: u32| match next_hop {
+        0 => "no route".to_owned(),
+        n => format!("next hop {n}"),
+    };
+    let step =
+        |section, index: usize, value: u64, meaning| Step { section, index: index as u64, value, meaning };
+    // An element as part of the word that the section has.
+    let in_word = |name, section, element: usize, meaning: &dyn Fn(u32) -> String| {
+        let value = number(elements::<W>(image, section)[element]);
+        let word = element * size_of::<W>() / WORD;
+        let within = element % (WORD / size_of::<W>());
+        let meaning = format!("element {within} of the word: {}", meaning(value));
+        (value, step(name, word, image.section::<u64>(section)[word], meaning))
+    };
+    let slot = slot(address);
+    let chunk = number(image.section::<I>(C18)[slot]);
+    let mut steps = vec![step("c18", slot, chunk.into(), format!("chunk {chunk} of level 24"))];
+    let element = chunk as usize * SHORT + short_element(address);
+    let (found, short) = in_word("n24", N24, element, &|found| {
+        if found == mark(size_of::<W>()) { "a longer prefix may match".into() } else { result(found) }
+    });
+    steps.push(short);
+    if found == mark(size_of::<W>()) {
+        let block = block_of(image, slot);
+        steps.push(step("b18", slot, block as u64, format!("block {block}")));
+        let chunk = chunk_of_32(image, address);
+        let index = block * SHORT + short_element(address);
+        steps.push(step("c24", index, chunk as u64, format!("chunk {chunk} of level 32")));
+        steps.push(in_word("n32", N32, chunk * LONG + long_element(address), &result).1);
+    }
+    steps
+}

@@ -1,0 +1,255 @@
+//! Batches by vector gathers, AVX-512 or AVX2: the only unsafe code of the IPv4 engine.
+//!
+//! A gather of c18 and a gather of n24 for so many vectors at a time that the second finds what the first asked for;
+//! keys to come are prefetched. Keys that lead on are collected and finished one by one.
+
+use wirespeed_fib::{NextHop, V4};
+use wirespeed_image::{Element, Image};
+
+/// Looks up as many of the keys, from the front, as this CPU can do in vectors; how many that were.
+pub(super) fn batch<I: Element, W: Element>(
+    image: &Image,
+    addresses: &[V4],
+    next_hops: &mut [NextHop],
+) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            #[allow(unsafe_code)]
+            // SAFETY: the feature was just detected; the image is that of a table, whose elements are of these types.
+            return unsafe { avx512::batch::<I, W>(image, addresses, next_hops) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            #[allow(unsafe_code)]
+            // SAFETY: as above.
+            return unsafe { avx2::batch::<I, W>(image, addresses, next_hops) };
+        }
+    }
+    let _ = (image, addresses, next_hops);
+    0
+}
+
+/// How far ahead keys are prefetched, in keys: past the reads that are under way.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 512;
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod avx512 {
+    use std::arch::x86_64::{
+        __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_add_epi32, _mm512_and_si512, _mm512_cmpeq_epi32_mask,
+        _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_or_si512,
+        _mm512_set1_epi32, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_srli_epi32,
+        _mm512_storeu_si512,
+    };
+
+    use wirespeed_fib::{NextHop, V4};
+    use wirespeed_image::{Element, Image};
+
+    use super::super::layout::{C18, N24, SHORT, SLOT_BITS, mark};
+    use super::super::lookup::lookup_long;
+    use super::AHEAD;
+
+    /// Keys in a vector.
+    const LANES: usize = 16;
+    const SLOT_SHIFT: u32 = 32 - SLOT_BITS;
+    const SHORT_BITS: u32 = SHORT.trailing_zeros();
+
+    /// Eight vectors at a time, then four, then one; how many keys that were.
+    ///
+    /// # Safety
+    /// The CPU must have AVX-512F. `image` must be that of a [`FoldTableV4`](super::super::FoldTableV4) whose slots
+    /// are of type `I` and whose chunk elements are of type `W`.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn batch<I: Element, W: Element>(
+        image: &Image,
+        addresses: &[V4],
+        results: &mut [NextHop],
+    ) -> usize {
+        // SAFETY: as our caller promises.
+        unsafe {
+            let eights = rounds::<I, W, 8>(image, addresses, results);
+            let (addresses, results) = (&addresses[eights..], &mut results[eights..]);
+            let fours = rounds::<I, W, 4>(image, addresses, results);
+            let ones = rounds::<I, W, 1>(image, &addresses[fours..], &mut results[fours..]);
+            eights + fours + ones
+        }
+    }
+
+    /// Looks up keys, so many vectors at a time, while there are enough; how many keys that were.
+    ///
+    /// # Safety
+    /// As [`batch`].
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn rounds<I: Element, W: Element, const VECTORS: usize>(
+        image: &Image,
+        addresses: &[V4],
+        results: &mut [NextHop],
+    ) -> usize {
+        let (c18, n24) = (image.padded(C18), image.padded(N24));
+        let element_mask = _mm512_set1_epi32((1 << SHORT_BITS) - 1);
+        let marks = _mm512_set1_epi32(mark(size_of::<W>()).cast_signed());
+        let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let at_a_time = LANES * VECTORS;
+        for (keys, results) in addresses.chunks_exact(at_a_time).zip(results.chunks_exact_mut(at_a_time)) {
+            let mut key = [_mm512_setzero_si512(); VECTORS];
+            let mut chunk = [_mm512_setzero_si512(); VECTORS];
+            for v in 0..VECTORS {
+                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and an index
+                // of 18 bits is inside c18.
+                unsafe {
+                    _mm_prefetch::<_MM_HINT_T0>(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
+                    key[v] = _mm512_loadu_si512(keys.as_ptr().add(v * LANES).cast());
+                    chunk[v] = gather::<I>(_mm512_srli_epi32::<SLOT_SHIFT>(key[v]), c18);
+                }
+            }
+            // One vector more than there are keys, for the last compressed store.
+            let mut long = [[0u32; LANES]; 9];
+            let mut longs = 0;
+            for v in 0..VECTORS {
+                let element = _mm512_and_si512(_mm512_srli_epi32::<8>(key[v]), element_mask);
+                let index = _mm512_or_si512(_mm512_slli_epi32::<SHORT_BITS>(chunk[v]), element);
+                // SAFETY: an element of c18 is a chunk of n24, which every image and patch is checked for, and its
+                // elements are fewer than 2^29; a load from the last one ends in the padding.
+                let found = unsafe { gather::<W>(index, n24) };
+                // SAFETY: `results` are `at_a_time` integers of 32 bits.
+                unsafe { _mm512_storeu_si512(results.as_mut_ptr().add(v * LANES).cast(), found) };
+                let open = _mm512_cmpeq_epi32_mask(found, marks);
+                if open != 0 {
+                    let first = i32::try_from(v * LANES).unwrap_or(0);
+                    let places = _mm512_add_epi32(lanes, _mm512_set1_epi32(first));
+                    let places = _mm512_maskz_compress_epi32(open, places);
+                    let to = &mut long.as_flattened_mut()[longs..longs + LANES];
+                    // SAFETY: `to` is 16 integers of 32 bits.
+                    unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), places) };
+                    longs += open.count_ones() as usize;
+                }
+            }
+            for &place in &long.as_flattened()[..longs] {
+                results[place as usize] = lookup_long::<W>(image, keys[place as usize]);
+            }
+        }
+        addresses.len() - addresses.len() % at_a_time
+    }
+
+    /// Elements of type `T` at the indexes, widened.
+    ///
+    /// # Safety
+    /// The CPU must have AVX-512F. Each index must be of an element of `bytes`, at least 3 bytes before its end.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn gather<T: Element>(index: __m512i, bytes: &[u8]) -> __m512i {
+        let from = bytes.as_ptr().cast();
+        // SAFETY: as our caller promises; the scale is the size of an element.
+        unsafe {
+            match size_of::<T>() {
+                1 => {
+                    let wide = _mm512_i32gather_epi32::<1>(index, from);
+                    _mm512_and_si512(wide, _mm512_set1_epi32(0xff))
+                }
+                2 => {
+                    let wide = _mm512_i32gather_epi32::<2>(index, from);
+                    _mm512_and_si512(wide, _mm512_set1_epi32(0xffff))
+                }
+                _ => _mm512_i32gather_epi32::<4>(index, from),
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod avx2 {
+    use std::arch::x86_64::{
+        __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_and_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
+        _mm256_i32gather_epi32, _mm256_loadu_si256, _mm256_movemask_ps, _mm256_or_si256, _mm256_set1_epi32,
+        _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srli_epi32, _mm256_storeu_si256,
+    };
+
+    use wirespeed_fib::{NextHop, V4};
+    use wirespeed_image::{Element, Image};
+
+    use super::super::layout::{C18, N24, SHORT, SLOT_BITS, mark};
+    use super::super::lookup::lookup_long;
+    use super::AHEAD;
+
+    /// Keys in a vector.
+    const LANES: usize = 8;
+    /// Vectors at a time.
+    const VECTORS: usize = 8;
+    const SLOT_SHIFT: i32 = 32 - SLOT_BITS.cast_signed();
+    const SHORT_BITS: i32 = SHORT.trailing_zeros().cast_signed();
+
+    /// Looks up keys, eight vectors at a time, while there are enough; how many keys that were.
+    ///
+    /// # Safety
+    /// The CPU must have AVX2. `image` must be that of a [`FoldTableV4`](super::super::FoldTableV4) whose slots are of
+    /// type `I` and whose chunk elements are of type `W`.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn batch<I: Element, W: Element>(
+        image: &Image,
+        addresses: &[V4],
+        results: &mut [NextHop],
+    ) -> usize {
+        let (c18, n24) = (image.padded(C18), image.padded(N24));
+        let element_mask = _mm256_set1_epi32((1 << SHORT_BITS) - 1);
+        let marks = _mm256_set1_epi32(mark(size_of::<W>()).cast_signed());
+        let at_a_time = LANES * VECTORS;
+        for (keys, results) in addresses.chunks_exact(at_a_time).zip(results.chunks_exact_mut(at_a_time)) {
+            let mut key = [_mm256_setzero_si256(); VECTORS];
+            let mut chunk = [_mm256_setzero_si256(); VECTORS];
+            for v in 0..VECTORS {
+                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and an index
+                // of 18 bits is inside c18.
+                unsafe {
+                    _mm_prefetch::<_MM_HINT_T0>(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
+                    key[v] = _mm256_loadu_si256(keys.as_ptr().add(v * LANES).cast());
+                    chunk[v] = gather::<I>(_mm256_srli_epi32::<SLOT_SHIFT>(key[v]), c18);
+                }
+            }
+            let mut long = 0u64;
+            for v in 0..VECTORS {
+                let element = _mm256_and_si256(_mm256_srli_epi32::<8>(key[v]), element_mask);
+                let index = _mm256_or_si256(_mm256_slli_epi32::<SHORT_BITS>(chunk[v]), element);
+                // SAFETY: an element of c18 is a chunk of n24, which every image and patch is checked for, and its
+                // elements are fewer than 2^29; a load from the last one ends in the padding.
+                let found = unsafe { gather::<W>(index, n24) };
+                // SAFETY: `results` are `at_a_time` integers of 32 bits.
+                unsafe { _mm256_storeu_si256(results.as_mut_ptr().add(v * LANES).cast(), found) };
+                let open = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(found, marks)));
+                long |= u64::from(open.cast_unsigned()) << (v * LANES);
+            }
+            while long != 0 {
+                let place = long.trailing_zeros() as usize;
+                results[place] = lookup_long::<W>(image, keys[place]);
+                long &= long - 1;
+            }
+        }
+        addresses.len() - addresses.len() % at_a_time
+    }
+
+    /// Elements of type `T` at the indexes, widened.
+    ///
+    /// # Safety
+    /// The CPU must have AVX2. Each index must be of an element of `bytes`, at least 3 bytes before its end.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn gather<T: Element>(index: __m256i, bytes: &[u8]) -> __m256i {
+        let from = bytes.as_ptr().cast();
+        // SAFETY: as our caller promises; the scale is the size of an element.
+        unsafe {
+            match size_of::<T>() {
+                1 => {
+                    let wide = _mm256_i32gather_epi32::<1>(from, index);
+                    _mm256_and_si256(wide, _mm256_set1_epi32(0xff))
+                }
+                2 => {
+                    let wide = _mm256_i32gather_epi32::<2>(from, index);
+                    _mm256_and_si256(wide, _mm256_set1_epi32(0xffff))
+                }
+                _ => _mm256_i32gather_epi32::<4>(from, index),
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Updates as patches.
+//!
+//! For each changed prefix the elements that it covers, or that lead to it, take their value from the Rib as it is after
+//! all changes; an element that a longer prefix decides is passed over. The slot then gets the chunk of its new
+//! content: one that is there already, its own changed in place where nobody else has it, or a free one. Only words
+//! that became different are written.
+
+use wirespeed_fib::rib::Cursor;
+use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib, V4};
+use wirespeed_image::Patch;
+
+use super::build::{FoldV4, QUARTERS};
+use super::layout::{SHORT, mark};
+use crate::changes::Changes;
+
+impl FoldV4 {
+    pub(super) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
+        let mut changes = Changes::collected();
+        let root = rib.cursor();
+        for &prefix in changed {
+            if prefix.len() > 24 {
+                // The others are admitted where they decide an element.
+                self.admit(rib.get(prefix).unwrap_or(NextHop::NONE))?;
+            }
+            // Slots before the one at hand have what they will have, so a chunk that one of them got stays in use.
+            let mut even = None;
+            for first in covered_octets(prefix, 0) {
+                let best = root.best(first);
+                if hides(best, prefix) {
+                    continue;
+                }
+                let inherited = best.map_or(NextHop::NONE, |(_, next_hop)| next_hop);
+                let cursor = root.child(first);
+                for second in covered_octets(prefix, 1) {
+                    let best = cursor.and_then(|cursor| cursor.best(second));
+                    if hides(best, prefix) {
+                        continue;
+                    }
+                    let inherited = best.map_or(inherited, |(_, next_hop)| next_hop);
+                    let cursor = cursor.and_then(|cursor| cursor.child(second));
+                    let octets = u32::from_be_bytes([0, 0, first, second]);
+                    if cursor.is_none() && prefix.len() <= 16 {
+                        self.admit(inherited)?;
+                        self.form.make_even(octets, inherited, &mut even, &mut changes)?;
+                    } else {
+                        self.touch(octets, cursor, inherited, prefix, &mut changes)?;
+                    }
+                }
+            }
+        }
+        Ok(changes.finish((rib.len() as u64, u64::from(self.results))))
+    }
+
+    /// Brings the slots under two octets up to date, as far as `prefix` reaches.
+    fn touch(
+        &mut self,
+        octets: u32,
+        cursor: Option<Cursor<'_, V4>>,
+        inherited: NextHop,
+        prefix: Prefix<V4>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        let covered = covered_octets(prefix, 2);
+        let (from, to) = (usize::from(*covered.start()), usize::from(*covered.end()));
+        for quarter in from / SHORT..=to / SHORT {
+            let slot = octets * QUARTERS + u32::try_from(quarter).unwrap_or(0);
+            let mut content = self.form.content(slot);
+            let mut changed = false;
+            for at in from.max(quarter * SHORT)..=to.min(quarter * SHORT + SHORT - 1) {
+                let octet = u8::try_from(at).unwrap_or(u8::MAX);
+                let best = cursor.and_then(|cursor| cursor.best(octet));
+                if hides(best, prefix) {
+                    continue;
+                }
+                let next_hop = best.map_or(inherited, |(_, next_hop)| next_hop);
+                let element = at % SHORT;
+                self.admit(next_hop)?;
+                let form = &mut self.form;
+                changed |= match cursor.and_then(|cursor| cursor.child(octet)) {
+                    Some(child) => {
+                        form.lead_on(slot, element, child, next_hop, changes)?;
+                        content.set(element, mark(form.width))
+                    }
+                    None => {
+                        form.end_here(slot, element, changes);
+                        content.set(element, next_hop.0)
+                    }
+                };
+            }
+            if changed {
+                self.form.place(slot, &content, changes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a next hop in, if an element holds it.
+    fn admit(&mut self, next_hop: NextHop) -> Result<(), Outgrown> {
+        if next_hop.0 >= mark(self.form.width) {
+            return Err(Outgrown("entry width"));
+        }
+        self.results = self.results.max(next_hop.0);
+        Ok(())
+    }
+}
+
+/// The octets at an index that a prefix covers, or the one on the way to it.
+fn covered_octets(prefix: Prefix<V4>, index: usize) -> std::ops::RangeInclusive<u8> {
+    prefix.address().octet(index)..=prefix.last().octet(index)
+}
+
+/// Whether a route that was found decides an octet whatever becomes of `prefix`, there and beneath.
+fn hides(best: Option<(u8, NextHop)>, prefix: Prefix<V4>) -> bool {
+    best.is_some_and(|(len, _)| len > prefix.len())
+}

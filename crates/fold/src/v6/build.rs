@@ -1,0 +1,140 @@
+//! [`FoldV6`]: build and update, on top of the [`Form`].
+//!
+//! A table is built by bringing an empty one up to date with everything at once; an update brings it up to date with
+//! each prefix that changed.
+
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V6};
+use wirespeed_image::{Image, Patch};
+
+use super::form::{Change, Form};
+use super::layout::{FoldTableV6, SHAPES, SHARED_FROM, Width, allocate, chunk_bytes, section};
+use super::walk::Walk;
+use crate::changes::{Changes, WORD};
+
+/// The largest next-hop index that an element can hold beside the numbers of chunks.
+const MAX_NEXT_HOP: u32 = (1 << 30) - 1;
+/// Most that the first two steps of the fastest shape may take before the next shape is asked.
+const LARGE: u64 = 64 << 20;
+
+/// FOLD's control plane for IPv6: build, and keep up to date, a [`FoldTableV6`].
+///
+/// Memory: the chunks of the table once more.
+#[derive(Clone, Debug)]
+pub struct FoldV6 {
+    form: Form,
+    /// The largest next hop that has been in the table.
+    results: u32,
+}
+
+impl Engine<V6> for FoldV6 {
+    const NAME: &'static str = "fold";
+    type Table = FoldTableV6;
+
+    fn build(rib: &Rib<V6>, options: &BuildOptions) -> Result<(Self, FoldTableV6), BuildError> {
+        let results = rib.max_next_hop().0;
+        let widest = results.max(options.next_hops);
+        if widest > MAX_NEXT_HOP {
+            let (limit, found) = (u64::from(MAX_NEXT_HOP), u64::from(widest));
+            return Err(BuildError::Limit { engine: "fold", what: "next hops", limit, found });
+        }
+        let shape = shape_for(rib);
+        // Room for next hops to come; what is left of two bytes is for the numbers of chunks.
+        let base = widest + widest / 8 + 64;
+        let narrow = (u64::from(base) < Width::Two.values()).then(|| filled(rib, shape, Width::Two, base));
+        let mut form = match narrow {
+            Some(Ok(form)) => form,
+            _ => filled(rib, shape, Width::Four, base).map_err(|_| BuildError::Limit {
+                engine: "fold",
+                what: "chunks a step",
+                limit: Width::Four.values() - u64::from(base),
+                found: Width::Four.values(),
+            })?,
+        };
+        let image = compile(&mut form, rib.len(), results, options.memory_cap)?;
+        let table = FoldTableV6::of_shape(image)?;
+        Ok((Self { form, results }, table))
+    }
+
+    fn update(&mut self, rib: &Rib<V6>, changed: &[Prefix<V6>]) -> Result<Patch, Outgrown> {
+        let mut changes = Changes::collected();
+        let mut walk = Walk::new(rib);
+        for &prefix in changed {
+            let now = rib.get(prefix).map_or(0, |next_hop| next_hop.0);
+            if now >= self.form.base {
+                return Err(Outgrown("room for next hops"));
+            }
+            self.results = self.results.max(now);
+            let change = Change { prefix, decided_by: prefix.len() };
+            self.form.refresh(&mut walk, change, &mut changes)?;
+        }
+        Ok(changes.finish((rib.len() as u64, u64::from(self.results))))
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.form.memory_usage()
+    }
+}
+
+/// The fastest shape, unless the table is so scattered that another takes less where it matters.
+fn shape_for(rib: &Rib<V6>) -> &'static [u8] {
+    let upper = |shape: &[u8]| {
+        let (mut from, mut bytes) = (0, 0);
+        for &stride in shape {
+            if from >= SHARED_FROM {
+                break;
+            }
+            // The places that have longer routes come in order.
+            let mut last = None;
+            let longer = rib.iter().filter(|(prefix, _)| prefix.len() > from);
+            let places =
+                longer.filter(|(prefix, _)| last.replace(prefix.address().keep(from)) != last).count();
+            bytes += places as u64 * chunk_bytes(stride, Width::Two) as u64;
+            from += stride;
+        }
+        bytes
+    };
+    let mut best = (upper(SHAPES[0]), SHAPES[0]);
+    for shape in &SHAPES[1..] {
+        if best.0 > LARGE {
+            let bytes = upper(shape);
+            if bytes < best.0 {
+                best = (bytes, shape);
+            }
+        }
+    }
+    best.1
+}
+
+/// The form of a whole Rib.
+fn filled(rib: &Rib<V6>, shape: &'static [u8], width: Width, base: u32) -> Result<Form, Outgrown> {
+    let mut form = Form::new(shape, width, base);
+    let all = Change { prefix: Prefix::around(V6::MIN, 0), decided_by: V6::BITS };
+    form.refresh(&mut Walk::new(rib), all, &mut Changes::none())?;
+    Ok(form)
+}
+
+/// The image of a form, and the bounds that it sets.
+fn compile(form: &mut Form, routes: usize, results: u32, cap: Option<u64>) -> Result<Image, BuildError> {
+    let most = form.width.values() - u64::from(form.base);
+    let room = |in_use: u32| (u64::from(in_use) + u64::from(in_use) / 8 + 9).min(most);
+    let steps = 1..form.shape.len();
+    let chunks: Vec<u64> = steps.clone().map(|step| room(form.in_use(step))).collect();
+    for (&chunks, &stride) in chunks.iter().zip(&form.shape[1..]) {
+        let limit = (1 << 31 >> stride) - 1;
+        if chunks > limit {
+            return Err(BuildError::Limit { engine: "fold", what: "chunks a step", limit, found: chunks });
+        }
+    }
+    let mut image = allocate(form.shape, &chunks, form.width, form.base, cap)?;
+    for (step, &chunks) in steps.zip(&chunks) {
+        form.set_capacity(step, u32::try_from(chunks).unwrap_or(u32::MAX));
+    }
+    for step in 0..form.shape.len() {
+        let words = image.section_mut::<u64>(section(step))?;
+        let contents = form.contents(step);
+        debug_assert!(contents.len() <= words.len() * WORD);
+        bytemuck::cast_slice_mut::<u64, u8>(words)[..contents.len()].copy_from_slice(contents);
+    }
+    image.set_counts(routes as u64, u64::from(results));
+    Ok(image)
+}

@@ -1,0 +1,148 @@
+//! Lookups, alone and in batches: step by step, until an element is a next hop.
+
+use wirespeed_fib::{Lpm, NextHop, Step, V6};
+use wirespeed_image::{Element, Image, Table};
+
+use super::layout::{FoldTableV6, Width, bits, section};
+use super::simd;
+use crate::changes::WORD;
+
+/// Keys of a block, a number that fits in a byte.
+const BLOCK: usize = 64;
+/// Most steps of any shape.
+const STEPS: usize = 16;
+
+impl Lpm<V6> for FoldTableV6 {
+    #[inline]
+    fn lookup(&self, address: V6) -> NextHop {
+        match self.width {
+            Width::Two => lookup::<u16>(self, address),
+            Width::Four => lookup::<u32>(self, address),
+        }
+    }
+
+    fn lookup_batch(&self, addresses: &[V6], next_hops: &mut [NextHop]) {
+        assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
+        match self.width {
+            Width::Two => batch::<u16>(self, addresses, next_hops),
+            Width::Four => batch::<u32>(self, addresses, next_hops),
+        }
+    }
+
+    fn explain(&self, address: V6) -> Vec<Step> {
+        match self.width {
+            Width::Two => explain::<u16>(self, address),
+            Width::Four => explain::<u32>(self, address),
+        }
+    }
+}
+
+/// The elements of a step.
+#[inline]
+fn elements<W: Element>(image: &Image, step: usize) -> &[W] {
+    bytemuck::cast_slice(image.section::<u64>(section(step)))
+}
+
+/// An element as the integer it is, of 32 bits at most.
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+fn number<T: Element>(element: T) -> u32 {
+    let wide: u64 = element.into();
+    wide as u32
+}
+
+#[inline]
+fn lookup<W: Element>(table: &FoldTableV6, address: V6) -> NextHop {
+    from_step::<W>(table, address, 0, 0)
+}
+
+/// The rest of a lookup, from the chunk of a step on.
+#[inline]
+pub(super) fn from_step<W: Element>(
+    table: &FoldTableV6,
+    address: V6,
+    first: usize,
+    mut chunk: u32,
+) -> NextHop {
+    let mut found = 0;
+    for way in &table.steps[first..] {
+        let index = (chunk as usize) << way.stride | bits(address, way.from, way.stride);
+        found = number(table.image().at::<W>(way.elements, index));
+        match found.checked_sub(table.base) {
+            None => break,
+            Some(next) => chunk = next,
+        }
+    }
+    NextHop(found)
+}
+
+/// A batch by the fastest means that this CPU has.
+fn batch<W: Element>(table: &FoldTableV6, addresses: &[V6], next_hops: &mut [NextHop]) {
+    let done = simd::batch::<W>(table, addresses, next_hops);
+    portable::<W>(table, &addresses[done..], &mut next_hops[done..]);
+}
+
+/// A batch block by block, each step for all keys of a block that are not done before the next.
+fn portable<W: Element>(table: &FoldTableV6, addresses: &[V6], next_hops: &mut [NextHop]) {
+    let steps: [&[W]; STEPS] = std::array::from_fn(|step| match step < table.shape.len() {
+        true => elements(table.image(), step),
+        false => &[],
+    });
+    for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
+        let mut open: [u8; BLOCK] = std::array::from_fn(|key| key.to_le_bytes()[0]);
+        let mut chunks = [0; BLOCK];
+        let mut count = addresses.len();
+        let mut from = 0;
+        for (elements, &stride) in steps.iter().zip(table.shape) {
+            let mut still = 0;
+            for which in 0..count {
+                let key = usize::from(open[which % BLOCK]);
+                let index = (chunks[which % BLOCK] as usize) << stride | bits(addresses[key], from, stride);
+                let found = number(elements[index]);
+                next_hops[key] = NextHop(found);
+                // Moving the end of the list or not takes the place of a branch.
+                open[still % BLOCK] = open[which % BLOCK];
+                chunks[still % BLOCK] = found.wrapping_sub(table.base);
+                still += usize::from(found >= table.base);
+            }
+            count = still;
+            if count == 0 {
+                break;
+            }
+            from += stride;
+        }
+    }
+}
+
+fn explain<W: Element>(table: &FoldTableV6, address: V6) -> Vec<Step> {
+    const NAMES: [&str; STEPS] = [
+        "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "t10", "t11", "t12", "t13", "t14", "t15",
+    ];
+    let mut steps = Vec::new();
+    let (mut from, mut chunk) = (0, 0u32);
+    for (step, &stride) in table.shape.iter().enumerate() {
+        let index = (chunk as usize) << stride | bits(address, from, stride);
+        let found = number(elements::<W>(table.image(), step)[index]);
+        from += stride;
+        let meaning = match (found.checked_sub(table.base), found) {
+            (Some(next), _) => {
+                chunk = next;
+                format!("after {from} bits go on in chunk {next}")
+            }
+            (None, 0) => "no route".to_owned(),
+            (None, n) => format!("next hop {n}"),
+        };
+        // An element is part of the word that the section has.
+        let (word, within) = (index * size_of::<W>() / WORD, index % (WORD / size_of::<W>()));
+        steps.push(Step {
+            section: NAMES[step],
+            index: word as u64,
+            value: table.image().section::<u64>(section(step))[word],
+            meaning: format!("element {within} of the word: {meaning}"),
+        });
+        if found < table.base {
+            break;
+        }
+    }
+    steps
+}

@@ -1,0 +1,4 @@
+//! FOLD against the suite that every IP engine passes.
+
+wirespeed_fib::conformance!(fold_v4, wirespeed_fib::V4, wirespeed_fold::FoldV4);
+wirespeed_fib::conformance!(fold_v6, wirespeed_fib::V6, wirespeed_fold::FoldV6);

@@ -1,0 +1,251 @@
+//! The engines by name. The list below is the only one in the project: an engine joins the façade, the command line and
+//! the benches by a line there.
+
+use std::fmt;
+
+use wirespeed_fib::{Address, Engine, Family, InFib, Rib, V4, V6};
+use wirespeed_image::Table;
+
+use crate::key::Key;
+
+engines! {
+    /// [`SailL`](wirespeed_sail::SailL), the lookup-oriented SAIL.
+    SailL { V4: wirespeed_sail::SailL, V6: wirespeed_sail::SailL }
+    /// [`SailB`](wirespeed_sail::SailB), the basic SAIL.
+    SailB { V4: wirespeed_sail::SailB }
+    /// [`SailU`](wirespeed_sail::SailU), the update-oriented SAIL.
+    SailU { V4: wirespeed_sail::SailU }
+    /// [`SailM`](wirespeed_sail::SailM), the SAIL of many FIBs, with one.
+    SailM { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
+    /// [`FoldV4`](wirespeed_fold::FoldV4) and [`FoldV6`](wirespeed_fold::FoldV6): SAIL's split, equal chunks stored once.
+    Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
+}
+
+/// The engine that suits a table best: what `auto` means.
+///
+/// Today one engine takes each family, so the table doesn't matter yet. When there are more, what is in the table is what to
+/// go by, and here is where: the number of next hops decides how wide an element is, the number of prefixes whether
+/// the table fits the caches. Reasons are rows in `benches/record`.
+pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
+    let _ = rib;
+    // IPv4: with batches of 1,024 keys on the real table it is ahead of all that is measured beside it, random keys and
+    // those drawn by prefix alike. IPv6: there is no other.
+    EngineName::SailL
+}
+
+/// The engine that a user asks for: a name, or `auto`, which leaves it to [`best`].
+pub fn choose<A: Engines>(name: &str, rib: &Rib<A>) -> Result<EngineName, UnknownEngine> {
+    match name {
+        AUTO => Ok(best(rib)),
+        name => of_family::<A>()
+            .find(|engine| engine.as_str() == name)
+            .ok_or_else(|| UnknownEngine::of::<A>(name)),
+    }
+}
+
+/// Visits an engine by its name in a family, which has to be one.
+pub fn visit<A: Engines, V: Visitor<A>>(engine: EngineName, visitor: V) -> Result<V::Output, UnknownEngine> {
+    A::visit(engine, visitor).ok_or_else(|| UnknownEngine::of::<A>(engine.as_str()))
+}
+
+/// The name that stands for the best engine of a table.
+pub const AUTO: &str = "auto";
+
+/// The engines of a family.
+pub fn of_family<A: Engines>() -> impl Iterator<Item = EngineName> {
+    EngineName::ALL.iter().copied().filter(|&engine| A::visit(engine, Is).is_some())
+}
+
+/// The engine that reads images of a kind; `None` where none of the family does.
+pub fn of_kind<A: Engines>(kind: &str) -> Option<EngineName> {
+    of_family::<A>().find(|&engine| A::visit(engine, Kind) == Some(kind))
+}
+
+/// What is done with an engine once it is known which: a function over engine types.
+pub trait Visitor<A: Address> {
+    /// What it yields.
+    type Output;
+
+    /// Does it.
+    fn visit<E: Engine<A>>(self) -> Self::Output;
+}
+
+/// A family that there are engines for.
+pub trait Engines: InFib + Key<Self> {
+    /// Visits an engine; `None` where it doesn't take the family.
+    fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output>;
+}
+
+/// A name that is no engine's of the family.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no engine {name:?} for {family}; there are {AUTO}, {}", known.join(", "))]
+pub struct UnknownEngine {
+    /// What was asked for.
+    pub name: String,
+    /// The family that it was asked for.
+    pub family: Family,
+    /// The names to choose from, beside `auto`.
+    pub known: Vec<&'static str>,
+}
+
+impl UnknownEngine {
+    fn of<A: Engines>(name: &str) -> Self {
+        let known = of_family::<A>().map(EngineName::as_str).collect();
+        Self { name: name.to_owned(), family: A::FAMILY, known }
+    }
+}
+
+impl EngineName {
+    /// The one of a name; `None` where there is none.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|engine| engine.as_str() == name)
+    }
+}
+
+impl AsRef<str> for EngineName {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Nothing: whether an engine is there to be visited.
+struct Is;
+
+impl<A: Address> Visitor<A> for Is {
+    type Output = ();
+
+    fn visit<E: Engine<A>>(self) {}
+}
+
+/// The kind of image that an engine reads.
+struct Kind;
+
+impl<A: Address> Visitor<A> for Kind {
+    type Output = &'static str;
+
+    fn visit<E: Engine<A>>(self) -> &'static str {
+        E::Table::KIND
+    }
+}
+
+/// For each engine its variant, and the families it takes with its type for each.
+macro_rules! engines {
+    ($($(#[$doc:meta])* $variant:ident { $($address:ident: $engine:ty),+ $(,)? })+) => {
+        /// An engine of this build. Where a name is wanted, such as [`Builder::engine`](crate::Builder::engine), it can be
+        /// given as it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum EngineName {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl EngineName {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name that users choose it by.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => [$(<$engine as Engine<$address>>::NAME),+][0],)+
+                }
+            }
+        }
+
+        impl Engines for V4 {
+            #[allow(unreachable_code)] // the end, while every engine takes the family
+            fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output> {
+                match engine {
+                    $(EngineName::$variant => {
+                        $(if_same!(V4 $address return Some(visitor.visit::<$engine>()));)+
+                    })+
+                }
+                None
+            }
+        }
+
+        impl Engines for V6 {
+            #[allow(unreachable_code)] // the end, while every engine takes the family
+            fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output> {
+                match engine {
+                    $(EngineName::$variant => {
+                        $(if_same!(V6 $address return Some(visitor.visit::<$engine>()));)+
+                    })+
+                }
+                None
+            }
+        }
+    };
+}
+use engines;
+
+/// What follows, where two families are one; nothing where they are not.
+macro_rules! if_same {
+    (V4 V4 $($then:tt)*) => { $($then)* };
+    (V6 V6 $($then:tt)*) => { $($then)* };
+    ($wanted:ident $given:ident $($then:tt)*) => {};
+}
+use if_same;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Name;
+
+    impl<A: Address> Visitor<A> for Name {
+        type Output = &'static str;
+
+        fn visit<E: Engine<A>>(self) -> &'static str {
+            E::NAME
+        }
+    }
+
+    fn family<A: Engines>() {
+        let rib = Rib::<A>::new();
+        assert!(of_family::<A>().any(|engine| engine == best(&rib)));
+        for engine in of_family::<A>() {
+            assert_eq!(A::visit(engine, Name), Some(engine.as_str()));
+            assert_eq!(choose(engine.as_str(), &rib), Ok(engine));
+            assert_eq!(A::visit(engine, Kind).and_then(of_kind::<A>), Some(engine));
+        }
+        let error = choose("sail-x", &rib).unwrap_err();
+        assert_eq!((error.name.as_str(), error.family), ("sail-x", A::FAMILY));
+        for engine in of_family::<A>() {
+            assert!(error.to_string().contains(engine.as_str()), "{error}");
+        }
+        assert_eq!(of_kind::<A>("other"), None);
+    }
+
+    #[test]
+    fn every_name_is_found_again() {
+        family::<V4>();
+        family::<V6>();
+        for &engine in EngineName::ALL {
+            assert_eq!(EngineName::of(engine.as_str()), Some(engine));
+        }
+        let mut names: Vec<_> = EngineName::ALL.iter().map(|engine| engine.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), EngineName::ALL.len(), "two engines of one name");
+        assert!(!names.contains(&AUTO));
+    }
+
+    #[test]
+    fn kinds_of_images_lead_back_to_their_engines() {
+        assert_eq!(of_kind::<V4>("sail-l-v4"), Some(EngineName::SailL));
+        assert_eq!(of_kind::<V4>("sail-l-v6"), None);
+        assert_eq!(of_kind::<V6>("sail-l-v6"), Some(EngineName::SailL));
+    }
+
+    #[test]
+    fn an_unknown_engine_names_the_known() {
+        let error = UnknownEngine { name: "x".into(), family: Family::V4, known: vec!["a", "b"] };
+        assert_eq!(error.to_string(), "no engine \"x\" for IPv4; there are auto, a, b");
+    }
+}

@@ -1,0 +1,101 @@
+//! Engines without their types: the engine of a table is chosen at run time, and a virtual call leads to it.
+//!
+//! One call a batch, or one a single lookup: it covers entering and the lookup, which the compiler sees as one.
+
+use std::sync::Arc;
+
+use wirespeed_fib::{Address, Applied, BuildError, Engine, LiveTable, Lpm, NextHop, NextHops, Rib, Update};
+use wirespeed_image::Table;
+use wirespeed_image::live;
+
+use crate::error::Error;
+use crate::image_file;
+
+/// A live table of some engine.
+pub(crate) trait AnyLive<A: Address>: Send {
+    fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, BuildError>;
+    fn reader(&self) -> Box<dyn AnyReader<A>>;
+    fn rib(&self) -> &Rib<A>;
+    fn rebuilds(&self) -> u64;
+    fn memory_usage(&self) -> u64;
+    fn save(&self, next_hops: &NextHops, path: &std::path::Path) -> Result<(), Error>;
+}
+
+impl<A: Address, E: Engine<A>> AnyLive<A> for LiveTable<A, E> {
+    fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, BuildError> {
+        Self::apply(self, updates)
+    }
+
+    fn reader(&self) -> Box<dyn AnyReader<A>> {
+        Box::new(Self::reader(self))
+    }
+
+    fn rib(&self) -> &Rib<A> {
+        Self::rib(self)
+    }
+
+    fn rebuilds(&self) -> u64 {
+        Self::rebuilds(self)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        Self::memory_usage(self)
+    }
+
+    fn save(&self, next_hops: &NextHops, path: &std::path::Path) -> Result<(), Error> {
+        image_file::save(&*Self::reader(self).enter(), Self::rib(self), next_hops, path).map(drop)
+    }
+}
+
+/// A reading end of some engine's table.
+pub(crate) trait AnyReader<A: Address>: Send {
+    fn enter(&self) -> Held<'_, A>;
+    fn lookup(&self, address: A) -> NextHop;
+    fn clone_box(&self) -> Box<dyn AnyReader<A>>;
+}
+
+/// One state of some engine's table.
+pub(crate) enum Held<'a, A: Address> {
+    /// Of a table that changes: held against its writer.
+    Live(live::Guard<'a, dyn Lpm<A>>),
+    /// Of one that doesn't.
+    Fixed(&'a dyn Lpm<A>),
+}
+
+impl<A: Address> Held<'_, A> {
+    #[inline]
+    pub(crate) fn table(&self) -> &dyn Lpm<A> {
+        match self {
+            Self::Live(guard) => &**guard,
+            Self::Fixed(table) => *table,
+        }
+    }
+}
+
+impl<A: Address, T: Table + Lpm<A>> AnyReader<A> for live::Reader<T> {
+    fn enter(&self) -> Held<'_, A> {
+        Held::Live(live::Guard::map(Self::enter(self), |table| table as &dyn Lpm<A>))
+    }
+
+    fn lookup(&self, address: A) -> NextHop {
+        Self::enter(self).lookup(address)
+    }
+
+    fn clone_box(&self) -> Box<dyn AnyReader<A>> {
+        Box::new(self.clone())
+    }
+}
+
+impl<A: Address, T: Table + Lpm<A>> AnyReader<A> for Arc<T> {
+    fn enter(&self) -> Held<'_, A> {
+        Held::Fixed(&**self)
+    }
+
+    fn lookup(&self, address: A) -> NextHop {
+        T::lookup(self, address)
+    }
+
+    fn clone_box(&self) -> Box<dyn AnyReader<A>> {
+        Box::new(Self::clone(self))
+    }
+}

@@ -1,0 +1,111 @@
+//! What can go wrong with a table.
+
+use std::path::PathBuf;
+
+use wirespeed_fib::read::ReadError;
+use wirespeed_fib::{BuildError, Family, TooManyNextHops};
+use wirespeed_image::ImageError;
+
+use crate::engine::UnknownEngine;
+
+/// Why a table could not be built, changed, saved or opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The engine is none that takes the family; the message lists those that do.
+    #[error(transparent)]
+    UnknownEngine(#[from] UnknownEngine),
+    /// The compiled table takes more than it may.
+    #[error(
+        "the compiled {family} table takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap \
+         or choose a smaller engine"
+    )]
+    MemoryCap {
+        /// The family of the table.
+        family: Family,
+        /// Bytes that both copies take.
+        needed: u64,
+        /// Bytes that they may take.
+        cap: u64,
+    },
+    /// The engine can't hold the table, or there is no memory for it.
+    #[error("the {family} table can't be built: {source}")]
+    Build {
+        /// The family of the table.
+        family: Family,
+        /// Why.
+        source: BuildError,
+    },
+    /// A file of routes can't be read; the message names file and line.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A file has no route of the family that a table is for.
+    #[error("{}: no {wanted} routes, only those of the other family", path.display())]
+    NoRoutesOfFamily {
+        /// The file.
+        path: PathBuf,
+        /// The table's family.
+        wanted: Family,
+    },
+    /// The text that a source has for a next hop is no label of the type that is wanted.
+    #[error("next hop {text:?} is no label: {reason}")]
+    Label {
+        /// As it stands in the source.
+        text: String,
+        /// What the parser of the label said.
+        reason: String,
+    },
+    /// Two labels that differ have one text, and can't be saved as texts.
+    #[error("two labels are written {text:?}")]
+    LabelsAlike {
+        /// The text.
+        text: String,
+    },
+    /// There are more distinct labels than indexes.
+    #[error(transparent)]
+    TooManyLabels(#[from] TooManyNextHops),
+    /// An image file can't be written or read, or is damaged.
+    #[error("{}: {source}", path.display())]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ImageError,
+    },
+    /// No engine of this build reads the image.
+    #[error("{}: no engine of this build reads images of kind {kind:?}", path.display())]
+    ImageKind {
+        /// The file.
+        path: PathBuf,
+        /// Its kind.
+        kind: String,
+    },
+    /// The image is of a table of the other family.
+    #[error("{}: the image is of an {found} table, {wanted} is wanted", path.display())]
+    ImageFamily {
+        /// The file.
+        path: PathBuf,
+        /// The image's.
+        found: Family,
+        /// The table's.
+        wanted: Family,
+    },
+    /// The image holds no routes, and a table that takes updates needs them.
+    #[error("{}: the image holds no routes to update; open it with a reader", path.display())]
+    ImageWithoutRoutes {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    /// Why a table with this cap could not be built or rebuilt.
+    pub(crate) fn of_build(family: Family, source: BuildError, cap: Option<u64>) -> Self {
+        match (source, cap) {
+            (BuildError::Image(ImageError::OverCap { needed, .. }), Some(cap)) => {
+                Self::MemoryCap { family, needed: needed.saturating_mul(2), cap }
+            }
+            (source, _) => Self::Build { family, source },
+        }
+    }
+}

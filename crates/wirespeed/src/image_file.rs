@@ -1,0 +1,125 @@
+//! Image files: opened, checked, and handed to the engine that reads their kind.
+//!
+//! Beside the engine's sections the file may hold two attachments, which make a lookup in an image tell what one in the
+//! source tells: the routes, and what their next hops are called.
+//!
+//! ```text
+//! bcn16 … n32      the engine's sections
+//! routes           prefix and next hop of each route
+//! next-hops        a text for each index, from 1
+//! ```
+//!
+//! Opened means copied into memory of our own. Mapping would spare the copy but asks for a promise that nobody
+//! writes to the file meanwhile, which a safe function can't give for its caller.
+
+use std::path::{Path, PathBuf};
+
+use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
+use wirespeed_image::{Image, ImageError, Table};
+
+use crate::engine::{EngineName, of_kind};
+use crate::error::Error;
+use crate::route_list::{self, RouteList};
+
+/// The attachment that [`NextHops::to_bytes`] made.
+const NEXT_HOPS: &str = "next-hops";
+/// The attachment that [`route_list::to_bytes`] made.
+const ROUTES: &str = "routes";
+
+/// Writes a table with its routes, and what they lead to where that has names, as a file, in place of one that is there.
+pub fn save<A: Address, T: Table>(
+    table: &T,
+    rib: &Rib<A>,
+    next_hops: &NextHops,
+    path: &Path,
+) -> Result<Image, Error> {
+    let named = |source| Error::Image { path: path.to_owned(), source };
+    let image = table.image().with_attachment(ROUTES, &route_list::to_bytes(rib)).map_err(named)?;
+    let image = image.with_attachment(NEXT_HOPS, &next_hops.to_bytes()).map_err(named)?;
+    image.save(path).map_err(named)?;
+    Ok(image)
+}
+
+/// An image whose engine is in this build.
+#[derive(Debug)]
+pub struct ImageFile {
+    path: PathBuf,
+    image: Image,
+    family: Family,
+    engine: EngineName,
+}
+
+impl ImageFile {
+    /// Opens an image file and finds out whose it is. The sections are checked when the engine takes it.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        let kind = image.kind();
+        let (family, engine) = match (of_kind::<V4>(kind), of_kind::<V6>(kind)) {
+            (Some(engine), _) => (Family::V4, engine),
+            (_, Some(engine)) => (Family::V6, engine),
+            _ => return Err(Error::ImageKind { path: path.to_owned(), kind: kind.to_owned() }),
+        };
+        Ok(Self { path: path.to_owned(), image, family, engine })
+    }
+
+    /// The file, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The family of its addresses.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The engine that reads it.
+    pub fn engine(&self) -> EngineName {
+        self.engine
+    }
+
+    /// The engine's table of it, checked.
+    pub fn into_table<T: Table>(self) -> Result<T, Error> {
+        T::from_image(self.image).map_err(|source| Error::Image { path: self.path, source })
+    }
+
+    /// The engine's table of it, checked, without what the file holds beside it.
+    pub(crate) fn into_bare_table<T: Table>(self) -> Result<T, Error> {
+        let image = self.image.without_attachments(&[NEXT_HOPS, ROUTES]);
+        let table = image.and_then(T::from_image);
+        table.map_err(|source| Error::Image { path: self.path, source })
+    }
+
+    /// What the next hops are called; empty where the file doesn't say.
+    pub fn next_hops(&self) -> Result<NextHops, Error> {
+        match self.image.attachment(NEXT_HOPS) {
+            None => Ok(NextHops::new()),
+            Some(bytes) => NextHops::from_bytes(bytes).ok_or_else(|| self.malformed(NEXT_HOPS)),
+        }
+    }
+
+    /// The routes; `None` where the file holds the compiled table alone.
+    pub fn routes<A: Address>(&self) -> Result<Option<Rib<A>>, Error> {
+        let Some(bytes) = self.image.attachment(ROUTES) else { return Ok(None) };
+        let rib = RouteList(bytes).routes::<A>().ok_or_else(|| self.malformed(ROUTES))?;
+        if rib.len() as u64 != self.image.entries() {
+            return Err(self.malformed(ROUTES));
+        }
+        Ok(Some(rib))
+    }
+
+    fn malformed(&self, what: &str) -> Error {
+        let source = ImageError::Malformed(format!("the attachment {what}"));
+        Error::Image { path: self.path.clone(), source }
+    }
+}
+
+/// Bytes of an image without what is kept beside it.
+pub fn bytes_of_table(image: &Image) -> u64 {
+    let beside = [NEXT_HOPS, ROUTES].into_iter().filter_map(|name| image.attachment(name));
+    image.bytes() - beside.map(|bytes| bytes.len() as u64).sum::<u64>()
+}
+
+/// The longest prefix of a table that contains an address, by the routes kept beside its image. O(lengths × log routes).
+pub fn longest_match<A: Address>(image: &Image, address: A) -> Option<Prefix<A>> {
+    RouteList(image.attachment(ROUTES)?).longest_match(address)
+}

@@ -1,0 +1,324 @@
+//! [`IpTable`]: both families in one, keyed by [`IpAddr`].
+
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::path::Path;
+use std::str::FromStr;
+
+use ipnet::IpNet;
+use wirespeed_fib::{Address, AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
+
+use crate::builder::{Builder, Settings, labelled, read_file};
+use crate::error::Error;
+use crate::key::BLOCK;
+use crate::labels::Labels;
+use crate::reader::{Guard, Reader};
+use crate::table::Table;
+
+/// A table of both families.
+///
+/// An address is of the family that it is written in. In particular an IPv4-mapped address (`::ffff:192.0.2.1`, as a
+/// dual-stack socket gives it) is an IPv6 address and matches IPv6 prefixes; who wants it to match those of IPv4 looks up
+/// [`IpAddr::to_canonical`].
+///
+/// Each family changes at once; an update of both changes IPv4 first.
+#[derive(Debug)]
+pub struct IpTable {
+    v4: Table<V4>,
+    v6: Table<V6>,
+}
+
+impl IpTable {
+    /// Starts a table: its routes, and how it is to be built.
+    pub fn builder() -> IpBuilder {
+        IpBuilder { v4: Builder::new(), v6: Builder::new(), settings: Settings::default() }
+    }
+
+    /// Two tables as one, such as two that were opened: each family has an image file of its own, saved through
+    /// [`v4`](Self::v4) and [`v6`](Self::v6).
+    pub fn new(v4: Table<V4>, v6: Table<V6>) -> Self {
+        Self { v4, v6 }
+    }
+
+    /// The IPv4 table.
+    pub fn v4(&self) -> &Table<V4> {
+        &self.v4
+    }
+
+    /// The IPv6 table.
+    pub fn v6(&self) -> &Table<V6> {
+        &self.v6
+    }
+
+    /// Applies updates in order: as [`Table::apply`] for those of IPv4, then for those of IPv6. What is returned is the sum.
+    ///
+    /// After an error the updates of IPv6 may not have been applied.
+    pub fn apply(&mut self, updates: &[AnyUpdate]) -> Result<Applied, Error> {
+        let v4 = self.v4.apply(&of_family(updates))?;
+        let v6 = self.v6.apply(&of_family(updates))?;
+        Ok(Applied {
+            changes: v4.changes + v6.changes,
+            writes: v4.writes + v6.writes,
+            rebuilt: v4.rebuilt | v6.rebuilt,
+        })
+    }
+
+    /// Puts one route in, in place of what its prefix had, and live. For many use [`apply`](Self::apply).
+    pub fn insert(&mut self, prefix: impl Into<IpNet>, next_hop: NextHop) -> Result<Applied, Error> {
+        match prefix.into() {
+            IpNet::V4(prefix) => self.v4.insert(prefix, next_hop),
+            IpNet::V6(prefix) => self.v6.insert(prefix, next_hop),
+        }
+    }
+
+    /// Takes one route out, live. For many use [`apply`](Self::apply).
+    pub fn withdraw(&mut self, prefix: impl Into<IpNet>) -> Result<Applied, Error> {
+        match prefix.into() {
+            IpNet::V4(prefix) => self.v4.withdraw(prefix),
+            IpNet::V6(prefix) => self.v6.withdraw(prefix),
+        }
+    }
+
+    /// A reader of the table. Each thread takes its own.
+    pub fn reader(&self) -> IpReader {
+        IpReader { v4: self.v4.reader(), v6: self.v6.reader() }
+    }
+
+    /// Number of prefixes of both families.
+    pub fn len(&self) -> usize {
+        self.v4.len() + self.v6.len()
+    }
+
+    /// Whether there is no prefix.
+    pub fn is_empty(&self) -> bool {
+        self.v4.is_empty() && self.v6.is_empty()
+    }
+
+    /// Bytes held by both.
+    pub fn memory_usage(&self) -> u64 {
+        self.v4.memory_usage() + self.v6.memory_usage()
+    }
+
+    /// The two tables.
+    pub fn into_parts(self) -> (Table<V4>, Table<V6>) {
+        (self.v4, self.v6)
+    }
+}
+
+fn of_family<A: InFib>(updates: &[AnyUpdate]) -> Vec<Update<A>> {
+    updates.iter().filter_map(A::update).collect()
+}
+
+/// Collects routes of both families, and builds their table; as [`Builder`] in all else.
+#[derive(Debug)]
+#[must_use = "a builder makes nothing until `build`"]
+pub struct IpBuilder {
+    v4: Builder<V4>,
+    v6: Builder<V6>,
+    settings: Settings,
+}
+
+impl IpBuilder {
+    /// Adds routes to indexes of the caller's own table of next hops.
+    pub fn routes<P: Into<IpNet>>(mut self, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
+        let mut fib = Fib::default();
+        for (prefix, next_hop) in routes {
+            match prefix.into() {
+                IpNet::V4(prefix) => fib.v4.insert(prefix.into(), next_hop),
+                IpNet::V6(prefix) => fib.v6.insert(prefix.into(), next_hop),
+            };
+        }
+        self.v4 = self.v4.rib(fib.v4);
+        self.v6 = self.v6.rib(fib.v6);
+        self
+    }
+
+    /// Adds routes to values, which get their indexes in `labels`.
+    pub fn labelled_routes<P: Into<IpNet>, T: Eq + Hash>(
+        self,
+        labels: &Labels<T>,
+        routes: impl IntoIterator<Item = (P, T)>,
+    ) -> Self {
+        let mut failed = None;
+        let routes = routes.into_iter().map_while(|(prefix, value)| match labels.intern(value) {
+            Ok(next_hop) => Some((prefix, next_hop)),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        });
+        let mut builder = self.routes(routes);
+        if let Some(error) = failed {
+            builder.v4 = builder.v4.failed(error.into());
+        }
+        builder
+    }
+
+    /// Adds the routes of what was read; see [`Builder::fib`].
+    pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: Fib, labels: &Labels<T>) -> Self {
+        match labelled(fib, labels) {
+            Ok(fib) => {
+                self.v4 = self.v4.rib(fib.v4);
+                self.v6 = self.v6.rib(fib.v6);
+            }
+            Err(error) => self.v4 = self.v4.failed(error),
+        }
+        self
+    }
+
+    /// Adds the routes of a file, of one family or both; see [`Builder::file`].
+    pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(
+        mut self,
+        path: impl AsRef<Path>,
+        labels: &Labels<T>,
+    ) -> Self {
+        match read_file(path.as_ref()) {
+            Ok(fib) => self.fib(fib, labels),
+            Err(error) => {
+                self.v4 = self.v4.failed(error);
+                self
+            }
+        }
+    }
+
+    /// Which engine, for both families: [`Builder::engine`]. Where each is to have its own, build the two tables apart and
+    /// put them together with [`IpTable::new`].
+    pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
+        self.settings.engine = engine.as_ref().to_owned();
+        self
+    }
+
+    /// Most bytes that the compiled table of each family may take: [`Builder::memory_cap`].
+    pub fn memory_cap(mut self, bytes: u64) -> Self {
+        self.settings.memory_cap = Some(bytes);
+        self
+    }
+
+    /// The largest index to make room for: [`Builder::next_hops`].
+    pub fn next_hops(mut self, largest: u32) -> Self {
+        self.settings.next_hops = largest;
+        self
+    }
+
+    /// Builds both tables; errors as [`Builder::build`].
+    pub fn build(self) -> Result<IpTable, Error> {
+        let Self { v4, v6, settings } = self;
+        Ok(IpTable {
+            v4: v4.with_settings(settings.clone()).build()?,
+            v6: v6.with_settings(settings).build()?,
+        })
+    }
+}
+
+/// Looks up addresses of either family; see [`Reader`].
+#[derive(Clone, Debug)]
+pub struct IpReader {
+    v4: Reader<V4>,
+    v6: Reader<V6>,
+}
+
+impl IpReader {
+    /// Two readers as one, such as of two images.
+    pub fn new(v4: Reader<V4>, v6: Reader<V6>) -> Self {
+        Self { v4, v6 }
+    }
+
+    /// The reader of the IPv4 table: for keys that are known to be of that family, and faster than [`IpAddr`]s.
+    pub fn v4(&self) -> &Reader<V4> {
+        &self.v4
+    }
+
+    /// The reader of the IPv6 table.
+    pub fn v6(&self) -> &Reader<V6> {
+        &self.v6
+    }
+
+    /// The next hop of the longest prefix that contains the address, [`NextHop::NONE`] where there is none.
+    #[inline]
+    pub fn lookup(&self, address: IpAddr) -> NextHop {
+        match address {
+            IpAddr::V4(address) => self.v4.lookup(address),
+            IpAddr::V6(address) => self.v6.lookup(address),
+        }
+    }
+
+    /// Looks up each address, of either family, into the same place of `next_hops`, in one state of each family's table.
+    ///
+    /// Panics when the slices differ in length.
+    pub fn lookup_batch(&self, addresses: &[IpAddr], next_hops: &mut [NextHop]) {
+        self.enter().lookup_batch(addresses, next_hops);
+    }
+
+    /// One state of each family's table, for lookups that belong together: [`Reader::enter`].
+    pub fn enter(&self) -> IpGuard<'_> {
+        IpGuard { v4: self.v4.enter(), v6: self.v6.enter() }
+    }
+}
+
+/// One state of each family's table, for as long as it lives.
+#[derive(Debug)]
+pub struct IpGuard<'a> {
+    v4: Guard<'a, V4>,
+    v6: Guard<'a, V6>,
+}
+
+impl IpGuard<'_> {
+    /// As [`IpReader::lookup`].
+    #[inline]
+    pub fn lookup(&self, address: IpAddr) -> NextHop {
+        match address {
+            IpAddr::V4(address) => self.v4.lookup(address),
+            IpAddr::V6(address) => self.v6.lookup(address),
+        }
+    }
+
+    /// As [`IpReader::lookup_batch`].
+    pub fn lookup_batch(&self, addresses: &[IpAddr], next_hops: &mut [NextHop]) {
+        assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
+        let (mut v4, mut v6) = (Part::new(), Part::new());
+        for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
+            // Counted here: a count behind a reference is stored and loaded again for each key.
+            let (mut fours, mut sixes) = (0, 0);
+            for (at, address) in (0u16..).zip(addresses) {
+                match *address {
+                    IpAddr::V4(address) => {
+                        v4.keys[fours] = address.into();
+                        v4.places[fours] = at;
+                        fours += 1;
+                    }
+                    IpAddr::V6(address) => {
+                        v6.keys[sixes] = address.into();
+                        v6.places[sixes] = at;
+                        sixes += 1;
+                    }
+                }
+            }
+            v4.answer(fours, &self.v4, next_hops);
+            v6.answer(sixes, &self.v6, next_hops);
+        }
+    }
+}
+
+/// The keys of one family in a block, and their places.
+struct Part<A> {
+    keys: [A; BLOCK],
+    places: [u16; BLOCK],
+    next_hops: [NextHop; BLOCK],
+}
+
+impl<A: Address> Part<A> {
+    fn new() -> Self {
+        Self { keys: [A::MIN; BLOCK], places: [0; BLOCK], next_hops: [NextHop::NONE; BLOCK] }
+    }
+
+    /// Looks so many keys up into their places.
+    fn answer(&mut self, len: usize, table: &Guard<'_, A>, next_hops: &mut [NextHop]) {
+        if len == 0 {
+            return;
+        }
+        table.lookup_addresses(&self.keys[..len], &mut self.next_hops[..len]);
+        for (&place, &next_hop) in self.places[..len].iter().zip(&self.next_hops) {
+            next_hops[usize::from(place)] = next_hop;
+        }
+    }
+}

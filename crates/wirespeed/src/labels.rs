@@ -1,0 +1,287 @@
+//! [`Labels`]: what next-hop indexes stand for, in the user's own type.
+//!
+//! Values only join, and never move or change, so whoever has an index can resolve it, whenever and on any thread:
+//!
+//! ```text
+//! writer   intern(value) ──► value in place ──► index ──► table.insert(prefix, index) ──► published
+//! reader                                                   lookup ──► index ──► get ──► the value
+//! ```
+//!
+//! Publishing a table happens after its indexes were given out, and a reader that sees an index sees all that happened
+//! before. No lock is taken to resolve: values lie in buckets that double in size, so that none is ever moved.
+//!
+//! ```text
+//! bucket 0   1
+//! bucket 1   2 3
+//! bucket 2   4 5 6 7            index 2^b + i is element i of bucket b
+//! …
+//! ```
+
+use std::fmt::{self, Display};
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hashbrown::HashTable;
+use wirespeed_fib::{NextHop, NextHops, TooManyNextHops};
+
+use crate::builder::parse;
+use crate::error::Error;
+use crate::image_file::ImageFile;
+
+/// The values that prefixes lead to, by [`NextHop`] index: a route, a name, an AS number, whatever is to be known of an
+/// address. Equal values share an index; indexes are given from 1, in the order in which values first appear.
+///
+/// A handle: clones share the values. Resolving an index takes no lock and two dependent reads; interning takes a lock
+/// against other writers.
+///
+/// A value stays for as long as a handle does, even when its last route is gone: an index means the same for
+/// ever. A service whose values never end (times, counters) keeps those elsewhere and labels with a key to them.
+///
+/// ```
+/// use wirespeed::{Labels, NextHop};
+///
+/// let labels = Labels::new();
+/// let transit = labels.intern("transit")?;
+/// assert_eq!((transit, labels.intern("transit")?), (NextHop(1), NextHop(1)));
+/// assert_eq!(labels.get(transit), Some(&"transit"));
+/// assert_eq!(labels.get(NextHop::NONE), None);
+/// # Ok::<(), wirespeed::Error>(())
+/// ```
+pub struct Labels<T> {
+    shared: Arc<Shared<T>>,
+}
+
+struct Shared<T> {
+    buckets: [OnceLock<Box<[OnceLock<T>]>>; BUCKETS],
+    hasher: RandomState,
+    index: Mutex<Index>,
+}
+
+/// Where values are found again. Holds no values: what it compares with lies in the buckets.
+#[derive(Default)]
+struct Index {
+    known: HashTable<NextHop>,
+    /// The largest index given out.
+    last: u32,
+}
+
+/// One for each number of bits of an index.
+const BUCKETS: usize = u32::BITS as usize;
+
+impl<T> Labels<T> {
+    /// No values yet.
+    pub fn new() -> Self {
+        let shared = Shared {
+            buckets: [const { OnceLock::new() }; BUCKETS],
+            hasher: RandomState::new(),
+            index: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// What an index stands for; `None` for [`NextHop::NONE`] and for an index that was never given out. Wait-free.
+    #[inline]
+    pub fn get(&self, next_hop: NextHop) -> Option<&T> {
+        let (bucket, at) = place(next_hop)?;
+        self.shared.buckets[bucket].get()?.get(at)?.get()
+    }
+
+    /// How many indexes were given out; also the largest of them.
+    pub fn len(&self) -> usize {
+        self.index().last as usize
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every index that was given out before the call, with its value, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (NextHop, &T)> {
+        let last = self.index().last;
+        (1..=last).map(NextHop).filter_map(|next_hop| Some((next_hop, self.get(next_hop)?)))
+    }
+
+    /// Puts a value in after the last, equal to another or not. The lock is the caller's.
+    fn push(&self, index: &mut Index, value: T) -> Result<NextHop, TooManyNextHops> {
+        let next_hop = NextHop(index.last.checked_add(1).ok_or(TooManyNextHops)?);
+        if let Some((bucket, at)) = place(next_hop) {
+            let bucket = self.shared.buckets[bucket].get_or_init(|| {
+                let mut empty = Vec::new();
+                empty.resize_with(1 << bucket, OnceLock::new);
+                empty.into()
+            });
+            // Empty: it is past the last index, and only the holder of the lock fills it.
+            let _ = bucket[at].set(value);
+        }
+        index.last = next_hop.0;
+        Ok(next_hop)
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        // A panic in the user's Hash or Eq leaves at worst a value that is not found again.
+        self.shared.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Eq + Hash> Labels<T> {
+    /// The index of a value, a new one at its first appearance. O(1), amortised; new values wait for no reader.
+    pub fn intern(&self, value: T) -> Result<NextHop, TooManyNextHops> {
+        let mut index = self.index();
+        let hash = self.shared.hasher.hash_one(&value);
+        if let Some(&known) = index.known.find(hash, |&known| self.get(known) == Some(&value)) {
+            return Ok(known);
+        }
+        let new = self.push(&mut index, value)?;
+        self.make_known(&mut index, hash, new);
+        Ok(new)
+    }
+
+    /// The index of a value that has appeared.
+    pub fn find(&self, value: &T) -> Option<NextHop> {
+        let hash = self.shared.hasher.hash_one(value);
+        self.index().known.find(hash, |&known| self.get(known) == Some(value)).copied()
+    }
+
+    /// Puts a value in at the next index, even where it has one: for indexes that were given out elsewhere.
+    pub(crate) fn append(&self, value: T) -> Result<NextHop, TooManyNextHops> {
+        let mut index = self.index();
+        let hash = self.shared.hasher.hash_one(&value);
+        let is_known = index.known.find(hash, |&known| self.get(known) == Some(&value)).is_some();
+        let new = self.push(&mut index, value)?;
+        if !is_known {
+            self.make_known(&mut index, hash, new);
+        }
+        Ok(new)
+    }
+
+    fn make_known(&self, index: &mut Index, hash: u64, next_hop: NextHop) {
+        let hash_of =
+            |&known: &NextHop| self.get(known).map_or(0, |value| self.shared.hasher.hash_one(value));
+        index.known.insert_unique(hash, next_hop, hash_of);
+    }
+}
+
+impl<T: Display> Labels<T> {
+    /// The values as texts with the same indexes.
+    pub(crate) fn to_texts(&self) -> Result<NextHops, Error> {
+        let mut texts = NextHops::new();
+        for (next_hop, value) in self.iter() {
+            let text = value.to_string();
+            if texts.intern(&text)? != next_hop {
+                return Err(Error::LabelsAlike { text });
+            }
+        }
+        Ok(texts)
+    }
+}
+
+impl<T: FromStr<Err: ToString> + Eq + Hash> Labels<T> {
+    /// The labels that were saved with a table, by [`Table::save_labelled`](crate::Table::save_labelled) or
+    /// `lookupctl build`; none where there were none. For two tables with labels in common, those of the table that was
+    /// saved last are right for both: values only join.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let labels = Self::new();
+        for (_, text) in ImageFile::open(path.as_ref())?.next_hops()?.iter() {
+            labels.append(parse(text)?)?;
+        }
+        Ok(labels)
+    }
+}
+
+impl<T> Clone for Labels<T> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> Default for Labels<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Labels<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// Bucket and place in it; `None` for [`NextHop::NONE`].
+#[inline]
+fn place(next_hop: NextHop) -> Option<(usize, usize)> {
+    let bucket = next_hop.0.checked_ilog2()?;
+    Some((bucket as usize, (next_hop.0 ^ (1 << bucket)) as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn places_fill_each_bucket_in_order() {
+        let places: Vec<_> = (0..9).map(|n| place(NextHop(n))).collect();
+        let full = [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3), (3, 0)];
+        assert_eq!(places[0], None);
+        assert_eq!(places[1..], full.map(Some));
+        assert_eq!(place(NextHop(u32::MAX)), Some((31, (1 << 31) - 1)));
+    }
+
+    #[test]
+    fn equal_values_share_an_index_through_all_growth() {
+        let labels = Labels::new();
+        for round in 0..2 {
+            for i in 0..5000u32 {
+                assert_eq!(labels.intern(format!("{i}")), Ok(NextHop(i + 1)), "round {round}");
+            }
+        }
+        assert_eq!(labels.len(), 5000);
+        assert!(
+            labels.iter().zip(0..5000u32).all(|((n, text), i)| n == NextHop(i + 1) && *text == i.to_string())
+        );
+        assert_eq!(labels.find(&"77".to_owned()), Some(NextHop(78)));
+        assert_eq!(labels.find(&"x".to_owned()), None);
+        assert_eq!((labels.get(NextHop(5001)), labels.get(NextHop(u32::MAX))), (None, None));
+    }
+
+    #[test]
+    fn appended_values_keep_their_places_and_the_first_is_found() {
+        let labels = Labels::new();
+        for value in [7, 8, 7] {
+            labels.append(value).unwrap();
+        }
+        assert_eq!(labels.iter().map(|(_, &value)| value).collect::<Vec<_>>(), [7, 8, 7]);
+        assert_eq!((labels.intern(7), labels.intern(9)), (Ok(NextHop(1)), Ok(NextHop(4))));
+    }
+
+    #[test]
+    fn an_index_that_was_published_resolves_on_every_thread() {
+        let labels = Labels::new();
+        let published = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let (labels, published) = (labels.clone(), &published);
+                scope.spawn(move || {
+                    loop {
+                        let last = published.load(Ordering::Acquire);
+                        for index in
+                            [last, last / 2, last / 3 + 1].into_iter().filter(|&n| (1..=last).contains(&n))
+                        {
+                            assert_eq!(labels.get(NextHop(index)), Some(&(u64::from(index) * 3)));
+                        }
+                        if last == 100_000 {
+                            break;
+                        }
+                    }
+                });
+            }
+            for index in 1..=100_000u64 {
+                published.store(labels.intern(index * 3).unwrap().0, Ordering::Release);
+            }
+        });
+    }
+}

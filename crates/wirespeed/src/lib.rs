@@ -1,0 +1,178 @@
+//! IP lookup at the speed of the wire: the one dependency of a network service.
+//!
+//! A table maps prefixes to indexes ([`NextHop`]), and [`Labels`] map indexes to whatever the service wants to know of an
+//! address. One owner changes a table; any number of readers look up meanwhile, and never wait.
+//!
+//! ```text
+//! routes, files, images ──► builder ──► Ipv4Table / Ipv6Table / IpTable      one writer: apply, insert, withdraw, save
+//!                                           └─ reader() ──► Reader           one a thread: lookup, lookup_batch, enter
+//! values ──► Labels::intern ──► index ─ ─ ─ in the table ─ ─ ─► index ──► Labels::get ──► &value
+//! ```
+//!
+//! # Flow enrichment
+//!
+//! Addresses in batches, both ends of each flow, labels attached. `examples/flow_enrichment.rs` is the same as a program.
+//!
+//! ```
+//! use wirespeed::prelude::*;
+//!
+//! struct Flow {
+//!     from: IpAddr,
+//!     to: IpAddr,
+//!     bytes: u64,
+//! }
+//!
+//! #[derive(Debug, PartialEq, Eq, Hash)]
+//! struct Network {
+//!     asn: u32,
+//!     name: &'static str,
+//! }
+//!
+//! let labels = Labels::new();
+//! let table = IpTable::builder()
+//!     .labelled_routes(&labels, [
+//!         ("192.0.2.0/24".parse::<IpNet>()?, Network { asn: 64496, name: "eyeballs" }),
+//!         ("198.51.100.0/24".parse()?, Network { asn: 64497, name: "cloud" }),
+//!         ("2001:db8::/32".parse()?, Network { asn: 64497, name: "cloud" }),
+//!     ])
+//!     .build()?;
+//! let reader = table.reader();
+//!
+//! let flows = [
+//!     Flow { from: "192.0.2.7".parse()?, to: "198.51.100.9".parse()?, bytes: 1500 },
+//!     Flow { from: "2001:db8::1".parse()?, to: "2001:db9::1".parse()?, bytes: 40 },
+//! ];
+//! let mut lines = Vec::new();
+//! for batch in flows.chunks(1024) {
+//!     let addresses: Vec<IpAddr> = batch.iter().flat_map(|flow| [flow.from, flow.to]).collect();
+//!     let mut found = vec![NextHop::NONE; addresses.len()];
+//!     reader.lookup_batch(&addresses, &mut found); // all of a batch in one state of the table
+//!     for (flow, ends) in batch.iter().zip(found.chunks_exact(2)) {
+//!         let name = |end: NextHop| labels.get(end).map_or("unknown", |network| network.name);
+//!         lines.push(format!("{} -> {}: {}", name(ends[0]), name(ends[1]), flow.bytes));
+//!     }
+//! }
+//! assert_eq!(lines, ["eyeballs -> cloud: 1500", "cloud -> unknown: 40"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A table that changes
+//!
+//! One thread takes route updates from a channel; workers look up with readers of their own. `examples/live_table.rs` is the
+//! same as a program.
+//!
+//! ```
+//! use std::sync::mpsc;
+//! use std::thread;
+//!
+//! use wirespeed::prelude::*;
+//!
+//! let mut table = Ipv4Table::builder().routes([("0.0.0.0/0".parse::<Ipv4Net>()?, NextHop(1))]).build()?;
+//! let (updates, incoming) = mpsc::channel();
+//! let reader = table.reader();
+//!
+//! let writer = thread::spawn(move || {
+//!     while let Ok(first) = incoming.recv() {
+//!         // All that is waiting at once: cheaper, and readers see them together.
+//!         let updates: Vec<Update<V4>> = std::iter::once(first).chain(incoming.try_iter()).collect();
+//!         table.apply(&updates)?;
+//!     }
+//!     Ok::<_, wirespeed::Error>(table)
+//! });
+//! let workers: Vec<_> = (0..2)
+//!     .map(|_| {
+//!         let reader = reader.clone();
+//!         thread::spawn(move || {
+//!             let keys = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 255, 0, 1)];
+//!             let mut found = [NextHop::NONE; 2];
+//!             while found[0] != NextHop(2) {
+//!                 reader.lookup_batch(&keys, &mut found);
+//!                 assert_eq!(found[0], found[1]); // never half an update
+//!             }
+//!         })
+//!     })
+//!     .collect();
+//!
+//! updates.send(Update::announce("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(2)))?;
+//! workers.into_iter().for_each(|worker| worker.join().unwrap());
+//! drop(updates);
+//! assert_eq!(writer.join().unwrap()?.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # From a file, and from an image
+//!
+//! Any of the formats that [`fib::read`] knows. A compiled table can be kept as an image, from which a service starts at once.
+//!
+//! ```
+//! use wirespeed::prelude::*;
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let (routes, image) = (dir.path().join("routes.txt"), dir.path().join("routes.img"));
+//! # std::fs::write(&routes, "192.0.2.0/24 64496\n198.51.100.0/24 64497\n")?;
+//! let labels = Labels::<u32>::new(); // the origin AS; Labels<String> takes any text
+//! let table = Ipv4Table::builder().file(&routes, &labels).build()?;
+//! let found = table.reader().lookup(Ipv4Addr::new(198, 51, 100, 9));
+//! assert_eq!(labels.get(found), Some(&64497));
+//!
+//! table.save_labelled(&image, &labels)?;
+//! let (reader, labels) = (Ipv4Reader::open(&image)?, Labels::<u32>::open(&image)?);
+//! assert_eq!(labels.get(reader.lookup(Ipv4Addr::new(192, 0, 2, 1))), Some(&64496));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is guaranteed
+//!
+//! - A lookup gives the longest match, as every engine is tested to against an oracle.
+//! - A batch, and all that is looked up through one guard, sees one state of a family's table; updates that were applied
+//!   together are seen together.
+//! - An index that a lookup returned resolves to the value it was interned for, at any time after: see [`Labels`].
+//!
+//! # What it costs
+//!
+//! A batch makes one virtual call, whatever its size: the engine is chosen at run time. So does a single lookup; see
+//! `examples/single_lookups.rs`, which measures them.
+
+mod builder;
+pub mod engine;
+mod erased;
+mod error;
+pub mod image_file;
+mod ip;
+mod key;
+mod labels;
+mod reader;
+mod route_list;
+mod table;
+
+pub use builder::Builder;
+pub use error::Error;
+pub use ip::{IpBuilder, IpGuard, IpReader, IpTable};
+pub use key::Key;
+pub use labels::Labels;
+pub use reader::{Guard, Reader};
+pub use table::{Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Table};
+
+pub use wirespeed_fib::{
+    Address, AnyUpdate, Applied, Family, Fib, NextHop, Prefix, Rib, TooManyNextHops, Update, V4, V6,
+};
+
+pub use wirespeed_fib as fib;
+pub use wirespeed_image as image;
+
+/// What most services use, with the addresses and prefixes of the standard library and `ipnet`.
+pub mod prelude {
+    pub use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+    pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+    pub use crate::{
+        AnyUpdate, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop, Update,
+        V4, V6,
+    };
+}
+
+/// Runs the README's example as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

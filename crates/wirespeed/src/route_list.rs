@@ -1,0 +1,136 @@
+//! The routes of a table as bytes, kept beside its image: what a lookup answers with besides the next hop, and what a table
+//! that takes updates begins from.
+//!
+//! One record a prefix: its address in network order, its length, its next hop (4 bytes, little-endian). They come in table
+//! order, so that a binary search finds a prefix in the file as it is. An engine has no use for them: it was compiled to
+//! not need them.
+
+use wirespeed_fib::{Address, NextHop, Prefix, Rib};
+
+/// The records of a table.
+pub(crate) fn to_bytes<A: Address>(rib: &Rib<A>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(rib.len() * record::<A>());
+    for (prefix, next_hop) in rib {
+        bytes.extend((0..A::OCTETS).map(|at| prefix.address().octet(at)));
+        bytes.push(prefix.len());
+        bytes.extend(next_hop.0.to_le_bytes());
+    }
+    bytes
+}
+
+/// The records of a table that were read from a file. In a list that [`to_bytes`] didn't make a search finds nothing,
+/// or what is there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RouteList<'a>(pub(crate) &'a [u8]);
+
+impl RouteList<'_> {
+    /// The routes; `None` where some record is none of family `A`, or comes twice.
+    pub(crate) fn routes<A: Address>(self) -> Option<Rib<A>> {
+        let mut records = self.0.chunks_exact(record::<A>());
+        let mut rib = Rib::new();
+        for record in &mut records {
+            let (prefix, next_hop) = parse(record)?;
+            if rib.insert(prefix, next_hop).is_some() {
+                return None;
+            }
+        }
+        records.remainder().is_empty().then_some(rib)
+    }
+
+    /// The longest of them that contains an address. O(lengths × log routes).
+    pub(crate) fn longest_match<A: Address>(self, address: A) -> Option<Prefix<A>> {
+        (0..=A::BITS).rev().map(|len| Prefix::around(address, len)).find(|&prefix| self.contains(prefix))
+    }
+
+    fn contains<A: Address>(self, prefix: Prefix<A>) -> bool {
+        let (mut from, mut to) = (0, self.0.len() / record::<A>());
+        while from < to {
+            let middle = from.midpoint(to);
+            let at = &self.0[middle * record::<A>()..][..record::<A>()];
+            match parse::<A>(at).map(|(at, _)| at).cmp(&Some(prefix)) {
+                std::cmp::Ordering::Less => from = middle + 1,
+                std::cmp::Ordering::Equal => return true,
+                std::cmp::Ordering::Greater => to = middle,
+            }
+        }
+        false
+    }
+}
+
+/// Bytes of a record.
+const fn record<A: Address>() -> usize {
+    A::OCTETS + 1 + size_of::<NextHop>()
+}
+
+fn parse<A: Address>(record: &[u8]) -> Option<(Prefix<A>, NextHop)> {
+    let (prefix, next_hop) = record.split_last_chunk::<4>()?;
+    let (&len, octets) = prefix.split_last()?;
+    let address =
+        octets.iter().enumerate().fold(A::MIN, |address, (at, &octet)| address.with_octet(at, octet));
+    Some((Prefix::new(address, len).ok()?, NextHop(u32::from_le_bytes(*next_hop))))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use wirespeed_fib::{V4, V6};
+
+    #[test]
+    fn matches_what_the_routes_match() {
+        let prefixes = ["0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/24", "10.0.1.0/25", "255.255.255.255/32"];
+        let rib: Rib<V4> = prefixes.iter().zip(1..).map(|(p, n)| (p.parse().unwrap(), NextHop(n))).collect();
+        for rib in [rib.clone(), rib.iter().skip(1).collect(), Rib::new()] {
+            let bytes = to_bytes(&rib);
+            let list = RouteList(&bytes);
+            assert!(list.routes::<V4>().unwrap().iter().eq(rib.iter()));
+            for address in ["0.0.0.0", "10.0.0.1", "10.0.1.127", "10.0.1.128", "11.0.0.0", "255.255.255.255"]
+            {
+                let address = address.parse().unwrap();
+                assert_eq!(
+                    list.longest_match(address),
+                    rib.longest_match(address).map(|(p, _)| p),
+                    "{address}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn takes_nothing_else() {
+        let ten = [10, 0, 0, 0, 8, 1, 0, 0, 0];
+        assert!(RouteList(&ten).routes::<V4>().is_some());
+        let twice = [ten, ten].concat();
+        let bad =
+            [&ten[..8], &[10, 0, 0, 0, 33, 1, 0, 0, 0], &[10, 0, 0, 1, 8, 1, 0, 0, 0], &[255; 23], &twice];
+        for bytes in bad {
+            assert!(RouteList(bytes).routes::<V4>().is_none(), "{bytes:?}");
+        }
+        for bytes in &bad[..4] {
+            assert_eq!(RouteList(bytes).longest_match("10.0.0.1".parse::<V4>().unwrap()), None);
+        }
+        let six: Rib<V6> = [("2001:db8::/32".parse().unwrap(), NextHop(1))].into_iter().collect();
+        let bytes = to_bytes(&six);
+        assert!(RouteList(&bytes).routes::<V4>().is_none());
+        assert_eq!(RouteList(&bytes).routes::<V6>().unwrap().len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_routes_or_refused(
+            bytes in proptest::collection::vec(prop_oneof![Just(0), Just(8), any::<u8>()], 0..64),
+            address in any::<u32>(),
+        ) {
+            let list = RouteList(&bytes);
+            list.longest_match(V4(address));
+            list.longest_match(V6(address.into()));
+            if let Some(rib) = list.routes::<V4>() {
+                prop_assert_eq!(to_bytes(&rib).len(), bytes.len());
+            }
+            if let Some(rib) = list.routes::<V6>() {
+                prop_assert_eq!(to_bytes(&rib).len(), bytes.len());
+            }
+        }
+    }
+}

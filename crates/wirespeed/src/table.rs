@@ -1,0 +1,189 @@
+//! [`Table`]: a live table with its engine chosen at run time, owned by one writer.
+
+use std::fmt;
+use std::fmt::Display;
+use std::path::Path;
+
+use wirespeed_fib::{
+    Applied, BuildOptions, Engine, LiveTable, NextHop, NextHops, Prefix, Rib, Update, V4, V6,
+};
+
+use crate::builder::Builder;
+use crate::engine::{EngineName, Engines, Visitor, visit};
+use crate::erased::AnyLive;
+use crate::error::Error;
+use crate::image_file::ImageFile;
+use crate::labels::Labels;
+use crate::reader::{Reader, open_image};
+
+/// An IPv4 table.
+pub type Ipv4Table = Table<V4>;
+/// An IPv6 table.
+pub type Ipv6Table = Table<V6>;
+/// A reader of an IPv4 table.
+pub type Ipv4Reader = Reader<V4>;
+/// A reader of an IPv6 table.
+pub type Ipv6Reader = Reader<V6>;
+
+/// A table of one family: routes, and what they compile to. One owner changes it; any number of [`Reader`]s look up meanwhile
+/// and never wait.
+///
+/// Memory: the routes, the compiled table twice, and what its engine keeps for updates; for the time of a rebuild the
+/// compiled table two times more.
+///
+/// ```
+/// use wirespeed::prelude::*;
+///
+/// let mut table = Ipv4Table::builder().routes([("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))]).build()?;
+/// let reader = table.reader();
+/// assert_eq!(reader.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(1));
+///
+/// table.insert("10.1.0.0/16".parse::<Ipv4Net>()?, NextHop(2))?;
+/// assert_eq!(reader.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Table<A: Engines> {
+    live: Box<dyn AnyLive<A>>,
+    engine: EngineName,
+    memory_cap: Option<u64>,
+}
+
+impl<A: Engines> Table<A> {
+    /// Starts a table: its routes, and how it is to be built.
+    pub fn builder() -> Builder<A> {
+        Builder::new()
+    }
+
+    /// Builds the table of some routes with an engine.
+    pub(crate) fn build(
+        rib: Rib<A>,
+        engine: EngineName,
+        next_hops: u32,
+        memory_cap: Option<u64>,
+    ) -> Result<Self, Error> {
+        // There are two copies of a live table, and an engine's cap is for one.
+        let options = BuildOptions { memory_cap: memory_cap.map(|cap| cap / 2), next_hops };
+        let built = visit(engine, Build { rib, options })?;
+        let live = built.map_err(|source| Error::of_build(A::FAMILY, source, memory_cap))?;
+        Ok(Self { live, engine, memory_cap })
+    }
+
+    /// Opens an image file with its routes: ready for lookups as soon as it is read and checked. The first update builds the
+    /// compiled table anew, which takes as long as building it from the routes did.
+    ///
+    /// An error where it is damaged, of the other family, or of an engine that is not in this build.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let file = open_image::<A>(path.as_ref())?;
+        let rib = file.routes()?.ok_or_else(|| Error::ImageWithoutRoutes { path: file.path().to_owned() })?;
+        let engine = file.engine();
+        let live = visit(engine, Resume { rib, file })??;
+        Ok(Self { live, engine, memory_cap: None })
+    }
+
+    /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one,
+    /// and none saw a part. Many updates a call cost much less than one each. Waits for readers that entered before the
+    /// call before this one.
+    ///
+    /// An error where the table has to be built anew and can't be. The routes then have the updates, readers go on with the
+    /// table before them, and the next call tries again.
+    pub fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, Error> {
+        self.live.apply(updates).map_err(|source| Error::of_build(A::FAMILY, source, self.memory_cap))
+    }
+
+    /// Puts one route in, in place of what its prefix had, and live. For many use [`apply`](Self::apply).
+    pub fn insert(&mut self, prefix: impl Into<Prefix<A>>, next_hop: NextHop) -> Result<Applied, Error> {
+        self.apply(&[Update::announce(prefix, next_hop)])
+    }
+
+    /// Takes one route out, live. For many use [`apply`](Self::apply).
+    pub fn withdraw(&mut self, prefix: impl Into<Prefix<A>>) -> Result<Applied, Error> {
+        self.apply(&[Update::withdraw(prefix)])
+    }
+
+    /// A reader of the table. Each thread takes its own.
+    pub fn reader(&self) -> Reader<A> {
+        Reader::new(self.live.reader(), self.engine)
+    }
+
+    /// The routes: exact and longest matches with the prefix that matched, what a prefix covers, iteration in order.
+    pub fn routes(&self) -> &Rib<A> {
+        self.live.rib()
+    }
+
+    /// Number of prefixes.
+    pub fn len(&self) -> usize {
+        self.routes().len()
+    }
+
+    /// Whether there is no prefix.
+    pub fn is_empty(&self) -> bool {
+        self.routes().is_empty()
+    }
+
+    /// The engine that it was built with.
+    pub fn engine(&self) -> EngineName {
+        self.engine
+    }
+
+    /// Bytes held: both copies of the compiled table, the routes, and what the engine keeps for updates.
+    pub fn memory_usage(&self) -> u64 {
+        self.live.memory_usage()
+    }
+
+    /// How often an update made the table be built anew.
+    pub fn rebuilds(&self) -> u64 {
+        self.live.rebuilds()
+    }
+
+    /// Saves the compiled table and its routes as an image file, in place of one that is there, whole or not at all.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.live.save(&NextHops::new(), path.as_ref())
+    }
+
+    /// [`save`](Self::save) with what the indexes stand for, as text, for [`Labels::open`].
+    ///
+    /// An error where two labels have the same text: they could not be told apart when they are read.
+    pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
+        self.live.save(&labels.to_texts()?, path.as_ref())
+    }
+}
+
+impl<A: Engines> fmt::Debug for Table<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table")
+            .field("family", &A::FAMILY)
+            .field("engine", &self.engine)
+            .field("len", &self.len())
+            .field("memory_usage", &self.memory_usage())
+            .finish()
+    }
+}
+
+/// Builds a live table.
+struct Build<A> {
+    rib: Rib<A>,
+    options: BuildOptions,
+}
+
+impl<A: Engines> Visitor<A> for Build<A> {
+    type Output = Result<Box<dyn AnyLive<A>>, wirespeed_fib::BuildError>;
+
+    fn visit<E: Engine<A>>(self) -> Self::Output {
+        Ok(Box::new(LiveTable::<A, E>::new(self.rib, self.options)?))
+    }
+}
+
+/// Makes a live table of an image.
+struct Resume<A> {
+    rib: Rib<A>,
+    file: ImageFile,
+}
+
+impl<A: Engines> Visitor<A> for Resume<A> {
+    type Output = Result<Box<dyn AnyLive<A>>, Error>;
+
+    fn visit<E: Engine<A>>(self) -> Self::Output {
+        let table = self.file.into_bare_table()?;
+        Ok(Box::new(LiveTable::<A, E>::resume(self.rib, table, BuildOptions::default())))
+    }
+}

@@ -1,0 +1,96 @@
+//! Tables, addresses and right answers.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use wirespeed::engine::Engines;
+use wirespeed::fib::synth::{self, TableSpec};
+use wirespeed::fib::{oracle, synth::rng::Rng};
+use wirespeed::{Address, Key, NextHop, Reader, Rib, V4, V6};
+
+/// A table with what engines get wrong in it, and some hundreds of routes of today's shape.
+pub(crate) fn rib<A: Address>(seed: u64) -> Rib<A> {
+    let spec = TableSpec { prefixes: 800, seed, ..TableSpec::full(A::FAMILY) };
+    let mut rib: Rib<A> = synth::table(&spec).unwrap();
+    let mut rng = Rng::new(seed);
+    for at in 0..150u32 {
+        let len = u8::try_from(rng.below(u64::from(A::BITS) + 1)).unwrap();
+        rib.insert(wirespeed::Prefix::around(A::from_u128_low(rng.bits128()), len), NextHop(1 + at % 300));
+    }
+    rib
+}
+
+/// The ends of all prefixes and their neighbours, and random addresses.
+pub(crate) fn addresses<A: Address>(rib: &Rib<A>) -> Vec<A> {
+    let mut rng = Rng::new(5);
+    let mut addresses = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+    addresses.extend((0..500).map(|_| A::from_u128_low(rng.bits128())));
+    addresses
+}
+
+/// Holds everything that a reader can do against a linear scan of the routes.
+pub(crate) fn check<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
+    let routes: Vec<_> = rib.iter().collect();
+    let addresses = addresses(rib);
+    let right: Vec<_> = addresses.iter().map(|&address| oracle::scan(&routes, address)).collect();
+    let guard = reader.enter();
+    for (&address, &right) in addresses.iter().zip(&right) {
+        assert_eq!(reader.lookup(address), right, "{what}: {address}");
+        assert_eq!(guard.lookup(address), right, "{what}: {address} through a guard");
+        assert_eq!(reader.lookup(address.std()), right, "{what}: {address} of the standard library");
+        assert_eq!(reader.lookup(address.int()), right, "{what}: {address} as an integer");
+    }
+    // Batches of all sizes around those of the blocks inside.
+    for len in [0, 1, 3, 511, 512, 513, 1500, addresses.len()] {
+        let len = len.min(addresses.len());
+        let (addresses, right) = (&addresses[..len], &right[..len]);
+        assert_eq!(batch(reader, addresses), right, "{what}: {len}");
+        let keys: Vec<_> = addresses.iter().map(|address| address.std()).collect();
+        assert_eq!(batch(reader, &keys), right, "{what}: {len} of the standard library");
+        let keys: Vec<_> = addresses.iter().map(|address| address.int()).collect();
+        assert_eq!(batch(reader, &keys), right, "{what}: {len} integers");
+        let mut found = vec![NextHop::NONE; len];
+        guard.lookup_batch(&keys, &mut found);
+        assert_eq!(found, right, "{what}: {len} through a guard");
+    }
+}
+
+fn batch<A: Engines, K: Key<A>>(reader: &Reader<A>, keys: &[K]) -> Vec<NextHop> {
+    // Filled with what is nobody's answer.
+    let mut found = vec![NextHop(u32::MAX); keys.len()];
+    reader.lookup_batch(keys, &mut found);
+    found
+}
+
+/// An address in the other types that are keys.
+pub(crate) trait Native: Engines {
+    type Std: Key<Self>;
+    type Int: Key<Self>;
+    fn std(self) -> Self::Std;
+    fn int(self) -> Self::Int;
+}
+
+impl Native for V4 {
+    type Std = Ipv4Addr;
+    type Int = u32;
+
+    fn std(self) -> Ipv4Addr {
+        self.into()
+    }
+
+    fn int(self) -> u32 {
+        self.0
+    }
+}
+
+impl Native for V6 {
+    type Std = Ipv6Addr;
+    type Int = u128;
+
+    fn std(self) -> Ipv6Addr {
+        self.into()
+    }
+
+    fn int(self) -> u128 {
+        self.0
+    }
+}
