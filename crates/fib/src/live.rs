@@ -73,7 +73,9 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         // A prefix that changed again and again is one change, and in order they find more of the caches warm.
         self.changed.sort_unstable();
         self.changed.dedup();
-        let patch = self.engine.as_mut().and_then(|engine| engine.update(&self.rib, &self.changed).ok());
+        // A table that was emptied is built anew, and gives back its memory.
+        let engine = self.engine.as_mut().filter(|_| !self.rib.is_empty());
+        let patch = engine.and_then(|engine| engine.update(&self.rib, &self.changed).ok());
         if let Some(patch) = patch {
             applied.writes = patch.writes().len();
             self.writer.patch(patch).expect("an engine's patch fits its own table");

@@ -58,6 +58,10 @@ macro_rules! conformance {
                 $crate::conformance::live_readers::<$address, $engine>();
             }
             #[test]
+            fn churn() {
+                $crate::conformance::churn::<$address, $engine>();
+            }
+            #[test]
             fn memory_cap() {
                 $crate::conformance::memory_cap::<$address, $engine>();
             }
@@ -182,19 +186,44 @@ pub fn random_updates<A: Address, E: Engine<A>>() {
     });
 }
 
-/// Applies updates `step` at a time to a table and holds each state against the oracle.
-fn history<A: Address, E: Engine<A>>(mut rib: Rib<A>, updates: &[Update<A>], step: usize, what: &str) {
-    let (mut engine, mut table) = build::<A, E>(&rib);
-    for chunk in updates.chunks(step) {
-        let changed: Vec<_> = chunk.iter().filter(|u| rib.apply(u)).map(Update::prefix).collect();
-        match engine.update(&rib, &changed) {
-            Ok(patch) => table.apply(&patch).expect("an engine's patch fits its table"),
-            Err(_) => (engine, table) = build::<A, E>(&rib),
-        }
-        let addresses = boundaries(changed.iter().copied());
-        check(&table, &Expected::of(&rib), &addresses, what);
-        assert_eq!(table.image().entries(), rib.len() as u64, "{what}");
+/// A table that is kept up to date by patches alone, and built anew only when the engine asks.
+struct Patched<A: Address, E: Engine<A>> {
+    rib: Rib<A>,
+    engine: E,
+    table: E::Table,
+    rebuilds: usize,
+}
+
+impl<A: Address, E: Engine<A>> Patched<A, E> {
+    fn new(rib: Rib<A>) -> Self {
+        let (engine, table) = build::<A, E>(&rib);
+        Self { rib, engine, table, rebuilds: 0 }
     }
+
+    /// Applies updates; the prefixes that changed.
+    fn apply(&mut self, updates: &[Update<A>]) -> Vec<Prefix<A>> {
+        let changed: Vec<_> = updates.iter().filter(|u| self.rib.apply(u)).map(Update::prefix).collect();
+        match self.engine.update(&self.rib, &changed) {
+            Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
+            Err(_) => {
+                (self.engine, self.table) = build::<A, E>(&self.rib);
+                self.rebuilds += 1;
+            }
+        }
+        changed
+    }
+}
+
+/// Applies updates `step` at a time to a table and holds each state against the oracle.
+fn history<A: Address, E: Engine<A>>(rib: Rib<A>, updates: &[Update<A>], step: usize, what: &str) {
+    let mut patched = Patched::<A, E>::new(rib);
+    for chunk in updates.chunks(step) {
+        let changed = patched.apply(chunk);
+        let addresses = boundaries(changed.iter().copied());
+        check(&patched.table, &Expected::of(&patched.rib), &addresses, what);
+        assert_eq!(patched.table.image().entries(), patched.rib.len() as u64, "{what}");
+    }
+    let Patched { rib, table, .. } = patched;
     check_all(&table, &rib, &[], what);
     let mut image = Vec::new();
     table.image().write(&mut image).expect("a Vec takes what is written");
@@ -325,6 +354,55 @@ pub fn live_readers<A: Address, E: Engine<A>>() {
     let withdrawn: Vec<_> = routes.iter().map(|&prefix| Update::Withdraw { prefix }).collect();
     live.apply(&withdrawn).expect("the table takes the update");
     assert!(probes.iter().all(|&a| !live.reader().enter().lookup(a).is_some()));
+}
+
+/// A million random updates and then everything withdrawn, twice: answers are right on the way, and what the first round took
+/// in storage serves the second. A live table that is emptied is that of an empty Rib to the last byte.
+pub fn churn<A: Address, E: Engine<A>>() {
+    const CALLS: usize = 500;
+    let pool = tables::scattered_routes::<A>(4_000);
+    let mut rng = Rng::new(7);
+    let mut patched = Patched::<A, E>::new(Rib::new());
+    for round in 0..2 {
+        let before = patched.rebuilds;
+        for call in 1..=CALLS {
+            let update = |_| {
+                let prefix = pool[rng.index(pool.len())];
+                match rng.index(10) {
+                    0..=2 => Update::Withdraw { prefix },
+                    _ => Update::Announce { prefix, next_hop: Some(NextHop(1 + (rng.bits() % 40) as u32)) },
+                }
+            };
+            let updates: Vec<_> = (0..1_000).map(update).collect();
+            patched.apply(&updates);
+            if call % 100 == 0 {
+                let addresses = boundaries(pool.iter().copied().skip(call % 7).step_by(7));
+                check(&patched.table, &Expected::of(&patched.rib), &addresses, "churn");
+            }
+        }
+        let all: Vec<_> = patched.rib.iter().map(|(prefix, _)| Update::Withdraw { prefix }).collect();
+        patched.apply(&all);
+        check_all(&patched.table, &patched.rib, &boundaries(pool.iter().copied()), "all withdrawn");
+        assert!(round == 0 || patched.rebuilds == before, "storage is not reclaimed");
+    }
+
+    let mut live =
+        LiveTable::<A, E>::new(Rib::new(), BuildOptions::default()).expect("an empty table is built");
+    let routes: Rib<A> = pool.iter().map(|&prefix| (prefix, NextHop(9))).collect();
+    let announced: Vec<_> =
+        routes.iter().map(|(prefix, next_hop)| Update::announce(prefix, next_hop)).collect();
+    live.apply(&announced).expect("the table takes the update");
+    let withdrawn: Vec<_> = pool.iter().map(|&prefix| Update::Withdraw { prefix }).collect();
+    live.apply(&withdrawn).expect("the table takes the update");
+    let bytes = |table: &E::Table| {
+        let mut bytes = Vec::new();
+        table.image().write(&mut bytes).expect("a Vec takes what is written");
+        bytes
+    };
+    assert!(
+        bytes(&live.reader().enter()) == bytes(&build::<A, E>(&Rib::new()).1),
+        "emptied, and not as if new"
+    );
 }
 
 /// A cap below what the table takes is an error; at what it takes, none.

@@ -8,6 +8,7 @@ use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
+use crate::synth::rng::Rng;
 use crate::update::Update;
 
 /// Small tables, each with something that engines get wrong.
@@ -101,4 +102,21 @@ pub fn random_updates<A: Address>(updates: Range<usize>) -> impl Strategy<Value 
             if kind < 4 { Update::Withdraw { prefix } } else { Update::Announce { prefix, next_hop } }
         });
     proptest::collection::vec(update, updates)
+}
+
+/// Prefixes of all lengths in a few corners of the space, the same in every run: they nest, and each corner has many.
+pub fn scattered_routes<A: Address>(count: usize) -> Vec<Prefix<A>> {
+    let mut rng = Rng::new(3);
+    let corners: Vec<A> = (0..24).map(|_| A::from_u128_low(rng.bits128())).collect();
+    let route = |at: usize| {
+        // Short ones are few: each rewrites much of a table that pushes prefixes down.
+        let shortest = if at.is_multiple_of(50) { 4 } else { A::BITS / 3 };
+        let len = shortest + u8::try_from(rng.index(usize::from(A::BITS - shortest) + 1)).unwrap_or(0);
+        let random = A::from_u128_low(rng.bits128());
+        let kept = u8::try_from(rng.index(usize::from(len) + 1)).unwrap_or(0).max(12).min(len);
+        let corner = corners[rng.index(corners.len())].keep(kept);
+        let rest = random.to_u128() ^ random.keep(kept).to_u128();
+        Prefix::around(A::from_u128_low(corner.to_u128() | rest), len)
+    };
+    (0..count).map(route).collect()
 }

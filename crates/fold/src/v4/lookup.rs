@@ -9,7 +9,7 @@ use wirespeed_image::{Element, Image, SectionId, Table};
 use super::layout::{
     B18, C18, C24, FoldTableV4, LONG, N24, N32, SHORT, SLOTS, long_element, mark, short_element, slot,
 };
-use super::simd;
+use super::simd::{self, Way};
 use crate::changes::WORD;
 
 /// Keys of a block: as many as a core can have reads under way for, and some.
@@ -45,7 +45,8 @@ impl Lpm<V4> for FoldTableV4 {
 
     fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        with_widths!(self, batch(addresses, next_hops));
+        let way = Way::ALL.into_iter().find(|way| way.is_here()).unwrap_or(Way::Portable);
+        with_widths!(self, batch(way, addresses, next_hops));
     }
 
     fn explain(&self, address: V4) -> Vec<Step> {
@@ -92,9 +93,9 @@ fn chunk_of_32(image: &Image, address: V4) -> usize {
     image.section::<u32>(C24)[block_of(image, slot(address)) * SHORT + short_element(address)] as usize
 }
 
-/// A batch by the fastest means that this CPU has.
-fn batch<I: Element, W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
-    let done = simd::batch::<I, W>(image, addresses, next_hops);
+/// A batch in vectors, as far as a way has them, and the rest block by block.
+fn batch<I: Element, W: Element>(image: &Image, way: Way, addresses: &[V4], next_hops: &mut [NextHop]) {
+    let done = simd::batch::<I, W>(way, image, addresses, next_hops);
     portable::<I, W>(image, &addresses[done..], &mut next_hops[done..]);
 }
 
@@ -155,4 +156,31 @@ fn explain<I: Element, W: Element>(image: &Image, address: V4) -> Vec<Step> {
         steps.push(in_word("n32", N32, chunk * LONG + long_element(address), &result).1);
     }
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{Expected, scattered, tables};
+    use wirespeed_fib::{BuildOptions, Engine, oracle};
+
+    use super::super::FoldV4;
+    use super::*;
+
+    /// The suite sees only the way that the CPU at hand prefers.
+    #[test]
+    fn every_way_finds_the_same() {
+        for (name, rib) in tables::hand_picked::<V4>() {
+            let (_, table) = FoldV4::build(&rib, &BuildOptions::default()).expect("a valid table is built");
+            let expected = Expected::of(&rib);
+            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+            keys.extend(scattered::<V4>(1_000));
+            for way in Way::ALL.into_iter().filter(|way| way.is_here()) {
+                let mut found = vec![NextHop(u32::MAX); keys.len()];
+                with_widths!(table, batch(way, &keys, &mut found));
+                for (&key, &found) in keys.iter().zip(&found) {
+                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {way:?}");
+                }
+            }
+        }
+    }
 }

@@ -6,26 +6,53 @@
 use wirespeed_fib::{NextHop, V4};
 use wirespeed_image::{Element, Image};
 
-/// Looks up as many of the keys, from the front, as this CPU can do in vectors; how many that were.
+/// How a batch is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Avx512,
+    Avx2,
+    Portable,
+}
+
+impl Way {
+    /// All, the fastest first.
+    pub(super) const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
+
+    /// Whether this CPU has it.
+    #[inline]
+    pub(super) fn is_here(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512 | Self::Avx2 => false,
+            Self::Portable => true,
+        }
+    }
+}
+
+/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many that were.
 pub(super) fn batch<I: Element, W: Element>(
+    way: Way,
     image: &Image,
     addresses: &[V4],
     next_hops: &mut [NextHop],
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            #[allow(unsafe_code)]
-            // SAFETY: the feature was just detected; the image is that of a table, whose elements are of these types.
-            return unsafe { avx512::batch::<I, W>(image, addresses, next_hops) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            #[allow(unsafe_code)]
-            // SAFETY: as above.
-            return unsafe { avx2::batch::<I, W>(image, addresses, next_hops) };
+    if way.is_here() {
+        #[allow(unsafe_code)]
+        // SAFETY: the CPU has the feature; the image is that of a table, whose elements are of these types.
+        unsafe {
+            match way {
+                Way::Avx512 => return avx512::batch::<I, W>(image, addresses, next_hops),
+                Way::Avx2 => return avx2::batch::<I, W>(image, addresses, next_hops),
+                Way::Portable => {}
+            }
         }
     }
-    let _ = (image, addresses, next_hops);
+    let _ = (way, image, addresses, next_hops);
     0
 }
 

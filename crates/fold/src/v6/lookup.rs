@@ -146,3 +146,49 @@ fn explain<W: Element>(table: &FoldTableV6, address: V6) -> Vec<Step> {
     }
     steps
 }
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{Expected, scattered, tables};
+    use wirespeed_fib::{BuildOptions, Engine, oracle};
+
+    use super::super::FoldV6;
+    use super::*;
+
+    /// The suite sees the portable way only for keys that fill no vector.
+    #[test]
+    fn the_portable_way_finds_the_same() {
+        for (name, rib) in tables::hand_picked::<V6>() {
+            let (_, table) = FoldV6::build(&rib, &BuildOptions::default()).expect("a valid table is built");
+            let expected = Expected::of(&rib);
+            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+            keys.extend(scattered::<V6>(1_000));
+            let mut found = vec![NextHop(u32::MAX); keys.len()];
+            match table.width {
+                Width::Two => portable::<u16>(&table, &keys, &mut found),
+                Width::Four => portable::<u32>(&table, &keys, &mut found),
+            }
+            for (&key, &found) in keys.iter().zip(&found) {
+                assert_eq!(found, expected.lookup(key), "{name}: {key}");
+            }
+        }
+    }
+
+    /// A table scattered over so many /20s that another shape takes less.
+    #[test]
+    fn scattered_tables_take_the_other_shape() {
+        let rib = scattered::<V6>(9_000).into_iter().zip((1..).map(NextHop));
+        let rib: wirespeed_fib::Rib<V6> =
+            rib.map(|(address, n)| (wirespeed_fib::Prefix::host(address), n)).collect();
+        let (_, table) = FoldV6::build(&rib, &BuildOptions::default()).expect("a valid table is built");
+        assert_ne!(table.shape, super::super::layout::SHAPES[0]);
+        let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+        keys.extend(scattered::<V6>(1_000));
+        let mut found = vec![NextHop::NONE; keys.len()];
+        table.lookup_batch(&keys, &mut found);
+        let expected = Expected::of(&rib);
+        for (&key, &found) in keys.iter().zip(&found) {
+            assert_eq!((found, table.lookup(key)), (expected.lookup(key), found), "{key}");
+        }
+    }
+}
