@@ -115,12 +115,15 @@ fn info_tells_what_they_take_together() {
     let (v4, v6) = (&reports[4], &reports[5]);
     assert_eq!((&v4["family"], &v4["fibs"], &v4["prefixes"]), (&json!(4), &json!(3), &json!(6 + 3 + 6)));
     assert_eq!((&v6["family"], &v6["fibs"], &v6["prefixes"]), (&json!(6), &json!(3), &json!(1)));
+    let usual = v4["apart"]["engine"].as_str().unwrap();
     let apart: u64 = reports[..4]
         .iter()
         .filter(|report| report["family"] == 4)
-        .map(|report| report["engines"][0]["bytes"].as_u64().unwrap())
+        .flat_map(|report| report["engines"].as_array().unwrap())
+        .filter(|engine| engine["engine"] == usual)
+        .map(|engine| engine["bytes"].as_u64().unwrap())
         .sum();
-    assert_eq!((&v4["apart"]["engine"], v4["apart"]["bytes"].as_u64()), (&json!("sail-l"), Some(apart)));
+    assert!(apart > 0 && v4["apart"]["bytes"] == apart, "{v4}");
     assert!(
         v4["overlay"]["engine"] == "sail-m" && v4["overlay"]["bytes"].as_u64().unwrap() > 1 << 16,
         "{v4}"
@@ -128,7 +131,8 @@ fn info_tells_what_they_take_together() {
     let ran = folder.run("info v4 other --family 4").ok();
     let line = ran.stdout.lines().last().unwrap().to_owned();
     assert!(
-        line.starts_with("2 FIBs in one, IPv4: 9 prefixes in ") && line.contains("apart by sail-l"),
+        line.starts_with("2 FIBs in one, IPv4: 9 prefixes in ")
+            && line.contains(&format!("apart by {usual}")),
         "{line}"
     );
     assert_eq!(folder.run("info v4 --json").ok().json().len(), 1);

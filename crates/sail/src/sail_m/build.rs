@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib};
-use wirespeed_image::{Element, Image, Patch, Pool, SectionId, width_for};
+use wirespeed_image::{Element, Image, ImageError, Patch, Pool, SectionId, width_for};
 
 use super::arrays::Arrays;
 use super::fibs::{FibId, Fibs};
@@ -116,6 +116,39 @@ fn room_for_arrays(arrays: u64, capacities: &[u64], slots: usize, width: usize) 
     enough.max(cheap.min(as_wide)).min(MAX_ARRAYS.into())
 }
 
+/// Number of distinct arrays of an overlay, array 0 included: as many as the form comes to, without the rest of it.
+fn count_arrays<A: Address>(overlay: &Overlay<'_, A>, slots: usize) -> Result<u64, BuildError> {
+    fn count<A: Address>(
+        position: &Position<'_, A>,
+        inherited: &[NextHop],
+        level: usize,
+        arrays: &mut Arrays,
+    ) -> Option<()> {
+        let slots = inherited.len();
+        let rows = position.expand(inherited);
+        let octets = if level + 1 < levels::<A>() { position.octets() } else { Octets::default() };
+        for octet in (0..=u8::MAX).filter(|&octet| !octets.contains(octet)) {
+            arrays.take(&rows[usize::from(octet) * slots..][..slots])?;
+        }
+        for octet in octets.iter() {
+            let row = &rows[usize::from(octet) * slots..][..slots];
+            count(&position.child(octet), row, level + 1, arrays)?;
+        }
+        Some(())
+    }
+    let mut arrays = Arrays::new(slots, MAX_ARRAYS as usize);
+    let root = overlay.root();
+    let rows = root.expand(&vec![NextHop::NONE; slots]);
+    for (octet, row) in (0..=u8::MAX).zip(rows.chunks_exact(slots)) {
+        count(&root.child(octet), row, 0, &mut arrays).ok_or_else(too_many_arrays)?;
+    }
+    Ok(arrays.len() as u64)
+}
+
+fn too_many_arrays() -> BuildError {
+    limit("next-hop arrays", MAX_ARRAYS, u64::from(MAX_ARRAYS) + 1)
+}
+
 fn limit(what: &'static str, limit: u32, found: u64) -> BuildError {
     BuildError::Limit { engine: "sail-m", what, limit: limit.into(), found }
 }
@@ -129,15 +162,21 @@ impl SailM {
         let results = overlay.max_next_hop().0;
         let width = width_for(u64::from(results.max(options.next_hops)));
         let capacities = capacities(overlay)?;
-        // The arrays are only counted as they are found: first see that what is known of the size is under the cap.
-        drop(allocate::<A>(&capacities, 1, slots, width, options.memory_cap)?);
+        let room_for =
+            |arrays: u64| room_for_arrays(arrays.max(options.next_hops.into()), &capacities, slots, width);
+        let allocate = |arrays| allocate::<A>(&capacities, arrays, slots, width, options.memory_cap);
+        // The arrays are only counted as they are found: first see that what is known of the size is under the cap. Where
+        // it is not, the error says what all of it would be.
+        match allocate(1).map(drop) {
+            Err(ImageError::OverCap { .. }) => drop(allocate(room_for(count_arrays(overlay, slots)?))?),
+            first => first?,
+        }
         let mut engine = Self::form(overlay, slots, &capacities)?;
         engine.widest = u32::MAX >> (32 - 8 * width);
         engine.results = results;
-        let arrays = (engine.arrays.len() as u64).max(options.next_hops.into());
-        let capacity = room_for_arrays(arrays, &capacities, slots, width);
+        let capacity = room_for(engine.arrays.len() as u64);
         engine.arrays.set_capacity(usize::try_from(capacity).unwrap_or(usize::MAX));
-        let image = allocate::<A>(&capacities, capacity, slots, width, options.memory_cap)?;
+        let image = allocate(capacity)?;
         engine.leaf = leaf(image.width(elements(1)).unwrap_or(0));
         let mut compiler = Compiler { engine: &engine, image };
         compiler.compile::<A>(width);
@@ -170,7 +209,7 @@ impl SailM {
             // The chunks were counted on this very overlay.
             engine
                 .fill(0, u32::from(octet), &root.child(octet), row, &mut Log::off())
-                .map_err(|_| limit("next-hop arrays", MAX_ARRAYS, u64::from(MAX_ARRAYS) + 1))?;
+                .map_err(|_| too_many_arrays())?;
         }
         Ok(engine)
     }
