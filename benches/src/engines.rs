@@ -1,52 +1,57 @@
 //! Our own engines: a line here puts one into every bench and record.
 
 use anyhow::Result;
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Rib, Update};
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Rib, Update, V4, V6};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
+use wirespeed_rank::Rank;
 use wirespeed_sail::SailL;
 
 use crate::lineup::Entry;
 use crate::table::{Contestant, lane};
 use crate::trace::Keys;
 
-/// Calls a macro with each engine.
-macro_rules! for_each_engine {
-    ($do:ident) => {
-        $do!(SailL);
-    };
+engines! {
+    V4: SailL, Rank;
+    V6: SailL;
+}
+
+/// The engines of a family.
+pub trait Engines: Address {
+    /// As they look up when nothing else happens.
+    fn lookups() -> Vec<Entry<Self>>;
+    /// As live tables that take updates.
+    fn updates() -> Vec<Entry<Self>>;
 }
 
 /// The engines as they look up when nothing else happens.
-pub fn lookups<A: Address>() -> Vec<Entry<A>>
-where
-    SailL: Engine<A>,
-{
-    let mut entries = Vec::new();
-    macro_rules! entry {
-        ($engine:ty) => {
-            let name = <$engine as Engine<A>>::NAME;
-            entries.push(Entry::new(name, move |rib| lane(name, rib, Compiled::<A, $engine>::build)));
-        };
-    }
-    for_each_engine!(entry);
-    entries
+pub fn lookups<A: Engines>() -> Vec<Entry<A>> {
+    A::lookups()
 }
 
 /// The engines as live tables that take updates.
-pub fn updates<A: Address>() -> Vec<Entry<A>>
-where
-    SailL: Engine<A>,
-{
-    let mut entries = Vec::new();
-    macro_rules! entry {
-        ($engine:ty) => {
-            let name = <$engine as Engine<A>>::NAME;
-            entries.push(Entry::new(name, move |rib| lane(name, rib, Live::<A, $engine>::build)));
-        };
-    }
-    for_each_engine!(entry);
-    entries
+pub fn updates<A: Engines>() -> Vec<Entry<A>> {
+    A::updates()
+}
+
+macro_rules! engines {
+    ($($address:ty: $($engine:ty),+;)+) => {$(
+        impl Engines for $address {
+            fn lookups() -> Vec<Entry<Self>> {
+                vec![$(entry::<Self, $engine, _>(Compiled::<Self, $engine>::build)),+]
+            }
+
+            fn updates() -> Vec<Entry<Self>> {
+                vec![$(entry::<Self, $engine, _>(Live::<Self, $engine>::build)),+]
+            }
+        }
+    )+};
+}
+use engines;
+
+/// An engine by its own name, in one of its two roles.
+fn entry<A: Address, E: Engine<A>, C: Contestant<A> + 'static>(build: fn(&Rib<A>) -> Result<C>) -> Entry<A> {
+    Entry::new(E::NAME, move |rib| lane(E::NAME, rib, build))
 }
 
 /// A compiled table by itself.

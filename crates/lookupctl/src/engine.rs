@@ -8,7 +8,7 @@ use wirespeed_image::Table;
 
 engines! {
     // The first of a family is what `auto` means.
-    V4: wirespeed_sail::SailL;
+    V4: wirespeed_sail::SailL, wirespeed_rank::Rank;
     V6: wirespeed_sail::SailL;
 }
 

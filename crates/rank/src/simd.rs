@@ -1,0 +1,156 @@
+//! Batches on AVX-512 with its popcount: the only unsafe code of this crate.
+//!
+//! Sixteen keys a vector, eight vectors at a time: the chunk ids of all of them, then the words and the numbers of the
+//! runs, then the runs. The few keys that lead on to level 32 are finished one by one. The keys themselves are fetched
+//! ahead: the hardware alone does not keep up with a stream among so many gathers.
+
+use wirespeed_fib::{NextHop, V4};
+use wirespeed_image::{Element, Image};
+
+use crate::lookup::View;
+
+/// Looks up as many of the keys, from the front, as this CPU can do in vectors; how many that were. `view` must be of
+/// `image`.
+pub(crate) fn batch<I: Element, W: Element>(
+    view: &View<'_, I, W>,
+    image: &Image,
+    addresses: &[V4],
+    next_hops: &mut [NextHop],
+) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
+        let whole = addresses.len() - addresses.len() % avx512::LANES;
+        #[allow(unsafe_code)]
+        // SAFETY: the features were just detected; lookups take the image of a RankTable with its own types.
+        unsafe {
+            avx512::batch(view, image, &addresses[..whole], &mut next_hops[..whole]);
+        }
+        return whole;
+    }
+    let _ = (view, image, addresses, next_hops);
+    0
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod avx512 {
+    use std::arch::x86_64::{
+        __m512i, __mmask16, _MM_HINT_T0, _mm_prefetch, _mm512_add_epi32, _mm512_and_si512,
+        _mm512_andnot_si512, _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_or_si512,
+        _mm512_popcnt_epi32, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_sllv_epi32,
+        _mm512_srli_epi32, _mm512_storeu_si512, _mm512_test_epi32_mask,
+    };
+
+    use wirespeed_fib::{NextHop, V4};
+    use wirespeed_image::{Element, Image};
+
+    use crate::layout::{LEVEL16, LEVEL24, RUNS, flag_of};
+    use crate::lookup::View;
+
+    /// Keys in a vector.
+    pub(super) const LANES: usize = 16;
+    /// How many keys ahead they are fetched.
+    const AHEAD: usize = 512;
+
+    /// Looks up keys, of which there must be a multiple of [`LANES`]: eight vectors at a time, and what is left four at
+    /// a time and one at a time.
+    ///
+    /// # Safety
+    /// The CPU must have AVX-512F and AVX-512VPOPCNTDQ. `image` must be that of a [`RankTable`](crate::RankTable)
+    /// whose chunk ids are of type `I` and whose runs are of type `W`.
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    pub(super) unsafe fn batch<I: Element, W: Element>(
+        view: &View<'_, I, W>,
+        image: &Image,
+        addresses: &[V4],
+        results: &mut [NextHop],
+    ) {
+        // SAFETY: as our caller promises.
+        unsafe {
+            let done = rounds::<I, W, 8>(view, image, addresses, results);
+            let (addresses, results) = (&addresses[done..], &mut results[done..]);
+            let done = rounds::<I, W, 4>(view, image, addresses, results);
+            rounds::<I, W, 1>(view, image, &addresses[done..], &mut results[done..]);
+        }
+    }
+
+    /// Looks up keys, so many vectors at a time, while there are enough; how many keys that were.
+    ///
+    /// # Safety
+    /// As [`batch`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    unsafe fn rounds<I: Element, W: Element, const VECTORS: usize>(
+        view: &View<'_, I, W>,
+        image: &Image,
+        addresses: &[V4],
+        results: &mut [NextHop],
+    ) -> usize {
+        let level16 = image.padded(LEVEL16);
+        let level24: *const i32 = image.padded(LEVEL24).as_ptr().cast();
+        let runs = image.padded(RUNS);
+        let (word_bits, element_bits) = (_mm512_set1_epi32(7), _mm512_set1_epi32(31));
+        let flag = _mm512_set1_epi32(flag_of::<W>().cast_signed());
+        let at_a_time = LANES * VECTORS;
+        for (keys, results) in addresses.chunks_exact(at_a_time).zip(results.chunks_exact_mut(at_a_time)) {
+            let mut key = [_mm512_setzero_si512(); VECTORS];
+            let mut at = [_mm512_setzero_si512(); VECTORS];
+            for v in 0..VECTORS {
+                _mm_prefetch::<_MM_HINT_T0>(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
+                // SAFETY: `keys` are `at_a_time` integers of 32 bits, and an index of 16 bits is inside level16.
+                unsafe {
+                    key[v] = _mm512_loadu_si512(keys.as_ptr().add(v * LANES).cast());
+                    at[v] = gather::<I>(_mm512_srli_epi32::<16>(key[v]), level16);
+                }
+            }
+            for v in 0..VECTORS {
+                let word = _mm512_and_si512(_mm512_srli_epi32::<13>(key[v]), word_bits);
+                let index = _mm512_or_si512(_mm512_slli_epi32::<3>(at[v]), word);
+                // SAFETY: an element of level16 is a chunk of level 24, which every image and patch is checked for; there
+                // are 2^16 + 1 at most, so an index of a word fits. A word is two integers of 32 bits, bits and base.
+                let (bits, base) = unsafe {
+                    (
+                        _mm512_i32gather_epi32::<8>(index, level24),
+                        _mm512_i32gather_epi32::<8>(index, level24.add(1)),
+                    )
+                };
+                let shift = _mm512_andnot_si512(_mm512_srli_epi32::<8>(key[v]), element_bits);
+                at[v] = _mm512_add_epi32(base, _mm512_popcnt_epi32(_mm512_sllv_epi32(bits, shift)));
+            }
+            let mut long: [__mmask16; VECTORS] = [0; VECTORS];
+            for v in 0..VECTORS {
+                // SAFETY: every base is checked to be at least 33 elements before the end of the runs, and there are at most
+                // 32 bits to count; there are at most 2^30 runs, so an index fits.
+                let value = unsafe { gather::<W>(at[v], runs) };
+                long[v] = _mm512_test_epi32_mask(value, flag);
+                // SAFETY: `results` are `at_a_time` integers of 32 bits.
+                unsafe { _mm512_storeu_si512(results.as_mut_ptr().add(v * LANES).cast(), value) };
+            }
+            for (v, &(mut long)) in long.iter().enumerate() {
+                while long != 0 {
+                    let at = v * LANES + long.trailing_zeros() as usize;
+                    results[at] = view.lookup_long(results[at].0, keys[at]);
+                    long &= long - 1;
+                }
+            }
+        }
+        addresses.len() - addresses.len() % at_a_time
+    }
+
+    /// Elements of type `T`, of 2 or 4 bytes, at the indexes, widened.
+    ///
+    /// # Safety
+    /// The CPU must have AVX-512F. Each index must be of an element of `bytes`, at least 4 bytes before its end.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn gather<T: Element>(index: __m512i, bytes: &[u8]) -> __m512i {
+        let from = bytes.as_ptr().cast();
+        // SAFETY: as our caller promises; the scale is the size of an element.
+        unsafe {
+            match size_of::<T>() {
+                2 => _mm512_and_si512(_mm512_i32gather_epi32::<2>(index, from), _mm512_set1_epi32(0xffff)),
+                _ => _mm512_i32gather_epi32::<4>(index, from),
+            }
+        }
+    }
+}
