@@ -18,7 +18,10 @@ pub(crate) fn batch<I: Element, W: Element>(
     next_hops: &mut [NextHop],
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
+    if is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vpopcntdq")
+        && is_x86_feature_detected!("popcnt")
+    {
         let whole = addresses.len() - addresses.len() % avx512::LANES;
         #[allow(unsafe_code)]
         // SAFETY: the features were just detected; lookups take the image of a RankTable with its own types.
@@ -35,10 +38,10 @@ pub(crate) fn batch<I: Element, W: Element>(
 #[allow(unsafe_code)]
 mod avx512 {
     use std::arch::x86_64::{
-        __m512i, __mmask16, _MM_HINT_T0, _mm_prefetch, _mm512_add_epi32, _mm512_and_si512,
-        _mm512_andnot_si512, _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_or_si512,
-        _mm512_popcnt_epi32, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_sllv_epi32,
-        _mm512_srli_epi32, _mm512_storeu_si512, _mm512_test_epi32_mask,
+        __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_add_epi32, _mm512_and_si512, _mm512_andnot_si512,
+        _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_or_si512,
+        _mm512_popcnt_epi32, _mm512_set1_epi32, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_slli_epi32,
+        _mm512_sllv_epi32, _mm512_srli_epi32, _mm512_storeu_si512, _mm512_test_epi32_mask,
     };
 
     use wirespeed_fib::{NextHop, V4};
@@ -49,6 +52,8 @@ mod avx512 {
 
     /// Keys in a vector.
     pub(super) const LANES: usize = 16;
+    /// Keys after which those that lead on are finished. After every eight vectors it cost 8 % where there were none.
+    const PIECE: usize = 1024;
     /// How many keys ahead they are fetched.
     const AHEAD: usize = 512;
 
@@ -56,41 +61,48 @@ mod avx512 {
     /// a time and one at a time.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F and AVX-512VPOPCNTDQ. `image` must be that of a [`RankTable`](crate::RankTable)
+    /// The CPU must have AVX-512F, AVX-512VPOPCNTDQ and POPCNT. `image` must be that of a [`RankTable`](crate::RankTable)
     /// whose chunk ids are of type `I` and whose runs are of type `W`.
-    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     pub(super) unsafe fn batch<I: Element, W: Element>(
         view: &View<'_, I, W>,
         image: &Image,
         addresses: &[V4],
         results: &mut [NextHop],
     ) {
-        // SAFETY: as our caller promises.
-        unsafe {
-            let done = rounds::<I, W, 8>(view, image, addresses, results);
-            let (addresses, results) = (&addresses[done..], &mut results[done..]);
-            let done = rounds::<I, W, 4>(view, image, addresses, results);
-            rounds::<I, W, 1>(view, image, &addresses[done..], &mut results[done..]);
+        let flag = _mm512_set1_epi32(flag_of::<W>().cast_signed());
+        for (keys, results) in addresses.chunks(PIECE).zip(results.chunks_mut(PIECE)) {
+            // SAFETY: as our caller promises.
+            unsafe {
+                let (eights, any) = rounds::<I, W, 8>(image, keys, results);
+                let (fours, more) = rounds::<I, W, 4>(image, &keys[eights..], &mut results[eights..]);
+                let done = eights + fours;
+                let (_, most) = rounds::<I, W, 1>(image, &keys[done..], &mut results[done..]);
+                let any = _mm512_or_si512(_mm512_or_si512(any, more), most);
+                if _mm512_test_epi32_mask(any, flag) != 0 {
+                    finish_long(view, keys, results);
+                }
+            }
         }
     }
 
-    /// Looks up keys, so many vectors at a time, while there are enough; how many keys that were.
+    /// Looks up keys, so many vectors at a time, while there are enough; how many keys that were. Their results are the values of
+    /// their runs, which may lead on to level 32; all of these or-ed come back too.
     ///
     /// # Safety
     /// As [`batch`].
     #[inline]
-    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     unsafe fn rounds<I: Element, W: Element, const VECTORS: usize>(
-        view: &View<'_, I, W>,
         image: &Image,
         addresses: &[V4],
         results: &mut [NextHop],
-    ) -> usize {
+    ) -> (usize, __m512i) {
         let level16 = image.padded(LEVEL16);
         let level24: *const i32 = image.padded(LEVEL24).as_ptr().cast();
         let runs = image.padded(RUNS);
         let (word_bits, element_bits) = (_mm512_set1_epi32(7), _mm512_set1_epi32(31));
-        let flag = _mm512_set1_epi32(flag_of::<W>().cast_signed());
+        let mut any = _mm512_setzero_si512();
         let at_a_time = LANES * VECTORS;
         for (keys, results) in addresses.chunks_exact(at_a_time).zip(results.chunks_exact_mut(at_a_time)) {
             let mut key = [_mm512_setzero_si512(); VECTORS];
@@ -117,24 +129,46 @@ mod avx512 {
                 let shift = _mm512_andnot_si512(_mm512_srli_epi32::<8>(key[v]), element_bits);
                 at[v] = _mm512_add_epi32(base, _mm512_popcnt_epi32(_mm512_sllv_epi32(bits, shift)));
             }
-            let mut long: [__mmask16; VECTORS] = [0; VECTORS];
-            for v in 0..VECTORS {
+            for (&at, results) in at.iter().zip(results.chunks_exact_mut(LANES)) {
                 // SAFETY: every base is checked to be at least 33 elements before the end of the runs, and there are at most
                 // 32 bits to count; there are at most 2^30 runs, so an index fits.
-                let value = unsafe { gather::<W>(at[v], runs) };
-                long[v] = _mm512_test_epi32_mask(value, flag);
-                // SAFETY: `results` are `at_a_time` integers of 32 bits.
-                unsafe { _mm512_storeu_si512(results.as_mut_ptr().add(v * LANES).cast(), value) };
-            }
-            for (v, &(mut long)) in long.iter().enumerate() {
-                while long != 0 {
-                    let at = v * LANES + long.trailing_zeros() as usize;
-                    results[at] = view.lookup_long(results[at].0, keys[at]);
-                    long &= long - 1;
-                }
+                let value = unsafe { gather::<W>(at, runs) };
+                any = _mm512_or_si512(any, value);
+                // SAFETY: these are LANES integers of 32 bits.
+                unsafe { _mm512_storeu_si512(results.as_mut_ptr().cast(), value) };
             }
         }
-        addresses.len() - addresses.len() % at_a_time
+        (addresses.len() - addresses.len() % at_a_time, any)
+    }
+
+    /// What is left of the lookups of whole vectors of keys, [`PIECE`] at most, of which some lead on to level 32: those hold
+    /// the values of their runs. First a list of them, then one by one: which they are is no branch.
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    unsafe fn finish_long<I: Element, W: Element>(
+        view: &View<'_, I, W>,
+        addresses: &[V4],
+        results: &mut [NextHop],
+    ) {
+        let flag = _mm512_set1_epi32(flag_of::<W>().cast_signed());
+        let mut key = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        // A vector is stored whole, wherever its last key goes.
+        let mut long = [0u32; PIECE + LANES];
+        let mut count = 0;
+        for values in results.chunks_exact(LANES) {
+            // SAFETY: these are LANES integers of 32 bits.
+            let values = unsafe { _mm512_loadu_si512(values.as_ptr().cast()) };
+            let open = _mm512_test_epi32_mask(values, flag);
+            let to = &mut long[count..count + LANES];
+            // SAFETY: these too.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(open, key)) };
+            count += open.count_ones() as usize;
+            key = _mm512_add_epi32(key, _mm512_set1_epi32(16));
+        }
+        for &key in &long[..count] {
+            let key = key as usize;
+            results[key] = view.lookup_long(results[key].0, addresses[key]);
+        }
     }
 
     /// Elements of type `T`, of 2 or 4 bytes, at the indexes, widened.
