@@ -11,7 +11,7 @@ use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, V4};
 use wirespeed_image::{Pool, SectionId};
 
 use crate::build::Rank;
-use crate::layout::{LONG, WORD, WORDS, Word};
+use crate::layout::{LONG, MAX_NEXT_HOP, WORD, WORDS, Word};
 
 /// Where writes go.
 pub(crate) trait Sink {
@@ -101,6 +101,9 @@ impl Scope {
     }
 }
 
+/// Up to so many elements, those of a /22, an update first tries to change a run in place.
+const FEW: u8 = 4;
+
 /// Whether all elements are of one run. Words of one run with one value share it, so their bases tell.
 fn is_uniform(chunk: &Chunk) -> bool {
     chunk[0].bits() == 0 && chunk.iter().all(|&word| word == chunk[0])
@@ -128,7 +131,7 @@ impl Rank {
                     self.release(&before);
                     self.level24.pool.give_back(id);
                 }
-                let now = self.link_uniform(inherited.0, sink)?;
+                let now = self.link_uniform(element(inherited)?, sink)?;
                 self.set_slot(slot, id, now, shared, sink);
                 return Ok(());
             }
@@ -210,18 +213,22 @@ impl Rank {
         let octets = scope.octets(2);
         let pushed = Pushed::new(cursor, inherited, scope, &octets);
         for (word, octets) in by_word(octets) {
+            let value = pushed.only(&octets, cursor);
+            if value.is_some_and(|value| self.runs.set(chunk[word], &octets, value, sink)) {
+                continue;
+            }
             let mut elements = self.runs.elements(chunk[word]);
             for octet in octets {
-                let Some(next_hop) = pushed.at(octet) else { continue };
+                let Some(value) = pushed.at(octet)? else { continue };
                 let element = &mut elements[usize::from(octet) % WORD];
                 let long = (*element & LONG != 0).then_some(*element & !LONG);
                 *element = match (cursor.child(octet), long) {
-                    (Some(child), long) => self.touch_32(long, child, next_hop, scope, sink)?,
+                    (Some(child), long) => self.touch_32(long, child, NextHop(value), scope, sink)?,
                     (None, Some(long)) => {
                         self.release_long(long);
-                        next_hop.0
+                        value
                     }
-                    (None, None) => next_hop.0,
+                    (None, None) => value,
                 };
             }
             chunk[word] = self.runs.replace(chunk[word], &elements, sink)?;
@@ -248,8 +255,8 @@ impl Rank {
         for (word, octets) in by_word(octets) {
             let mut elements = self.runs.elements(chunk[word]);
             for octet in octets {
-                if let Some(next_hop) = pushed.at(octet) {
-                    elements[usize::from(octet) % WORD] = next_hop.0;
+                if let Some(value) = pushed.at(octet)? {
+                    elements[usize::from(octet) % WORD] = value;
                 }
             }
             chunk[word] = self.runs.replace(chunk[word], &elements, sink)?;
@@ -310,17 +317,36 @@ impl<'a> Pushed<'a> {
         Self::All(next_hops)
     }
 
-    /// The next hop of an octet; `None` where it stays what it is.
+    /// The element of an octet; `None` where it stays what it is.
     #[inline]
-    fn at(&self, octet: u8) -> Option<NextHop> {
-        match self {
-            Self::All(next_hops) => Some(next_hops[usize::from(octet)]),
-            Self::Each(cursor, inherited, scope) => {
-                let best = cursor.best(octet);
-                (!scope.leaves(best)).then(|| best.map_or(*inherited, |(_, next_hop)| next_hop))
-            }
-        }
+    fn at(&self, octet: u8) -> Result<Option<u32>, Outgrown> {
+        let next_hop = match self {
+            Self::All(next_hops) => next_hops[usize::from(octet)],
+            Self::Each(cursor, inherited, scope) => match cursor.best(octet) {
+                best if scope.leaves(best) => return Ok(None),
+                best => best.map_or(*inherited, |(_, next_hop)| next_hop),
+            },
+        };
+        element(next_hop).map(Some)
     }
+
+    /// The element of all of a few octets, if it is one and nothing longer follows beneath.
+    fn only(&self, octets: &RangeInclusive<u8>, cursor: Cursor<'_, V4>) -> Option<u32> {
+        if octets.end() - octets.start() >= FEW {
+            return None;
+        }
+        let first = self.at(*octets.start()).ok()??;
+        let mut octets = octets.clone();
+        octets
+            .all(|octet| self.at(octet) == Ok(Some(first)) && cursor.child(octet).is_none())
+            .then_some(first)
+    }
+}
+
+/// The element that holds a next hop.
+#[inline]
+fn element(next_hop: NextHop) -> Result<u32, Outgrown> {
+    if next_hop.0 <= MAX_NEXT_HOP { Ok(next_hop.0) } else { Err(Outgrown("entry width")) }
 }
 
 /// The words that octets are in, each with those that it has.

@@ -3,11 +3,13 @@
 //! The control plane's copy of the section, from which elements are read back before they are changed. A word of several
 //! runs has a piece of its own; words of one run share an element for each value, found by value.
 
+use std::ops::RangeInclusive;
+
 use rustc_hash::FxHashMap;
 use wirespeed_fib::Outgrown;
 
 use crate::chunks::Sink;
-use crate::layout::{WORD, Word};
+use crate::layout::{LONG, WORD, Word};
 use crate::space::Space;
 
 /// The elements of a word: next hops, or chunks of level 32 with [`LONG`](crate::layout::LONG) set.
@@ -52,6 +54,37 @@ impl Runs {
             *element = runs[run];
         }
         elements
+    }
+
+    /// Sets the elements of some neighbouring octets to a value where these are a run of a word and stay one; whether they
+    /// are that, and so done with. It is what most updates come to, and saves taking the word apart.
+    pub(crate) fn set(
+        &mut self,
+        word: Word,
+        octets: &RangeInclusive<u8>,
+        value: u32,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let (first, last) = (u32::from(octets.start() % 32), u32::from(octets.end() % 32));
+        let at = word.run_of(*octets.start());
+        let held = self.values[at];
+        let inside = (u64::from(word.bits()) >> first >> 1) & ((1 << (last - first)) - 1);
+        if inside == 0 && held == value {
+            return true;
+        }
+        let starts = first == 0 || word.bits() >> first & 1 == 1;
+        let ends = last == 31 || word.bits() >> (last + 1) & 1 == 1;
+        // A word of one run shares it.
+        if word.len() == 1 || inside != 0 || !starts || !ends || held & LONG != 0 {
+            return false;
+        }
+        if first > 0 && self.values[at - 1] == value || last < 31 && self.values[at + 1] == value {
+            return false;
+        }
+        self.values[at] = value;
+        #[allow(clippy::cast_possible_truncation)] // as the base of the word
+        sink.run(at as u32, value);
+        true
     }
 
     /// The word of elements that takes the place of another, whose runs are reused where they can be.

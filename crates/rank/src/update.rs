@@ -9,19 +9,18 @@ use wirespeed_image::{Patch, PatchBuilder, SectionId};
 
 use crate::build::Rank;
 use crate::chunks::{Scope, Sink};
-use crate::layout::{LEVEL16, RUNS, Shape, Word};
+use crate::layout::{LEVEL16, LONG, RUNS, Shape, Word};
 
 impl Rank {
     pub(crate) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
-        let mut sink = Patcher { patch: PatchBuilder::new(), shape: self.shape };
+        let mut sink = Patcher { patch: PatchBuilder::new(), shape: self.shape, results: self.results };
         for &prefix in changed {
-            let now = rib.get(prefix).unwrap_or(NextHop::NONE);
-            if now.0 > self.shape.largest() {
-                return Err(Outgrown("entry width"));
-            }
-            self.results = self.results.max(now.0);
             self.touch_slots(rib, Scope::Of(prefix), &mut sink)?;
         }
+        if sink.results > self.shape.largest() {
+            return Err(Outgrown("entry width"));
+        }
+        self.results = sink.results;
         Ok(sink.patch.finish(Some((rib.len() as u64, u64::from(self.results)))))
     }
 
@@ -58,6 +57,8 @@ impl Rank {
 struct Patcher {
     patch: PatchBuilder,
     shape: Shape,
+    /// The largest next hop that was ever written: what no run holds no lookup can return.
+    results: u32,
 }
 
 impl Sink for Patcher {
@@ -70,6 +71,9 @@ impl Sink for Patcher {
     }
 
     fn run(&mut self, run: u32, value: u32) {
+        if value & LONG == 0 {
+            self.results = self.results.max(value);
+        }
         self.patch.set(RUNS, run.into(), self.shape.run(value));
     }
 }
@@ -103,6 +107,17 @@ mod tests {
         assert_eq!(sections, [(RUNS, 9)]);
         table.apply(&patch).unwrap();
         assert_eq!(table.lookup("10.0.1.77".parse().unwrap()), NextHop(9));
+    }
+
+    #[test]
+    fn a_next_hop_wider_than_a_run_is_refused() {
+        let routes = ["0.0.0.0/0", "10.0.0.0/9", "10.1.0.0/16", "10.1.2.0/24", "10.1.3.0/25", "10.2.0.0/20"];
+        for (route, wide) in routes.iter().flat_map(|r| [(r, 0x8000), (r, 1 << 31), (r, u32::MAX)]) {
+            let mut rib: Rib<V4> = routes.into_iter().map(|r| (prefix(r), NextHop(1))).collect();
+            let (mut rank, _) = Rank::build(&rib, &BuildOptions::default()).unwrap();
+            rib.insert(prefix(route), NextHop(wide));
+            assert_eq!(rank.patch(&rib, &[prefix(route)]), Err(Outgrown("entry width")), "{route} {wide}");
+        }
     }
 
     #[test]
