@@ -152,5 +152,6 @@ mod tests {
         assert_eq!(V4::engine_of_kind("sail-l-v4"), Some("sail-l"));
         assert_eq!(V4::engine_of_kind("sail-l-v6"), None);
         assert_eq!(V6::engine_of_kind("sail-l-v6"), Some("sail-l"));
+        assert_eq!(V4::engine_of_kind("rank-v4"), Some("rank"));
     }
 }

@@ -57,10 +57,7 @@ fn lookup<I: Element, W: Element>(image: &Image, address: V4) -> NextHop {
 fn batch<I: Element, W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
     let view = View::<I, W>::of(image);
     let done = simd::batch(&view, image, addresses, next_hops);
-    let (addresses, next_hops) = (&addresses[done..], &mut next_hops[done..]);
-    for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
-        view.block(addresses, next_hops);
-    }
+    simd::blocks(&view, &addresses[done..], &mut next_hops[done..]);
 }
 
 /// An element as the integer it is; those of level 16 and runs are of 32 bits at most.
@@ -101,10 +98,21 @@ impl<'a, I: Element, W: Element> View<'a, I, W> {
     #[inline]
     pub(crate) fn lookup_long(&self, value: u32, address: V4) -> NextHop {
         let (chunk, octet) = (value & !flag_of::<W>(), address.octet(3));
-        NextHop(number(self.runs[Word(self.level32[word_index(chunk, octet)]).run_of(octet)]))
+        let value = number(self.runs[Word(self.level32[word_index(chunk, octet)]).run_of(octet)]);
+        // Nothing leads on from level 32. In an image that we did not write it may say so.
+        NextHop(if value & flag_of::<W>() == 0 { value } else { 0 })
+    }
+
+    /// Keys block by block. Inlined, so that counting bits takes one instruction where the caller may use it.
+    #[inline(always)]
+    pub(crate) fn blocks(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
+        for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
+            self.block(addresses, next_hops);
+        }
     }
 
     /// A block of keys, step by step.
+    #[inline(always)]
     fn block(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
         let mut at = [0; BLOCK];
         let mut long = [0; BLOCK];
@@ -156,13 +164,44 @@ impl<I: Element, W: Element> View<'_, I, W> {
         let meaning = format!("element {octet} is in run {run}");
         steps.push(Step { section, index: index as u64, value: words[index], meaning });
         let value = number(self.runs[run]);
-        let next = (level == LEVEL24 && value & flag_of::<W>() != 0).then_some(value & !flag_of::<W>());
+        let next = (value & flag_of::<W>() != 0).then_some(value & !flag_of::<W>());
         let meaning = match (next, value) {
-            (Some(chunk), _) => format!("a longer prefix may match: go on in chunk {chunk} of level 32"),
-            (None, 0) => "no route".to_owned(),
+            (Some(chunk), _) if level == LEVEL24 => {
+                format!("a longer prefix may match: go on in chunk {chunk} of level 32")
+            }
+            (Some(_), _) | (None, 0) => "no route".to_owned(),
             (None, next_hop) => format!("next hop {next_hop}"),
         };
         steps.push(Step { section: "runs", index: run as u64, value: value.into(), meaning });
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{scattered, tables};
+    use wirespeed_fib::oracle::boundaries;
+    use wirespeed_fib::{BuildOptions, Engine};
+
+    use super::*;
+    use crate::build::Rank;
+
+    /// Whole blocks, which on a CPU with AVX-512 no batch has.
+    #[test]
+    fn blocks_answer_as_single_lookups() {
+        fn blocks<I: Element, W: Element>(image: &Image, addresses: &[V4]) -> Vec<NextHop> {
+            let mut found = vec![NextHop::NONE; addresses.len()];
+            View::<I, W>::of(image).blocks(addresses, &mut found);
+            found
+        }
+        for (name, rib) in tables::hand_picked::<V4>() {
+            let (_, table) = Rank::build(&rib, &BuildOptions::default()).unwrap();
+            let mut addresses = boundaries(rib.iter().map(|(prefix, _)| prefix));
+            addresses.extend(scattered::<V4>(1_000));
+            let found = typed!(table, blocks(table.image(), &addresses));
+            for (&address, found) in addresses.iter().zip(found) {
+                assert_eq!(found, table.lookup(address), "{name}: {address}");
+            }
+        }
     }
 }

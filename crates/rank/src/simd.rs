@@ -34,6 +34,31 @@ pub(crate) fn batch<I: Element, W: Element>(
     0
 }
 
+/// Looks up keys block by block, with the instruction that counts bits where the CPU has it.
+pub(crate) fn blocks<I: Element, W: Element>(
+    view: &View<'_, I, W>,
+    addresses: &[V4],
+    next_hops: &mut [NextHop],
+) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("popcnt") {
+        #[allow(unsafe_code)]
+        // SAFETY: the feature was just detected.
+        unsafe {
+            blocks_popcnt(view, addresses, next_hops);
+        }
+        return;
+    }
+    view.blocks(addresses, next_hops);
+}
+
+/// The same code, compiled for that instruction.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt")]
+fn blocks_popcnt<I: Element, W: Element>(view: &View<'_, I, W>, addresses: &[V4], next_hops: &mut [NextHop]) {
+    view.blocks(addresses, next_hops);
+}
+
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod avx512 {

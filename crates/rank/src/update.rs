@@ -14,7 +14,10 @@ use crate::layout::{LEVEL16, LONG, RUNS, Shape, Word};
 impl Rank {
     pub(crate) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
         let mut sink = Patcher { patch: PatchBuilder::new(), shape: self.shape, results: self.results };
-        for &prefix in changed {
+        let mut changed = changed.to_vec();
+        changed.sort_unstable();
+        changed.dedup();
+        for prefix in changed {
             self.touch_slots(rib, Scope::Of(prefix), &mut sink)?;
         }
         if sink.results > self.shape.largest() {
