@@ -32,7 +32,7 @@
 //! - Equal chunks stored once: 18,272 chunks. Equal runs of words stored once: 425,856 runs. Neither is worth its index
 //!   when an update has to keep it.
 //! - The runs of a chunk in one piece: 460,766 runs. An update moves all of them where it now moves those of a word.
-//! - 24-bit values: no faster than 32-bit ones.
+//! - 24-bit values: no faster than 32-bit ones, in a prototype of the vector code.
 
 use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table};
 

@@ -1,8 +1,13 @@
-//! Batches on AVX-512 with its popcount: the only unsafe code of this crate.
+//! Batches with the instructions of newer CPUs: the only unsafe code of this crate.
 //!
-//! Sixteen keys a vector, eight vectors at a time: the chunk ids of all of them, then the words and the numbers of the
-//! runs, then the runs. The few keys that lead on to level 32 are finished one by one. The keys themselves are fetched
-//! ahead: the hardware alone does not keep up with a stream among so many gathers.
+//! AVX-512 with its popcount: sixteen keys a vector, eight vectors at a time (four ran level with that): the chunk ids of all
+//! of them, then the words and the numbers of the runs, then the runs. Those that lead on to level 32 are finished after
+//! every 1,024 keys, from a list, so that which they are is no branch. Without AVX-512 the portable code is compiled for the
+//! instruction that counts bits, where there is one.
+//!
+//! On a Zen 4 core, on the real table with 79,563 next hops, random · prefix traffic, medians in M/s: 446 · 394 with vectors,
+//! 254 · 222 portable with that instruction, 171 · 152 without. The keys are fetched ahead, which these keys, a stream
+//! that the hardware fetches itself, did not show: it is for keys that lie in pages from all over.
 
 use wirespeed_fib::{NextHop, V4};
 use wirespeed_image::{Element, Image};
