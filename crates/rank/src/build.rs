@@ -1,8 +1,9 @@
 //! [`Rank`]: the control plane's form of ranked chunks, and its compilation from a Rib.
 //!
 //! The form is what the sections hold, as chunks and runs with their owners. Building brings every slot up to date with
-//! the Rib, from an empty table, and copies the form into an image that has room for it and more: an eighth more chunks, and a quarter
-//! more runs, whose free pieces are not put together again. With an eighth, the real table outgrew them once in its day of updates.
+//! the Rib, from an empty table, and copies the form into an image that has room for it and more: an eighth more chunks,
+//! and a quarter more runs, whose free pieces are not put together again. With an eighth, the real table outgrew them once
+//! in its day of updates; with a quarter not in eight such days on end.
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V4};
