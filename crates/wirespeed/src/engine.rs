@@ -19,15 +19,20 @@ engines! {
     SailM { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
     /// [`FoldV4`](wirespeed_fold::FoldV4) and [`FoldV6`](wirespeed_fold::FoldV6): SAIL's split, equal chunks stored once.
     Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
+    /// [`Rank`](wirespeed_rank::Rank): SAIL's split over ranked runs, for many next hops.
+    Rank { V4: wirespeed_rank::Rank }
 }
 
 /// The engine that suits a table best: what `auto` means.
 ///
-/// Reasons are rows in `benches/record`: on the real tables, with batches of 1,024 keys, FOLD is ahead of all that is
-/// measured beside it, random keys and those drawn by prefix alike, and takes the least memory.
+/// Reasons are rows in `benches/record`: on the real tables, with batches of 1,024 keys, the one named is ahead of all that
+/// is measured beside it, random keys and those drawn by prefix alike.
 pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
-    let _ = rib;
-    EngineName::Fold
+    // As long as a byte holds a next hop FOLD's chunks fit the caches; RANK's words don't grow with what they lead to.
+    match A::FAMILY {
+        Family::V4 if rib.max_next_hop().0 > 254 => EngineName::Rank,
+        _ => EngineName::Fold,
+    }
 }
 
 /// The engine that a user asks for: a name, or `auto`, which leaves it to [`best`].

@@ -52,9 +52,9 @@ fn the_table_from_standard_input() {
 #[test]
 fn explains_each_step() {
     let folder = Folder::new();
-    let ran = folder.run("lookup --fib v4 --explain 10.1.2.3").ok();
+    let ran = folder.run("lookup --fib v4 --engine sail-l --explain 10.1.2.3").ok();
     assert!(ran.stdout.contains("bcn16[2561]") && ran.stdout.lines().count() > 2, "{ran:?}");
-    let json = &folder.run("lookup --fib v4 --explain --json 10.1.2.3").ok().json()[0];
+    let json = &folder.run("lookup --fib v4 --engine sail-l --explain --json 10.1.2.3").ok().json()[0];
     let steps = json["steps"].as_array().unwrap();
     assert!(steps.iter().all(|step| step["section"].is_string() && step["index"].is_u64()));
     assert!(steps.last().unwrap()["meaning"].as_str().unwrap().contains("next hop 4"), "{json}");

@@ -1,0 +1,31 @@
+//! IPv4 lookup over ranked chunks: SAIL's split at 16 and 24 bits, with each run of equal elements stored once.
+//!
+//! For tables with more next hops than a byte holds, where the width of an element is what a flat chunk costs.
+//! [`Rank`] is the control plane; [`RankTable`] looks up. [Its layout](RankTable) is the whole idea.
+//!
+//! ```
+//! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
+//! use wirespeed_rank::Rank;
+//!
+//! let mut rib = Rib::<V4>::new();
+//! rib.insert("10.0.0.0/8".parse().unwrap(), NextHop(64_512));
+//! rib.insert("10.1.2.0/24".parse().unwrap(), NextHop(4_200_000));
+//! let (mut engine, table) = Rank::build(&rib, &BuildOptions::default()).unwrap();
+//!
+//! let keys = ["10.1.2.3", "10.9.9.9", "11.0.0.1"].map(|text| text.parse::<V4>().unwrap());
+//! let mut next_hops = [NextHop::NONE; 3];
+//! table.lookup_batch(&keys, &mut next_hops);
+//! assert_eq!(next_hops, [NextHop(4_200_000), NextHop(64_512), NextHop::NONE]);
+//! ```
+
+mod build;
+mod chunks;
+mod layout;
+mod lookup;
+mod runs;
+mod simd;
+mod space;
+mod update;
+
+pub use build::Rank;
+pub use layout::RankTable;
