@@ -6,6 +6,7 @@
 //! b18   uJ  × 2^18        block of the slot in c24, 0 where it has no prefix longer than 24 bits
 //! c24   u32 × blocks×64   chunk of level 32 for each element of a slot that is all ones
 //! n32   u64 × chunks×256W/8  256 elements of W bytes: the next hop
+//! w     u8, u16 or u32 × 1   an element of this section is as wide as those of chunks, W
 //! ```
 //!
 //! Chunks of equal content are one chunk, in n24 as in n32. The two arrays are of words of 8 bytes so that a patch
@@ -76,7 +77,6 @@ pub(crate) const fn mark(width: usize) -> u32 {
 /// An empty image.
 pub(crate) fn allocate(room: Room, cap: Option<u64>) -> Result<Image, ImageError> {
     let words = |chunks: u32, elements: usize| u64::from(chunks) * (elements * room.width / WORD) as u64;
-    // The kind tells the width of chunk elements, which are inside words.
     ImageBuilder::new(FoldTableV4::KIND, FoldTableV4::LAYOUT)
         .section_of_width("c18", width_for(u64::from(room.short) - 1).max(2), SLOTS as u64)
         .section::<u64>("n24", words(room.short, SHORT))

@@ -2,6 +2,9 @@
 //!
 //! Two dependent reads, of c18 and of n24, and no branch that depends on a key, but for the few keys whose element is
 //! all ones: those are finished after the others.
+//!
+//! A single lookup among one-byte elements is 33 instructions of x86-64: 12 look up, the others choose between the
+//! widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table};

@@ -1,4 +1,4 @@
-//! FOLD for IPv6.
+//! IPv6: steps of 20, 12, 5, 5 and 6 bits to the 48th, and on by octets to the 128th.
 
 mod build;
 mod form;
