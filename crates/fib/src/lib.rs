@@ -17,6 +17,7 @@ pub mod stats;
 pub mod synth;
 pub mod trace;
 mod update;
+mod way;
 pub mod write;
 
 pub use address::{Address, Family, V4, V6};
@@ -28,3 +29,4 @@ pub use prefix::{Prefix, PrefixError};
 pub use rib::Rib;
 pub use stats::Stats;
 pub use update::Update;
+pub use way::Way;

@@ -13,8 +13,8 @@
 //! writes eight narrow elements at a time; lookups read elements of `W` bytes: 1, 2 or 4, the narrowest that holds
 //! every next hop below all ones. Chunks and blocks are numbered from 1, number 0 of each stays zero.
 //!
-//! Bytes of a lookup of the real table of 2026 (42,300 chunks, one-byte elements): one of c18 (0.5 MB), one of n24
-//! (2.7 MB). Only the 92 prefixes longer than 24 bits lead on to the three others.
+//! Bytes of a lookup of the real table of 2026 (42,298 chunks, one-byte elements): one of c18 (0.5 MB), one of n24
+//! (2.7 MB). Only prefixes longer than 24 bits, of which that table has none, lead on to the three others.
 
 use wirespeed_fib::V4;
 use wirespeed_image::{

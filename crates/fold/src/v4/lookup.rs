@@ -6,13 +6,13 @@
 //! A single lookup among one-byte elements is 33 instructions of x86-64: 12 look up, the others choose between the
 //! widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
 
-use wirespeed_fib::{Lpm, NextHop, Step, V4};
+use wirespeed_fib::{Lpm, NextHop, Step, V4, Way};
 use wirespeed_image::{Element, Image, SectionId, Table};
 
 use super::layout::{
     B18, C18, C24, FoldTableV4, LONG, N24, N32, SHORT, SLOTS, long_element, mark, short_element, slot,
 };
-use super::simd::{self, Way};
+use super::simd;
 use crate::changes::WORD;
 
 /// Keys of a block: as many as a core can have reads under way for, and some.
@@ -48,8 +48,7 @@ impl Lpm<V4> for FoldTableV4 {
 
     fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        let way = Way::ALL.into_iter().find(|way| way.is_here()).unwrap_or(Way::Portable);
-        with_widths!(self, batch(way, addresses, next_hops));
+        with_widths!(self, batch(Way::best(), addresses, next_hops));
     }
 
     fn explain(&self, address: V4) -> Vec<Step> {

@@ -3,35 +3,8 @@
 //! A gather of c18 and a gather of n24 for so many vectors at a time that the second finds what the first asked for;
 //! keys to come are prefetched. Keys that lead on are collected and finished one by one.
 
-use wirespeed_fib::{NextHop, V4};
+use wirespeed_fib::{NextHop, V4, Way};
 use wirespeed_image::{Element, Image};
-
-/// How a batch is looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    Avx512,
-    Avx2,
-    Portable,
-}
-
-impl Way {
-    /// All, the fastest first.
-    pub(super) const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
-
-    /// Whether this CPU has it.
-    #[inline]
-    pub(super) fn is_here(self) -> bool {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => is_x86_feature_detected!("avx512f"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2"),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx512 | Self::Avx2 => false,
-            Self::Portable => true,
-        }
-    }
-}
 
 /// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many that were.
 pub(super) fn batch<I: Element, W: Element>(

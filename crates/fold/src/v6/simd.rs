@@ -4,7 +4,7 @@
 //! was slower), one gather a step for the keys that are not done. Vectors go to bit 64; the keys that lead on from there
 //! are finished one by one.
 
-use wirespeed_fib::{NextHop, V6};
+use wirespeed_fib::{NextHop, V6, Way};
 use wirespeed_image::Element;
 
 use super::layout::FoldTableV6;
@@ -12,9 +12,9 @@ use super::layout::FoldTableV6;
 /// Looks up as many of the keys, from the front, as this CPU can do in vectors; how many that were.
 pub(super) fn batch<W: Element>(table: &FoldTableV6, addresses: &[V6], next_hops: &mut [NextHop]) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") {
+    if Way::Avx512.is_here() {
         #[allow(unsafe_code)]
-        // SAFETY: the feature was just detected; the elements of the table are of this type.
+        // SAFETY: the CPU has it; the elements of the table are of this type.
         return unsafe { avx512::batch::<W>(table, addresses, next_hops) };
     }
     let _ = (table, addresses, next_hops);

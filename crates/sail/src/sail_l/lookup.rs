@@ -4,7 +4,7 @@
 //! branch depends on a key. The first two levels are one pass: a key that is done after the first reads the empty
 //! chunk 0 of the second and drops what it finds. The few (IPv4) or many (IPv6) that go on are lists, one a level.
 
-use wirespeed_fib::{Address, Family, Lpm, NextHop, Step};
+use wirespeed_fib::{Address, Family, Lpm, NextHop, Step, Way};
 use wirespeed_image::{Element, Image, SectionId, Table};
 
 use super::layout::{BCN16, CHUNK, LEAF, SailLTable, chunk_ids, levels, next_hops};
@@ -28,9 +28,9 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
         match self.entry_width() {
-            1 => batch::<A, u8>(self, addresses, next_hops),
-            2 => batch::<A, u16>(self, addresses, next_hops),
-            _ => batch::<A, u32>(self, addresses, next_hops),
+            1 => batch::<A, u8>(self, Way::best(), addresses, next_hops),
+            2 => batch::<A, u16>(self, Way::best(), addresses, next_hops),
+            _ => batch::<A, u32>(self, Way::best(), addresses, next_hops),
         }
     }
 
@@ -43,9 +43,15 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
     }
 }
 
-/// A batch by the fastest means that this CPU has for the family.
-fn batch<A: Address, W: Element>(table: &SailLTable<A>, addresses: &[A], next_hops: &mut [NextHop]) {
-    let done = if A::FAMILY == Family::V4 { simd::batch::<A, W>(table, addresses, next_hops) } else { 0 };
+/// A batch in vectors, as far as a way has them for the family, and the rest block by block.
+fn batch<A: Address, W: Element>(
+    table: &SailLTable<A>,
+    way: Way,
+    addresses: &[A],
+    next_hops: &mut [NextHop],
+) {
+    let done =
+        if A::FAMILY == Family::V4 { simd::batch::<A, W>(way, table, addresses, next_hops) } else { 0 };
     View::<W>::of::<A>(table.image()).batch(&addresses[done..], &mut next_hops[done..]);
 }
 
@@ -261,4 +267,35 @@ fn explain<A: Address, W: Element>(image: &Image, address: A) -> Vec<Step> {
     let section = if A::OCTETS == 4 { "n32" } else { NEXT_HOPS[last - 1] };
     steps.push(step(section, index, value, result(value)));
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{Expected, scattered, tables};
+    use wirespeed_fib::{BuildOptions, Engine, V4, oracle};
+
+    use super::super::SailL;
+    use super::*;
+
+    /// The suite sees only the way that the CPU at hand prefers.
+    #[test]
+    fn every_way_finds_the_same() {
+        for (name, rib) in tables::hand_picked::<V4>() {
+            let (_, table) = SailL::build(&rib, &BuildOptions::default()).expect("a valid table is built");
+            let expected = Expected::of(&rib);
+            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+            keys.extend(scattered::<V4>(1_000));
+            for way in Way::ALL.into_iter().filter(|way| way.is_here()) {
+                let mut found = vec![NextHop(u32::MAX); keys.len()];
+                match table.entry_width() {
+                    1 => batch::<V4, u8>(&table, way, &keys, &mut found),
+                    2 => batch::<V4, u16>(&table, way, &keys, &mut found),
+                    _ => batch::<V4, u32>(&table, way, &keys, &mut found),
+                }
+                for (&key, &found) in keys.iter().zip(&found) {
+                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {way:?}");
+                }
+            }
+        }
+    }
 }
