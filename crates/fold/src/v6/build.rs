@@ -39,7 +39,7 @@ impl Engine<V6> for FoldV6 {
         }
         let shape = shape_for(rib);
         // Room for next hops to come; what is left of two bytes is for the numbers of chunks.
-        let base = widest + widest / 8 + 64;
+        let base = (widest + widest / 8 + 64).min(MAX_NEXT_HOP + 1);
         let narrow = (u64::from(base) < Width::Two.values()).then(|| filled(rib, shape, Width::Two, base));
         let mut form = match narrow {
             Some(Ok(form)) => form,
