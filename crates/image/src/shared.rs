@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::pool::Pool;
 
-/// Pieces of `len` elements each, found by their content. Memory: the content of every piece, and about 20 bytes more.
+/// Pieces of `len` elements each, found by their content. Memory: the content of every piece, and about 20 bytes more each.
 #[derive(Clone, Debug)]
 pub struct SharedPool<T> {
     len: usize,
@@ -18,6 +18,8 @@ pub struct SharedPool<T> {
     contents: Vec<T>,
     /// Links to each piece.
     links: Vec<u32>,
+    /// The hash of what each piece holds.
+    hashes: Vec<u64>,
     by_content: HashTable<u32>,
     /// What the piece that was filled last held before.
     previous: Vec<T>,
@@ -53,6 +55,7 @@ impl<T: Pod + Eq> SharedPool<T> {
             pool: Pool::new(capacity),
             contents: vec![T::zeroed(); len],
             links: vec![0],
+            hashes: vec![0],
             by_content: HashTable::new(),
             previous: vec![T::zeroed(); len],
             seed,
@@ -155,9 +158,9 @@ impl<T: Pod + Eq> SharedPool<T> {
 
     /// Bytes held.
     pub fn memory_usage(&self) -> u64 {
-        let links = (self.links.capacity() + self.by_content.capacity()) * size_of::<u32>();
-        (self.contents.capacity() * size_of::<T>() + links + self.by_content.capacity()) as u64
-            + self.pool.memory_usage()
+        let links = self.links.capacity() * size_of::<u32>() + self.hashes.capacity() * size_of::<u64>();
+        let index = self.by_content.capacity() * (size_of::<u32>() + 1);
+        (self.contents.capacity() * size_of::<T>() + links + index) as u64 + self.pool.memory_usage()
     }
 
     fn hash(&self, content: &[T]) -> u64 {
@@ -170,21 +173,20 @@ impl<T: Pod + Eq> SharedPool<T> {
         if at == self.links.len() {
             self.contents.resize(self.contents.len() + self.len, T::zeroed());
             self.links.push(0);
+            self.hashes.push(0);
         }
         let place = &mut self.contents[at * self.len..][..self.len];
         self.previous.copy_from_slice(place);
         place.copy_from_slice(content);
         self.links[at] = 1;
-        let (contents, len, seed) = (&self.contents, self.len, self.seed);
-        let hash_of = |&piece: &u32| {
-            xxh3_64_with_seed(bytemuck::cast_slice(&contents[piece as usize * len..][..len]), seed)
-        };
-        self.by_content.insert_unique(hash, piece, hash_of);
+        self.hashes[at] = hash;
+        let hashes = &self.hashes;
+        self.by_content.insert_unique(hash, piece, |&piece| hashes[piece as usize]);
     }
 
     /// Takes a piece out of the index.
     fn forget(&mut self, piece: u32) {
-        let hash = self.hash(self.content(piece));
+        let hash = self.hashes[piece as usize];
         if let Ok(entry) = self.by_content.find_entry(hash, |&known| known == piece) {
             entry.remove();
         }

@@ -9,7 +9,8 @@ use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib, V4};
 use wirespeed_image::Patch;
 
-use super::build::{FoldV4, QUARTERS};
+use super::build::FoldV4;
+use super::form::QUARTERS;
 use super::layout::{SHORT, mark};
 use crate::changes::Changes;
 

@@ -1,7 +1,5 @@
-//! [`FoldV6`]: build and update, on top of the [`Form`].
-//!
-//! A table is built by bringing an empty one up to date with everything at once; an update brings it up to date with
-//! each prefix that changed.
+//! [`FoldV6`]: build and update, on top of the [`Form`]. A table is built by bringing an empty one up to date with
+//! everything at once.
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V6};
 use wirespeed_image::{Image, Patch};
@@ -21,9 +19,9 @@ const LARGE: u64 = 64 << 20;
 /// Memory: the chunks of the table once more.
 #[derive(Clone, Debug)]
 pub struct FoldV6 {
-    form: Form,
+    pub(super) form: Form,
     /// The largest next hop that has been in the table.
-    results: u32,
+    pub(super) results: u32,
 }
 
 impl Engine<V6> for FoldV6 {
@@ -56,18 +54,7 @@ impl Engine<V6> for FoldV6 {
     }
 
     fn update(&mut self, rib: &Rib<V6>, changed: &[Prefix<V6>]) -> Result<Patch, Outgrown> {
-        let mut changes = Changes::collected();
-        let mut walk = Walk::new(rib);
-        for &prefix in changed {
-            let now = rib.get(prefix).map_or(0, |next_hop| next_hop.0);
-            if now >= self.form.base {
-                return Err(Outgrown("room for next hops"));
-            }
-            self.results = self.results.max(now);
-            let change = Change { prefix, decided_by: prefix.len() };
-            self.form.refresh(&mut walk, change, &mut changes)?;
-        }
-        Ok(changes.finish((rib.len() as u64, u64::from(self.results))))
+        self.patch(rib, changed)
     }
 
     fn memory_usage(&self) -> u64 {

@@ -5,6 +5,7 @@ mod form;
 mod layout;
 mod lookup;
 mod simd;
+mod update;
 mod walk;
 
 pub use build::FoldV6;
