@@ -34,7 +34,8 @@
 //! 756 · 644 and 760 · 739. 32 elements leave the numbers of chunks too little room in 16 bits, so it is 64.
 //! Prefetching the keys 512 ahead: 682 · 646 without, 778 · 687 with it. Four vectors at a time instead of eight: 493 · 536
 //! beside 726 · 672. Prefetching the elements of chunks between the levels: 636 · 566 beside 756 · 644. Reading both levels
-//! with scalar loads in two passes: 757 · 592 beside 804 · 651 with gathers, which is what CPUs without AVX-512 get.
+//! with scalar loads in two passes: 757 · 592 beside 804 · 651 with gathers. AVX2, eight keys a gather, is no slower than
+//! AVX-512: 695 · 587 beside 681 · 611.
 //! Runs instead of elements, found by popcount (1.6 MB in all): 499 · 433 beside 804 · 651; it is what `wirespeed-rank` does for
 //! next hops that need more than a byte. A row of four numbers of 64-element chunks for each /16 instead of 2^18 numbers:
 //! 426 · 371 beside 594 · 496, both scalar.

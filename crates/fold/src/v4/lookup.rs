@@ -101,27 +101,34 @@ fn batch<I: Element, W: Element>(image: &Image, way: Way, addresses: &[V4], next
     portable::<I, W>(image, &addresses[done..], &mut next_hops[done..]);
 }
 
-/// A batch block by block, each level for the whole block before the next.
+/// A batch block by block, each level for the whole block before the next, so that as many reads are under way as the core
+/// can hold; what is left of the last block key by key.
 fn portable<I: Element, W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
     let c18: &[I; SLOTS] = image.section(C18).try_into().expect("the shape was checked");
     let n24 = elements::<W>(image, N24);
-    let mut at = [0; BLOCK];
-    for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
-        for (at, &address) in at.iter_mut().zip(addresses) {
-            *at = number(c18[slot(address)]) as usize * SHORT + short_element(address);
+    let mark = mark(size_of::<W>());
+    let (blocks, rest) = addresses.as_chunks::<BLOCK>();
+    let (found, found_rest) = next_hops.as_chunks_mut::<BLOCK>();
+    for (block, found) in blocks.iter().zip(found) {
+        let at: [usize; BLOCK] = std::array::from_fn(|key| {
+            number(c18[slot(block[key])]) as usize * SHORT + short_element(block[key])
+        });
+        *found = at.map(|at| NextHop(number(n24[at])));
+        if found.iter().fold(false, |any, found| any | (found.0 == mark)) {
+            finish::<W>(image, block, found);
         }
-        let mut long = 0;
-        for (next_hop, &at) in next_hops.iter_mut().zip(&at) {
-            let found = number(n24[at]);
-            long |= u32::from(found == mark(size_of::<W>()));
-            *next_hop = NextHop(found);
-        }
-        if long != 0 {
-            for (next_hop, &address) in next_hops.iter_mut().zip(addresses) {
-                if next_hop.0 == mark(size_of::<W>()) {
-                    *next_hop = lookup_long::<W>(image, address);
-                }
-            }
+    }
+    for (&address, found) in rest.iter().zip(&mut *found_rest) {
+        *found = NextHop(number(n24[number(c18[slot(address)]) as usize * SHORT + short_element(address)]));
+    }
+    finish::<W>(image, rest, found_rest);
+}
+
+/// Looks up the keys at which a longer prefix may match.
+fn finish<W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
+    for (&address, next_hop) in addresses.iter().zip(next_hops) {
+        if next_hop.0 == mark(size_of::<W>()) {
+            *next_hop = lookup_long::<W>(image, address);
         }
     }
 }
