@@ -6,6 +6,7 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::address::{Address, Family, V4, V6};
+use crate::next_hop::NextHop;
 
 /// A prefix of family `A`. Ordered by address, then by length, so that a prefix comes right before all that it
 /// covers.
@@ -52,6 +53,19 @@ impl<A: Address> Prefix<A> {
     #[inline]
     pub fn last(self) -> A {
         self.address.fill(self.len)
+    }
+
+    /// The octets at an index that it covers, or the one on the way to it. Panics as [`Address::octet`].
+    #[inline]
+    pub fn octets(self, index: usize) -> std::ops::RangeInclusive<u8> {
+        self.address.octet(index)..=self.last().octet(index)
+    }
+
+    /// Whether a longer route decides what this prefix covers of it, there and beneath, whatever becomes of this one:
+    /// `best` is the length and next hop of the longest that was found.
+    #[inline]
+    pub fn is_hidden_by(self, best: Option<(u8, NextHop)>) -> bool {
+        best.is_some_and(|(len, _)| len > self.len)
     }
 
     /// The length in bits.

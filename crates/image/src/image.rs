@@ -22,6 +22,14 @@ impl Element for u16 {}
 impl Element for u32 {}
 impl Element for u64 {}
 
+/// An element of a section that lookups read, as the integer it is: these are of 32 bits at most.
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+pub fn number<T: Element>(element: T) -> u32 {
+    let wide: u64 = element.into();
+    wide as u32
+}
+
 /// The narrowest element that holds a value, in bytes: for [`ImageBuilder::section_of_width`].
 pub const fn width_for(value: u64) -> usize {
     match value {

@@ -26,7 +26,7 @@ mod storage;
 mod table;
 
 pub use error::{ImageError, PatchError};
-pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, width_for};
+pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, number, width_for};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
 pub use shared::{Placed, SharedPool};

@@ -4,7 +4,7 @@
 //! core can hold, and no branch depends on a key. The few that lead on to level 32 are finished one by one.
 
 use wirespeed_fib::{Address, Lpm, NextHop, Step, V4};
-use wirespeed_image::{Element, Image, SectionId, Table};
+use wirespeed_image::{Element, Image, SectionId, Table, number};
 
 use crate::layout::{LEVEL16, LEVEL24, LEVEL32, RUNS, RankTable, WORDS, Word, flag_of};
 use crate::simd;
@@ -58,14 +58,6 @@ fn batch<I: Element, W: Element>(image: &Image, addresses: &[V4], next_hops: &mu
     let view = View::<I, W>::of(image);
     let done = simd::batch(&view, image, addresses, next_hops);
     simd::blocks(&view, &addresses[done..], &mut next_hops[done..]);
-}
-
-/// An element as the integer it is; those of level 16 and runs are of 32 bits at most.
-#[inline]
-#[allow(clippy::cast_possible_truncation)]
-fn number<T: Element>(element: T) -> u32 {
-    let wide: u64 = element.into();
-    wide as u32
 }
 
 /// The word of an octet.

@@ -7,7 +7,7 @@
 //! widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4, Way};
-use wirespeed_image::{Element, Image, SectionId, Table};
+use wirespeed_image::{Element, Image, SectionId, Table, number};
 
 use super::layout::{
     B18, C18, C24, FoldTableV4, LONG, N24, N32, SHORT, SLOTS, long_element, mark, short_element, slot,
@@ -60,14 +60,6 @@ impl Lpm<V4> for FoldTableV4 {
 #[inline]
 fn elements<W: Element>(image: &Image, section: SectionId) -> &[W] {
     bytemuck::cast_slice(image.section::<u64>(section))
-}
-
-/// An element as the integer it is; those that lookups read are of 32 bits at most.
-#[inline]
-#[allow(clippy::cast_possible_truncation)]
-fn number<T: Element>(element: T) -> u32 {
-    let wide: u64 = element.into();
-    wide as u32
 }
 
 #[inline]

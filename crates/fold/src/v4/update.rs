@@ -6,7 +6,7 @@
 //! that became different are written.
 
 use wirespeed_fib::rib::Cursor;
-use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib, V4};
+use wirespeed_fib::{NextHop, Outgrown, Prefix, Rib, V4};
 use wirespeed_image::Patch;
 
 use super::build::FoldV4;
@@ -25,16 +25,16 @@ impl FoldV4 {
             }
             // Slots before the one at hand have what they will have, so a chunk that one of them got stays in use.
             let mut even = None;
-            for first in covered_octets(prefix, 0) {
+            for first in prefix.octets(0) {
                 let best = root.best(first);
-                if hides(best, prefix) {
+                if prefix.is_hidden_by(best) {
                     continue;
                 }
                 let inherited = best.map_or(NextHop::NONE, |(_, next_hop)| next_hop);
                 let cursor = root.child(first);
-                for second in covered_octets(prefix, 1) {
+                for second in prefix.octets(1) {
                     let best = cursor.and_then(|cursor| cursor.best(second));
-                    if hides(best, prefix) {
+                    if prefix.is_hidden_by(best) {
                         continue;
                     }
                     let inherited = best.map_or(inherited, |(_, next_hop)| next_hop);
@@ -61,7 +61,7 @@ impl FoldV4 {
         prefix: Prefix<V4>,
         changes: &mut Changes,
     ) -> Result<(), Outgrown> {
-        let covered = covered_octets(prefix, 2);
+        let covered = prefix.octets(2);
         let (from, to) = (usize::from(*covered.start()), usize::from(*covered.end()));
         for quarter in from / SHORT..=to / SHORT {
             let slot = octets * QUARTERS + u32::try_from(quarter).unwrap_or(0);
@@ -70,7 +70,7 @@ impl FoldV4 {
             for at in from.max(quarter * SHORT)..=to.min(quarter * SHORT + SHORT - 1) {
                 let octet = u8::try_from(at).unwrap_or(u8::MAX);
                 let best = cursor.and_then(|cursor| cursor.best(octet));
-                if hides(best, prefix) {
+                if prefix.is_hidden_by(best) {
                     continue;
                 }
                 let next_hop = best.map_or(inherited, |(_, next_hop)| next_hop);
@@ -103,14 +103,4 @@ impl FoldV4 {
         self.results = self.results.max(next_hop.0);
         Ok(())
     }
-}
-
-/// The octets at an index that a prefix covers, or the one on the way to it.
-fn covered_octets(prefix: Prefix<V4>, index: usize) -> std::ops::RangeInclusive<u8> {
-    prefix.address().octet(index)..=prefix.last().octet(index)
-}
-
-/// Whether a route that was found decides an octet whatever becomes of `prefix`, there and beneath.
-fn hides(best: Option<(u8, NextHop)>, prefix: Prefix<V4>) -> bool {
-    best.is_some_and(|(len, _)| len > prefix.len())
 }

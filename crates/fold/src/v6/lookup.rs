@@ -1,7 +1,7 @@
 //! Lookups, alone and in batches: step by step, until an element is a next hop.
 
 use wirespeed_fib::{Lpm, NextHop, Step, V6};
-use wirespeed_image::{Element, Image, Table};
+use wirespeed_image::{Element, Image, Table, number};
 
 use super::layout::{FoldTableV6, Width, bits, section};
 use super::simd;
@@ -41,14 +41,6 @@ impl Lpm<V6> for FoldTableV6 {
 #[inline]
 fn elements<W: Element>(image: &Image, step: usize) -> &[W] {
     bytemuck::cast_slice(image.section::<u64>(section(step)))
-}
-
-/// An element as the integer it is, of 32 bits at most.
-#[inline]
-#[allow(clippy::cast_possible_truncation)]
-fn number<T: Element>(element: T) -> u32 {
-    let wide: u64 = element.into();
-    wide as u32
 }
 
 #[inline]

@@ -11,10 +11,10 @@
 //! three runs each, Zen 4, shared.)
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4};
-use wirespeed_image::{Element, Image, Table};
+use wirespeed_image::{Element, Image, Table, number};
 
 use super::layout::{Levels, MOST_LEVELS, PIVOT, SplitTable, bits, long, next_hops, pivot, top};
-use crate::sail_l::{CHUNK, number};
+use crate::sail_l::CHUNK;
 
 /// Keys of a block.
 const BLOCK: usize = 256;

@@ -14,7 +14,7 @@ use wirespeed_image::{Patch, PatchBuilder, SectionId};
 
 use super::build::{Sink, Split};
 use super::layout::{Levels, PIVOT, bits, long, next_hops, pivot};
-use crate::sail_l::{CHUNK, covered_octets, element, hides};
+use crate::sail_l::{CHUNK, element};
 
 impl<L: Levels> Split<L> {
     pub(crate) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
@@ -101,7 +101,7 @@ impl<L: Levels> Split<L> {
             let address = V4(index << 8);
             let inherited = inherited(rib, address);
             // Where nothing is longer than the pivot any more, that change is to come, and takes the chunk back.
-            if !hides(inherited, prefix)
+            if !prefix.is_hidden_by(inherited)
                 && let Some(cursor) = descend(rib, address, 3)
             {
                 inherit::<L>(chunk, cursor, inherited, sink);
@@ -117,9 +117,9 @@ impl<L: Levels> Split<L> {
         sink: &mut impl Sink,
     ) -> Result<(), Outgrown> {
         let cursor = descend(rib, prefix.address(), 2);
-        for octet in covered_octets(prefix, 2) {
+        for octet in prefix.octets(2) {
             let best = cursor.and_then(|cursor| cursor.best(octet));
-            if !hides(best, prefix) {
+            if !prefix.is_hidden_by(best) {
                 let cursor = cursor.and_then(|cursor| cursor.child(octet));
                 self.set_pivot(rib, prefix.address().with_octet(2, octet), best, cursor, sink)?;
             }
@@ -181,9 +181,9 @@ impl<L: Levels> Split<L> {
             return self.set_pivot(rib, address, best, cursor, sink);
         };
         let inherited = inherited(rib, address);
-        for octet in covered_octets(prefix, 3) {
+        for octet in prefix.octets(3) {
             let best = cursor.best(octet);
-            if !hides(best, prefix) {
+            if !prefix.is_hidden_by(best) {
                 put_long::<L>(chunk, octet, next_hop_of(best.or(inherited)), sink);
             }
         }

@@ -5,7 +5,7 @@
 //! chunk 0 of the second and drops what it finds. The few (IPv4) or many (IPv6) that go on are lists, one a level.
 
 use wirespeed_fib::{Address, Family, Lpm, NextHop, Step, Way};
-use wirespeed_image::{Element, Image, SectionId, Table};
+use wirespeed_image::{Element, Image, SectionId, Table, number};
 
 use super::layout::{BCN16, CHUNK, LEAF, SailLTable, chunk_ids, levels, next_hops};
 use super::simd;
@@ -65,14 +65,6 @@ pub(crate) fn first_index<A: Address>(address: A) -> usize {
 #[inline]
 pub(crate) fn index_in<A: Address>(chunk: u32, address: A, level: usize) -> usize {
     chunk as usize * CHUNK + usize::from(address.octet(level + 1))
-}
-
-/// An element as the integer it is; elements of the sections that lookups read are of 32 bits at most.
-#[inline]
-#[allow(clippy::cast_possible_truncation)]
-pub(crate) fn number<T: Element>(element: T) -> u32 {
-    let wide: u64 = element.into();
-    wide as u32
 }
 
 #[inline]

@@ -12,5 +12,4 @@ pub use layout::SailLTable;
 // What the other variants and the paper's accounting have in common with it.
 pub(crate) use build::{chunks, element};
 pub(crate) use layout::{BCN16, CHUNK, chunk_ids, levels, next_hops};
-pub(crate) use lookup::{Ids, first_index, index_in, number};
-pub(crate) use update::{covered_octets, hides};
+pub(crate) use lookup::{Ids, first_index, index_in};

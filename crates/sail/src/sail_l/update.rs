@@ -26,9 +26,9 @@ impl SailL {
                 return Err(Outgrown("entry width"));
             }
             self.results = self.results.max(now.0);
-            for octet in covered_octets(prefix, 0) {
+            for octet in prefix.octets(0) {
                 let best = root.best(octet);
-                if hides(best, prefix) {
+                if prefix.is_hidden_by(best) {
                     continue;
                 }
                 let inherited = best.map_or(NextHop::NONE, |(_, next_hop)| next_hop);
@@ -48,9 +48,9 @@ impl SailL {
         prefix: Prefix<A>,
         sink: &mut Patcher,
     ) -> Result<(), Outgrown> {
-        for octet in covered_octets(prefix, level + 1) {
+        for octet in prefix.octets(level + 1) {
             let best = cursor.and_then(|cursor| cursor.best(octet));
-            if hides(best, prefix) {
+            if prefix.is_hidden_by(best) {
                 continue;
             }
             let next_hop = best.map_or(inherited, |(_, next_hop)| next_hop);
@@ -85,16 +85,6 @@ impl SailL {
             }
         }
     }
-}
-
-/// The octets at an index that a prefix covers, or the one on the way to it.
-pub(crate) fn covered_octets<A: Address>(prefix: Prefix<A>, index: usize) -> std::ops::RangeInclusive<u8> {
-    prefix.address().octet(index)..=prefix.last().octet(index)
-}
-
-/// Whether a route that was found decides an octet whatever becomes of `prefix`, there and beneath.
-pub(crate) fn hides<A: Address>(best: Option<(u8, NextHop)>, prefix: Prefix<A>) -> bool {
-    best.is_some_and(|(len, _)| len > prefix.len())
 }
 
 /// Collects the elements of a patch.

@@ -10,11 +10,11 @@
 //! ```
 
 use wirespeed_fib::{Address, Lpm, NextHop, Step};
-use wirespeed_image::{Element, Table};
+use wirespeed_image::{Element, Table, number};
 
 use super::fibs::FibId;
 use super::layout::{BCA16, FIRST, LEAF, SailMTable, elements, leaf, next_hops};
-use crate::sail_l::{Ids, first_index, index_in, levels, number};
+use crate::sail_l::{Ids, first_index, index_in, levels};
 
 /// Keys of a block: more than a core has reads under way, and a bit each in a word.
 const BLOCK: usize = 64;

@@ -21,7 +21,7 @@ use wirespeed_image::{Patch, PatchBuilder, SectionId};
 use super::build::SailM;
 use super::layout::{LEAF, elements, next_hops};
 use super::overlay::Overlay;
-use crate::sail_l::{covered_octets, element, hides, levels};
+use crate::sail_l::{element, levels};
 
 /// A prefix that changed, and where.
 #[derive(Clone, Copy)]
@@ -58,9 +58,9 @@ impl SailM {
             }
             let change = Change { slot, prefix, settled };
             let root = rib.map(wirespeed_fib::Rib::cursor);
-            for octet in covered_octets(prefix, 0) {
+            for octet in prefix.octets(0) {
                 let best = root.and_then(|root| root.best(octet));
-                if hides(best, prefix) {
+                if prefix.is_hidden_by(best) {
                     continue;
                 }
                 let inherited = best.map_or(NextHop::NONE, |(_, next_hop)| next_hop);
@@ -88,9 +88,9 @@ impl SailM {
         if settled && !is_on_the_way {
             return Ok(());
         }
-        for octet in covered_octets(prefix, level + 1) {
+        for octet in prefix.octets(level + 1) {
             let best = cursor.and_then(|cursor| cursor.best(octet));
-            if hides(best, prefix) {
+            if prefix.is_hidden_by(best) {
                 continue;
             }
             let next_hop = best.map_or(inherited, |(_, next_hop)| next_hop);
