@@ -10,6 +10,7 @@
 //! it reads the values of a patch from the Rib as it is after all the changes, so that each location is written
 //! once however many changes touch it.
 
+use rayon::prelude::*;
 use wirespeed_image::{ImageError, Patch, Table};
 
 use crate::address::Address;
@@ -28,9 +29,31 @@ pub trait Lpm<A: Address>: Send + Sync {
     /// Panics when the slices differ in length.
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]);
 
+    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the
+    /// caller is in. Worth it from some ten thousand addresses on; results are in order as ever.
+    ///
+    /// Panics when the slices differ in length.
+    fn par_lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
+        assert_eq!(addresses.len(), next_hops.len(), "as many next hops as addresses");
+        // A few parts a thread even out what slows one of them down.
+        let part = addresses.len().div_ceil(4 * rayon::current_num_threads()).max(LEAST_PART);
+        addresses
+            .par_chunks(part)
+            .zip(next_hops.par_chunks_mut(part))
+            .for_each(|(addresses, next_hops)| self.lookup_batch(addresses, next_hops));
+    }
+
+    /// What shape the table took, in a line for people, where it depends on the routes.
+    fn shape(&self) -> Option<String> {
+        None
+    }
+
     /// The steps of one lookup, for people: each element that is read, in order.
     fn explain(&self, address: A) -> Vec<Step>;
 }
+
+/// The shortest part of a batch that is worth handing to another thread.
+const LEAST_PART: usize = 2_048;
 
 /// One element read in a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +96,26 @@ pub struct BuildOptions {
     pub memory_cap: Option<u64>,
     /// The largest next-hop index to make room for, where more are expected than the Rib has.
     pub next_hops: u32,
+    /// How a multi-bit trie is cut into levels. Engines whose levels are fixed take no notice.
+    pub strides: Strides,
+}
+
+/// How a multi-bit trie is cut into levels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Strides {
+    /// So that a lookup is expected to cost least on this table.
+    #[default]
+    Fastest,
+    /// Into a number of levels of which the widest is as narrow as can be, then with the fewest memory transactions of
+    /// so many bytes (GAMT, section 4.2, Algorithm 3).
+    Levels {
+        /// The number of levels.
+        levels: u8,
+        /// Bytes of a transaction.
+        transaction: u32,
+    },
+    /// Into levels of so many bits, from the first bit on.
+    Given(Vec<u8>),
 }
 
 /// Why a table can't be built.

@@ -62,7 +62,8 @@ impl<A: Engines> Table<A> {
         memory_cap: Option<u64>,
     ) -> Result<Self, Error> {
         // There are two copies of a live table, and an engine's cap is for one.
-        let options = BuildOptions { memory_cap: memory_cap.map(|cap| cap / 2), next_hops };
+        let options =
+            BuildOptions { memory_cap: memory_cap.map(|cap| cap / 2), next_hops, ..BuildOptions::default() };
         let built = visit(engine, Build { rib, options })?;
         let live = built.map_err(|source| Error::of_build(A::FAMILY, source, memory_cap))?;
         Ok(Self { live, engine, memory_cap })
