@@ -78,6 +78,10 @@ pub trait Address:
     /// The first two octets as a number: where an engine's first level of 16 bits begins.
     fn first_16(self) -> u16;
 
+    /// The `count` bits from bit `from` on, as a number: what a step of a multi-bit trie reads. `count` is from 1 to 32,
+    /// and they all lie inside.
+    fn bits(self, from: u8, count: u8) -> u32;
+
     /// The address with octet `index` replaced. Panics when `index >= OCTETS`.
     #[must_use]
     fn with_octet(self, index: usize, octet: u8) -> Self;
@@ -142,6 +146,13 @@ macro_rules! address {
             #[inline]
             fn first_16(self) -> u16 {
                 (self.0 >> (Self::BITS - 16)) as u16
+            }
+
+            #[inline]
+            fn bits(self, from: u8, count: u8) -> u32 {
+                debug_assert!((1..=32).contains(&count) && from + count <= Self::BITS);
+                // What is shifted out in front is what came before.
+                ((self.0 << from) >> (Self::BITS - count)) as u32
             }
 
             #[inline]
@@ -264,6 +275,8 @@ mod tests {
         assert_eq!(a.first_16(), 0x0102);
         let b: V6 = "2001:db8::1".parse().unwrap();
         assert_eq!((b.octet(0), b.octet(1), b.octet(15)), (0x20, 0x01, 1));
+        assert_eq!((a.bits(0, 32), a.bits(4, 4), a.bits(31, 1), a.bits(8, 16)), (a.0, 1, 0, 0x0203));
+        assert_eq!((b.bits(0, 20), b.bits(16, 32), b.bits(127, 1)), (0x20010, 0x0db8_0000, 1));
         assert_eq!(b.first_16(), 0x2001);
     }
 

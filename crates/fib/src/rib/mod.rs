@@ -155,6 +155,31 @@ impl<A: Address> Rib<A> {
         best.map(|(node, at, next_hop)| (node.prefix_at(at), next_hop))
     }
 
+    /// The longest prefix that covers `prefix` and is not itself, with its next hop: what decides about its addresses
+    /// when it is gone.
+    pub fn cover(&self, prefix: Prefix<A>) -> Option<(Prefix<A>, NextHop)> {
+        let (depth, bits) = split(prefix.parent()?.len());
+        let mut best = None;
+        let mut node = &self.nodes[0];
+        loop {
+            let octet = node.octet_of(prefix.address());
+            let found = match node.depth == depth {
+                true => node.best_within(octet, bits),
+                false => node.best(octet),
+            };
+            if let Some((at, next_hop)) = found {
+                best = Some((node, at, next_hop));
+            }
+            match node.child(octet) {
+                Some(child) if node.depth < depth && self.is_on_path(child, prefix.address(), depth) => {
+                    node = &self.nodes[child.index()];
+                }
+                _ => break,
+            }
+        }
+        best.map(|(node, at, next_hop)| (node.prefix_at(at), next_hop))
+    }
+
     /// All routes in order: by address, a shorter prefix before those that it covers.
     pub fn iter(&self) -> Routes<'_, A> {
         Routes::all(self)
