@@ -49,7 +49,12 @@ impl Plan {
             let units = room << stride;
             // What a place in a level is counted with.
             if units > 1 << 32 {
-                return Err(BuildError::Limit { engine, what: "units a level", limit: 1 << 32, found: units });
+                return Err(BuildError::Limit {
+                    engine,
+                    what: "units a level",
+                    limit: 1 << 32,
+                    found: units,
+                });
             }
             most_units = units.max(most_units);
             nodes.push(u32::try_from(room).unwrap_or(u32::MAX));
