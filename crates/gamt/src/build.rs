@@ -7,7 +7,7 @@
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib};
 use wirespeed_image::{Element, Image, ImageError, Patch};
 
-use crate::layout::{GamtTable, InTrie, MAX_NARROW, Separate, allocate, next_hops};
+use crate::layout::{GamtTable, InTrie, Separate, allocate, next_hops};
 use crate::plan::Plan;
 use crate::slots::Slots;
 use crate::trie::{LevelUsage, Trie};
@@ -42,13 +42,10 @@ impl<A: Address> Engine<A> for GamtT<A> {
         let widest = results.max(options.next_hops);
         let routes: Vec<_> = rib.iter().map(|(prefix, next_hop)| (prefix, next_hop.0)).collect();
         let plan = Plan::of(Self::NAME, rib, options, widest)?;
-        let mut image =
-            allocate::<A, InTrie>(&plan.strides, &plan.lens(), plan.unit, None, options.memory_cap)?;
+        let mut image = allocate::<A, InTrie>(&plan.strides(), plan.sizes(), None, options.memory_cap)?;
         let trie = compile(&plan, &routes, &mut image)?;
         image.set_counts(rib.len() as u64, results.into());
-        // What a narrow unit holds.
-        let widest = if plan.unit == 4 { MAX_NARROW } else { u64::from(u32::MAX) };
-        let widest = u32::try_from(widest).unwrap_or(u32::MAX);
+        let widest = plan.widest();
         Ok((Self { trie, widest, results, withdrawn: Vec::new() }, GamtTable::new(image)))
     }
 
@@ -73,12 +70,11 @@ impl<A: Address> Engine<A> for GamtS<A> {
         let widest = u32::try_from(room - 1).unwrap_or(u32::MAX);
         let plan = Plan::of(Self::NAME, rib, options, widest)?;
         let separate = Some((room as u64, slots.width()));
-        let mut image =
-            allocate::<A, Separate>(&plan.strides, &plan.lens(), plan.unit, separate, options.memory_cap)?;
+        let mut image = allocate::<A, Separate>(&plan.strides(), plan.sizes(), separate, options.memory_cap)?;
         // Slots were given in the order of the routes.
         let routes: Vec<_> = routes.iter().zip(1..).map(|(&(prefix, _), slot)| (prefix, slot)).collect();
         let trie = compile(&plan, &routes, &mut image)?;
-        write_next_hops(&slots, &mut image, plan.strides.len())?;
+        write_next_hops(&slots, &mut image, plan.levels.len())?;
         image.set_counts(rib.len() as u64, results.into());
         Ok((Self { trie, slots, results }, GamtTable::new(image)))
     }
@@ -112,12 +108,9 @@ fn compile<A: Address>(
     routes: &[(Prefix<A>, u32)],
     image: &mut Image,
 ) -> Result<Trie, ImageError> {
-    let mut trie = Trie::new(&plan.strides, &plan.nodes);
+    let mut trie = Trie::new(plan);
     trie.fill(routes).expect("the nodes were counted on these very routes");
-    match plan.unit {
-        4 => trie.write::<u32>(image)?,
-        _ => trie.write::<u64>(image)?,
-    }
+    trie.write(image)?;
     Ok(trie)
 }
 

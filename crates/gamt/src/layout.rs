@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! strides     u8 × H          bits that each level reads
-//! level1      u32 × 2^s1      one node
-//! level2      u32 × nodes×2^s2, …  to levelH
+//! level1      uW × 2^s1       one node
+//! level2      uW × nodes×2^s2, …  to levelH
 //! next_hops   uW × slots      GAMT_S only: the next hop of each prefix
 //!
 //! unit        iiiiiiii iiiiiiii iiiiiiii jjjjjjjj
@@ -11,26 +11,26 @@
 //!             jump l > 0:  a child in level l, whose first unit is inf
 //! ```
 //!
-//! These are the paper's rules 1 to 3. A unit takes 8 bytes, with 56 for inf, where a level has more than 2^24 units or
-//! a leaf holds more than 2^24 - 1: the paper ends there. Of the paper's two-dimensional array each row is as long as
+//! These are the paper's rules 1 to 3. A unit takes 8 bytes, with 56 for inf, where the level below has more than 2^24 units
+//! or a leaf holds more than 2^24 - 1: the paper ends there. Of the paper's two-dimensional array each row is as long as
 //! the widest level; here each level is a section of its own and as long as it has to be, head room included.
 //!
 //! A child lies in the level after its parent's, always: the jump of a unit says no more than that there is one. So the
 //! keys of a batch stay in step, and the level that they read from is the same for all that are not done.
+//!
+//! It also means that one bit will do for a jump. Where strides are left to us, a level takes **narrow units** of 1 or 2 bytes
+//! if they hold what it has: the jump is the lowest bit, and inf counts the nodes of the next level, not their units.
+//! On the real IPv4 table of 2026 that makes 4 MB of 12: the last level, by far the widest, holds next hops alone.
 
 use std::marker::PhantomData;
 
 use wirespeed_fib::Address;
 use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table};
 
-/// Bits of a unit below inf.
-pub(crate) const JUMP_BITS: u32 = 8;
-/// The largest inf of a unit of 4 bytes.
-pub(crate) const MAX_NARROW: u64 = (1 << 24) - 1;
+use crate::strides::MAX_STRIDE;
+
 /// The section that says how many bits each level reads.
 const STRIDES: SectionId = SectionId(0);
-/// The widest level node: what fits the narrow inf.
-pub(crate) const MAX_STRIDE: u8 = 24;
 
 /// Where the next hop of a leaf is: [`InTrie`] or [`Separate`].
 pub trait Placement: sealed::Sealed + Copy + Send + Sync + std::fmt::Debug + 'static {
@@ -69,8 +69,6 @@ impl Placement for Separate {
 pub struct GamtTable<A, P> {
     image: Image,
     pub(crate) levels: Vec<Level>,
-    /// Bytes of a unit: 4 or 8.
-    pub(crate) unit: u32,
     /// The separate table, with the width of its elements.
     pub(crate) next_hops: Option<(Column, u32)>,
     kind: PhantomData<(A, P)>,
@@ -87,6 +85,59 @@ pub(crate) struct Level {
     pub(crate) stride: u8,
     /// Number of its units.
     pub(crate) len: u64,
+    /// How its units are written.
+    pub(crate) code: Code,
+}
+
+/// How the units of a level are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Code {
+    /// Bytes of a unit: 1, 2, 4 or 8.
+    pub(crate) width: u32,
+    /// The jump of a unit that leads on.
+    jump: u64,
+    /// How far a child's inf is to be shifted for its first unit: by the stride of the next level, or not.
+    pub(crate) scale: u8,
+}
+
+impl Code {
+    /// That of a level, counted from 0, above one of a stride.
+    pub(crate) fn new(width: u32, level: usize, below: u8) -> Self {
+        match width {
+            1 | 2 => Self { width, jump: 1, scale: below },
+            // The paper counts levels from 1.
+            _ => Self { width, jump: level as u64 + 2, scale: 0 },
+        }
+    }
+
+    /// Bits of the jump.
+    #[inline]
+    pub(crate) fn jump_bits(self) -> u32 {
+        if self.width <= 2 { 1 } else { 8 }
+    }
+
+    /// The largest inf.
+    pub(crate) fn most(self) -> u64 {
+        u64::MAX >> (64 - 8 * self.width + self.jump_bits())
+    }
+
+    /// A unit that is a leaf.
+    pub(crate) fn leaf(self, value: u32) -> u64 {
+        u64::from(value) << self.jump_bits()
+    }
+
+    /// A unit that leads to a child whose first unit is that.
+    pub(crate) fn link(self, child: u32) -> u64 {
+        u64::from(child >> self.scale) << self.jump_bits() | self.jump
+    }
+
+    /// What a unit says: whether it leads on, and its leaf or its child's first unit.
+    #[inline]
+    pub(crate) fn read(self, unit: u64) -> (bool, u64) {
+        let leads_on = unit & ((1 << self.jump_bits()) - 1) != 0;
+        let inf = unit >> self.jump_bits();
+        (leads_on, if leads_on { inf << self.scale } else { inf })
+    }
 }
 
 /// The section of a level, counted from 0.
@@ -99,30 +150,18 @@ pub(crate) fn next_hops(levels: usize) -> SectionId {
     units(levels)
 }
 
-/// An element of a leaf.
-pub(crate) fn leaf(inf: u32) -> u64 {
-    u64::from(inf) << JUMP_BITS
-}
-
-/// An element that leads to a child, in the level after `level`, counted from 0.
-pub(crate) fn link(level: usize, inf: u32) -> u64 {
-    // The paper counts levels from 1.
-    leaf(inf) | (level as u64 + 2)
-}
-
-/// An empty image of levels with so many units each; of `slots` next hops of `width` bytes where they are separate.
+/// An empty image of levels with so many units of so many bytes each; of `slots` next hops of `width` bytes where they are separate.
 pub(crate) fn allocate<A: Address, P: Placement>(
     strides: &[u8],
-    lens: &[u64],
-    unit: usize,
+    levels: impl Iterator<Item = (u64, usize)>,
     slots: Option<(u64, usize)>,
     cap: Option<u64>,
 ) -> Result<Image, ImageError> {
     let kind = GamtTable::<A, P>::KIND;
     let mut builder =
         ImageBuilder::new(kind, GamtTable::<A, P>::LAYOUT).section::<u8>("strides", strides.len() as u64);
-    for (level, &len) in (1..).zip(lens) {
-        builder = builder.section_of_width(&format!("level{level}"), unit, len);
+    for (level, (len, width)) in (1..).zip(levels) {
+        builder = builder.section_of_width(&format!("level{level}"), width, len);
     }
     if let Some((slots, width)) = slots {
         builder = builder.section_of_width("next_hops", width, slots);
@@ -141,15 +180,16 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
         let levels = strides.iter().enumerate().map(|(level, &stride)| {
             let (units, len) = (image.column(units(level)), usage[level + 1].len);
             from += stride;
-            Level { units, from: from - stride, stride, len }
+            let below = strides.get(level + 1).copied().unwrap_or(0);
+            let code = Code::new(usage[level + 1].width, level, below);
+            Level { units, from: from - stride, stride, len, code }
         });
         let levels: Vec<_> = levels.collect();
         let next_hops = P::SEPARATE.then(|| {
             let section = next_hops(levels.len());
             (image.column(section), image.width(section).unwrap_or(0))
         });
-        let unit = image.width(units(0)).unwrap_or(0);
-        Self { image, levels, unit, next_hops, kind: PhantomData }
+        Self { image, levels, next_hops, kind: PhantomData }
     }
 
     /// Bits that each level reads.
@@ -157,9 +197,10 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
         self.levels.iter().map(|level| level.stride)
     }
 
-    /// Bytes of a unit: 4, or 8 where a table is past what the paper's units hold.
-    pub fn unit_bytes(&self) -> u32 {
-        self.unit
+    /// Bytes of a unit of each level: the paper's 4; 8 where they don't do; 1 or 2 where these will, and strides were left
+    /// to us.
+    pub fn unit_bytes(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.levels.iter().map(|level| level.code.width)
     }
 
     /// Whether all sections are there with the lengths and widths that lookups count on.
@@ -179,12 +220,10 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
             return malformed(format!("{} sections, {needed} are needed", image.sections()));
         }
         let usage = image.memory_usage();
-        let width = usage[1].width;
         for (level, (&stride, section)) in strides.iter().zip(&usage[1..]).enumerate() {
-            let most = if width == 4 { MAX_NARROW + 1 } else { 1 << 32 };
-            let whole = section.len.is_multiple_of(1 << stride) && section.len <= most;
+            let whole = section.len.is_multiple_of(1 << stride) && section.len <= 1 << 32;
             let root = level > 0 || section.len == 1 << stride;
-            if !matches!(width, 4 | 8) || section.width != width || !whole || !root {
+            if !whole || !root {
                 return malformed(format!("section {}", section.name));
             }
         }
@@ -207,13 +246,15 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
     /// Whether a unit of a level leads where a lookup may go.
     #[inline]
     fn admits_unit(&self, level: usize, value: u64, widest_leaf: u64) -> bool {
-        let (jump, inf) = (value & ((1 << JUMP_BITS) - 1), value >> JUMP_BITS);
-        if jump == 0 {
-            return inf <= widest_leaf;
+        let code = self.levels[level].code;
+        let (leads_on, to) = code.read(value);
+        if !leads_on {
+            return to <= widest_leaf;
         }
-        // Levels count from 1, children lie in the next one, nodes begin where they would if all were in use.
-        let Some(child) = self.levels.get(level + 1) else { return false };
-        jump == level as u64 + 2 && inf < child.len && inf.trailing_zeros() >= u32::from(child.stride)
+        // The jump is to the next level, and nodes begin where they would if all were in use.
+        let Some(below) = self.levels.get(level + 1) else { return false };
+        let whole = to < below.len && to.trailing_zeros() >= u32::from(below.stride);
+        whole && value & ((1 << code.jump_bits()) - 1) == code.jump
     }
 
     fn first_bad<U: Element>(&self, level: usize, results: u64) -> Option<usize> {
@@ -233,7 +274,9 @@ impl<A: Address, P: Placement> Table for GamtTable<A, P> {
         let table = Self::new(image);
         let results = table.image.results();
         for level in 0..table.levels.len() {
-            let bad = match table.unit {
+            let bad = match table.levels[level].code.width {
+                1 => table.first_bad::<u8>(level, results),
+                2 => table.first_bad::<u16>(level, results),
                 4 => table.first_bad::<u32>(level, results),
                 _ => table.first_bad::<u64>(level, results),
             };

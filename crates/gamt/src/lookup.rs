@@ -6,21 +6,25 @@
 use wirespeed_fib::{Address, Lpm, NextHop, Step, Way};
 use wirespeed_image::{Element, Table, number};
 
-use crate::layout::{GamtTable, JUMP_BITS, Level, Placement, next_hops, units};
+use crate::layout::{GamtTable, Level, Placement, next_hops, units};
 use crate::simd;
 
 /// Keys of a block, a number that fits in a byte.
 const BLOCK: usize = 64;
-/// The bits of a unit that say that it leads on.
-const JUMP: u64 = (1 << JUMP_BITS) - 1;
+
+/// Keys that are looked up together.
+struct Block {
+    /// Those that are not done, of which there are `count`.
+    open: [u8; BLOCK],
+    count: usize,
+    /// The leaf of each key that is done, the first unit of the next node of the others.
+    to: [u64; BLOCK],
+}
 
 impl<A: Address, P: Placement> Lpm<A> for GamtTable<A, P> {
     #[inline]
     fn lookup(&self, address: A) -> NextHop {
-        match self.unit {
-            4 => self.rest_of_lookup::<u32>(address, 0, 0),
-            _ => self.rest_of_lookup::<u64>(address, 0, 0),
-        }
+        self.rest_of_lookup(address, 0, 0)
     }
 
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
@@ -30,25 +34,23 @@ impl<A: Address, P: Placement> Lpm<A> for GamtTable<A, P> {
 
     fn shape(&self) -> Option<String> {
         let strides: Vec<_> = self.strides().map(|stride| stride.to_string()).collect();
-        Some(format!("strides {}, units of {} bytes", strides.join("-"), self.unit))
+        let units: Vec<_> = self.unit_bytes().map(|bytes| bytes.to_string()).collect();
+        Some(format!("strides {}, units of {} bytes", strides.join("-"), units.join("-")))
     }
 
     fn explain(&self, address: A) -> Vec<Step> {
         let mut steps = Vec::new();
-        let mut inf = 0;
+        let mut to = 0;
         for (at, level) in self.levels.iter().enumerate() {
-            let index = inf + u64::from(address.bits(level.from, level.stride));
-            let unit = match self.unit {
-                4 => self.unit::<u32>(level, index),
-                _ => self.unit::<u64>(level, index),
-            };
-            inf = unit >> JUMP_BITS;
-            let leads_on = unit & JUMP != 0;
-            let to = level.from + level.stride;
+            let index = to + u64::from(address.bits(level.from, level.stride));
+            let unit = self.unit(level, index);
+            let leads_on;
+            (leads_on, to) = level.code.read(unit);
+            let end = level.from + level.stride;
             let meaning = match (leads_on, P::SEPARATE) {
-                (true, _) => format!("after {to} bits go on at unit {inf} of level {}", unit & JUMP),
-                (false, true) => format!("a prefix that ends here; its next hop is in slot {inf}"),
-                (false, false) => meaning(inf),
+                (true, _) => format!("after {end} bits go on at unit {to} of level {}", at + 2),
+                (false, true) => format!("a prefix that ends here; its next hop is in slot {to}"),
+                (false, false) => meaning(to),
             };
             let section = self.name(usize::from(units(at).0));
             steps.push(Step { section, index, value: unit, meaning });
@@ -57,9 +59,9 @@ impl<A: Address, P: Placement> Lpm<A> for GamtTable<A, P> {
             }
         }
         if P::SEPARATE {
-            let value = u64::from(self.next_hop(inf).0);
+            let value = u64::from(self.next_hop(to).0);
             let section = self.name(usize::from(next_hops(self.levels.len()).0));
-            steps.push(Step { section, index: inf, value, meaning: meaning(value) });
+            steps.push(Step { section, index: to, value, meaning: meaning(value) });
         }
         steps
     }
@@ -76,30 +78,33 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
     /// A batch in vectors, as far as a way has them, and the rest block by block.
     fn batch(&self, way: Way, addresses: &[A], next_hops: &mut [NextHop]) {
         let done = simd::batch(way, self, addresses, next_hops);
-        let (addresses, next_hops) = (&addresses[done..], &mut next_hops[done..]);
-        match self.unit {
-            4 => self.portable::<u32>(addresses, next_hops),
-            _ => self.portable::<u64>(addresses, next_hops),
-        }
+        self.portable(&addresses[done..], &mut next_hops[done..]);
     }
 
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // of an element of an image, which is in memory
-    fn unit<U: Element>(&self, level: &Level, index: u64) -> u64 {
-        self.image().at::<U>(level.units, index as usize).into()
+    fn unit(&self, level: &Level, index: u64) -> u64 {
+        let (image, index) = (self.image(), index as usize);
+        match level.code.width {
+            1 => image.at::<u8>(level.units, index).into(),
+            2 => image.at::<u16>(level.units, index).into(),
+            4 => image.at::<u32>(level.units, index).into(),
+            _ => image.at::<u64>(level.units, index),
+        }
     }
 
     /// The rest of a lookup, from a node of a level on.
     #[inline]
-    pub(crate) fn rest_of_lookup<U: Element>(&self, address: A, first: usize, mut inf: u64) -> NextHop {
+    pub(crate) fn rest_of_lookup(&self, address: A, first: usize, mut to: u64) -> NextHop {
         for level in &self.levels[first..] {
-            let unit = self.unit::<U>(level, inf + u64::from(address.bits(level.from, level.stride)));
-            inf = unit >> JUMP_BITS;
-            if unit & JUMP == 0 {
+            let unit = self.unit(level, to + u64::from(address.bits(level.from, level.stride)));
+            let leads_on;
+            (leads_on, to) = level.code.read(unit);
+            if !leads_on {
                 break;
             }
         }
-        self.next_hop(inf)
+        self.next_hop(to)
     }
 
     /// What a leaf comes to.
@@ -116,32 +121,45 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
     }
 
     /// A batch block by block, each level for all keys of a block that are not done before the next.
-    #[allow(clippy::cast_possible_truncation)] // infs are of elements in memory, or leaves of 32 bits
-    fn portable<U: Element>(&self, addresses: &[A], next_hops: &mut [NextHop]) {
+    fn portable(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
-            let mut open: [u8; BLOCK] = std::array::from_fn(|key| key.to_le_bytes()[0]);
-            let mut infs = [0u64; BLOCK];
-            let mut count = addresses.len();
+            let mut block = Block {
+                open: std::array::from_fn(|key| key.to_le_bytes()[0]),
+                count: addresses.len(),
+                to: [0; BLOCK],
+            };
             for level in &self.levels {
-                let mut still = 0;
-                for which in 0..count {
-                    let key = usize::from(open[which % BLOCK]) % BLOCK;
-                    let index = infs[key] + u64::from(addresses[key].bits(level.from, level.stride));
-                    let unit = self.unit::<U>(level, index);
-                    infs[key] = unit >> JUMP_BITS;
-                    // Moving the end of the list or not takes the place of a branch.
-                    open[still % BLOCK] = open[which % BLOCK];
-                    still += usize::from(unit & JUMP != 0);
+                match level.code.width {
+                    1 => self.step::<u8>(level, addresses, &mut block),
+                    2 => self.step::<u16>(level, addresses, &mut block),
+                    4 => self.step::<u32>(level, addresses, &mut block),
+                    _ => self.step::<u64>(level, addresses, &mut block),
                 }
-                count = still;
-                if count == 0 {
+                if block.count == 0 {
                     break;
                 }
             }
-            for (next_hop, &inf) in next_hops.iter_mut().zip(&infs) {
-                *next_hop = self.next_hop(inf);
+            for (next_hop, &to) in next_hops.iter_mut().zip(&block.to) {
+                *next_hop = self.next_hop(to);
             }
         }
+    }
+
+    /// Takes the keys of a block that are not done through a level.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // of an element of an image, which is in memory
+    fn step<U: Element>(&self, level: &Level, addresses: &[A], block: &mut Block) {
+        let mut still = 0;
+        for which in 0..block.count {
+            let key = usize::from(block.open[which % BLOCK]) % BLOCK;
+            let index = block.to[key] + u64::from(addresses[key].bits(level.from, level.stride));
+            let (leads_on, to) = level.code.read(self.image().at::<U>(level.units, index as usize).into());
+            block.to[key] = to;
+            // Moving the end of the list or not takes the place of a branch.
+            block.open[still % BLOCK] = block.open[which % BLOCK];
+            still += usize::from(leads_on);
+        }
+        block.count = still;
     }
 
     /// The name of a section, for good.

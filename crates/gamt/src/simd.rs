@@ -20,9 +20,9 @@ pub(crate) fn batch<A: Address, P: Placement>(
 ) -> usize {
     assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
     #[cfg(target_arch = "x86_64")]
-    if table.unit == 4 && way == Way::Avx512 && way.is_here() {
+    if way == Way::Avx512 && way.is_here() {
         #[allow(unsafe_code)]
-        // SAFETY: the CPU has it, and the units are of 4 bytes.
+        // SAFETY: the CPU has it.
         return unsafe { avx512::batch(table, addresses, next_hops) };
     }
     let _ = (way, table, addresses, next_hops);
@@ -35,15 +35,15 @@ mod avx512 {
     use std::arch::x86_64::{
         __m128i, __m512i, __mmask16, _MM_HINT_NTA, _mm_cvtsi32_si128, _mm_prefetch, _mm512_add_epi32,
         _mm512_and_si512, _mm512_castsi512_si256, _mm512_inserti64x4, _mm512_loadu_si512,
-        _mm512_mask_i32gather_epi32, _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_set1_epi32,
-        _mm512_setr_epi32, _mm512_setzero_si512, _mm512_sll_epi32, _mm512_srl_epi32, _mm512_srli_epi32,
-        _mm512_storeu_si512, _mm512_test_epi32_mask,
+        _mm512_mask_i32gather_epi32, _mm512_mask_sll_epi32, _mm512_mask_srl_epi32,
+        _mm512_mask_test_epi32_mask, _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_set1_epi32,
+        _mm512_setr_epi32, _mm512_setzero_si512, _mm512_sll_epi32, _mm512_srl_epi32, _mm512_storeu_si512,
     };
 
     use wirespeed_fib::{Address, NextHop};
     use wirespeed_image::Table;
 
-    use crate::layout::{GamtTable, Level, Placement, next_hops, units};
+    use crate::layout::{Code, GamtTable, Level, Placement, next_hops, units};
 
     /// Keys in a vector.
     const LANES: usize = 16;
@@ -54,7 +54,7 @@ mod avx512 {
     /// So many vectors at a time, then one; how many keys that were.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F, and the table units of 4 bytes.
+    /// The CPU must have AVX-512F.
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn batch<A: Address, P: Placement>(
         table: &GamtTable<A, P>,
@@ -82,8 +82,8 @@ mod avx512 {
         addresses: &[A],
         results: &mut [NextHop],
     ) -> usize {
-        let jump = _mm512_set1_epi32(0xff);
         let at_a_time = LANES * VECTORS;
+        let levels = in_vectors(table);
         for (keys, results) in addresses.chunks_exact(at_a_time).zip(results.chunks_exact_mut(at_a_time)) {
             let mut upper = [_mm512_setzero_si512(); VECTORS];
             let mut lower = [_mm512_setzero_si512(); VECTORS];
@@ -91,26 +91,22 @@ mod avx512 {
                 // SAFETY: these are 16 keys.
                 (upper[v], lower[v]) = unsafe { load::<A>(keys[v * LANES..(v + 1) * LANES].as_ptr()) };
             }
-            // Before the first level all lanes lead to its one node.
-            let mut unit = [jump; VECTORS];
+            // What is next of each lane: the first unit of a node, of the first level to begin with, or a leaf.
+            let mut to = [_mm512_setzero_si512(); VECTORS];
+            let mut open: [__mmask16; VECTORS] = [!0; VECTORS];
             let mut done = 0;
-            for (at, level) in table.levels.iter().enumerate() {
-                if level.from + level.stride > 64 {
-                    break;
-                }
-                let elements = table.image().padded(units(at));
-                let take = Take::of(level);
-                let mut any: __mmask16 = 0;
+            for (at, level) in levels.iter().enumerate() {
+                let units = table.image().padded(units(at));
+                let bits = Bits::of::<A>(level);
+                let code = Reader::of(level.code);
+                let mut any = 0;
                 for v in 0..VECTORS {
-                    let open = _mm512_test_epi32_mask(unit[v], jump);
-                    any |= open;
-                    let index =
-                        _mm512_add_epi32(_mm512_srli_epi32::<8>(unit[v]), take.bits(upper[v], lower[v]));
-                    // SAFETY: an open lane has the first unit of a node of this level, which every image and patch is
-                    // checked for, and a level has at most 2^24 units.
-                    unit[v] = unsafe {
-                        _mm512_mask_i32gather_epi32::<4>(unit[v], open, index, elements.as_ptr().cast())
-                    };
+                    let index = _mm512_add_epi32(to[v], bits.take(upper[v], lower[v]));
+                    // SAFETY: `to` of an open lane is the first unit of a node of this level, which every image and
+                    // patch is checked for.
+                    let unit = unsafe { gather(level.code.width, open[v], index, units) };
+                    (to[v], open[v]) = code.read(to[v], open[v], unit);
+                    any |= open[v];
                 }
                 done = at + 1;
                 if any == 0 {
@@ -118,21 +114,27 @@ mod avx512 {
                 }
             }
             for v in 0..VECTORS {
-                let open = _mm512_test_epi32_mask(unit[v], jump);
-                let leaf = _mm512_srli_epi32::<8>(unit[v]);
                 // SAFETY: the leaf of a lane that is not open is a slot, if next hops are separate.
-                let found = unsafe { next_hop(table, leaf, !open) };
+                let found = unsafe { next_hop(table, to[v], !open[v]) };
                 // SAFETY: `results` are `at_a_time` integers of 32 bits.
                 unsafe { _mm512_storeu_si512(results.as_mut_ptr().add(v * LANES).cast(), found) };
-                if open != 0 {
+                if open[v] != 0 {
                     let mut infs = [0u32; LANES];
                     // SAFETY: these are 16 integers of 32 bits.
-                    unsafe { _mm512_storeu_si512(infs.as_mut_ptr().cast(), leaf) };
-                    finish(table, open, &infs, done, &keys[v * LANES..], &mut results[v * LANES..]);
+                    unsafe { _mm512_storeu_si512(infs.as_mut_ptr().cast(), to[v]) };
+                    finish(table, open[v], &infs, done, &keys[v * LANES..], &mut results[v * LANES..]);
                 }
             }
         }
         addresses.len() - addresses.len() % at_a_time
+    }
+
+    /// The levels that vectors go through: those within the first two words, of units of up to 4 bytes, and short enough for
+    /// an index of 32 bits.
+    fn in_vectors<A: Address, P: Placement>(table: &GamtTable<A, P>) -> &[Level] {
+        let fits =
+            |level: &&Level| level.from + level.stride <= 64 && level.code.width <= 4 && level.len <= 1 << 30;
+        &table.levels[..table.levels.iter().take_while(fits).count()]
     }
 
     /// Finishes the keys of the lanes in the mask, from a level on.
@@ -147,43 +149,74 @@ mod avx512 {
     ) {
         while open != 0 {
             let lane = open.trailing_zeros() as usize;
-            results[lane] = table.rest_of_lookup::<u32>(keys[lane], level, infs[lane].into());
+            results[lane] = table.rest_of_lookup(keys[lane], level, infs[lane].into());
             open &= open - 1;
         }
     }
 
+    /// How the units of a level are read.
+    struct Reader {
+        jump: __m512i,
+        jump_bits: __m128i,
+        scale: __m128i,
+    }
+
+    impl Reader {
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        fn of(code: Code) -> Self {
+            Self {
+                jump: _mm512_set1_epi32((1 << code.jump_bits()) - 1),
+                jump_bits: _mm_cvtsi32_si128(code.jump_bits().cast_signed()),
+                scale: _mm_cvtsi32_si128(code.scale.into()),
+            }
+        }
+
+        /// What the units of the open lanes say: the leaf or the child's first unit, and which lanes stay open.
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        fn read(&self, to: __m512i, open: __mmask16, unit: __m512i) -> (__m512i, __mmask16) {
+            let on = _mm512_mask_test_epi32_mask(open, unit, self.jump);
+            let to = _mm512_mask_srl_epi32(to, open, unit, self.jump_bits);
+            (_mm512_mask_sll_epi32(to, on, to, self.scale), on)
+        }
+    }
+
     /// How the bits of a level are taken out of the first two words of a key.
-    struct Take {
+    struct Bits {
         left_of_upper: __m128i,
         right_of_upper: __m128i,
         right_of_lower: __m128i,
         mask: __m512i,
+        /// Whether any are in the second word.
+        second: bool,
     }
 
-    impl Take {
+    impl Bits {
         /// Counts of 32 and more shift everything out.
         #[inline]
         #[target_feature(enable = "avx512f")]
-        fn of(level: &Level) -> Self {
-            let (end, all) = (i32::from(level.from + level.stride), 64);
-            let count = |count: i32| _mm_cvtsi32_si128(if (0..32).contains(&count) { count } else { all });
+        fn of<A: Address>(level: &Level) -> Self {
+            let end = i32::from(level.from + level.stride);
+            let count = |count: i32| _mm_cvtsi32_si128(if (0..32).contains(&count) { count } else { 64 });
             Self {
-                left_of_upper: count(if end > 32 { end - 32 } else { all }),
+                left_of_upper: count(if end > 32 { end - 32 } else { 64 }),
                 right_of_upper: count(32 - end),
-                right_of_lower: count(if end > 32 { 64 - end } else { all }),
+                right_of_lower: count(if end > 32 { 64 - end } else { 64 }),
                 mask: _mm512_set1_epi32((1 << level.stride) - 1),
+                second: A::OCTETS > 4 && end > 32,
             }
         }
 
         #[inline]
         #[target_feature(enable = "avx512f")]
-        fn bits(&self, upper: __m512i, lower: __m512i) -> __m512i {
-            let of_upper = _mm512_or_si512(
-                _mm512_srl_epi32(upper, self.right_of_upper),
-                _mm512_sll_epi32(upper, self.left_of_upper),
-            );
-            let both = _mm512_or_si512(of_upper, _mm512_srl_epi32(lower, self.right_of_lower));
-            _mm512_and_si512(both, self.mask)
+        fn take(&self, upper: __m512i, lower: __m512i) -> __m512i {
+            if !self.second {
+                return _mm512_and_si512(_mm512_srl_epi32(upper, self.right_of_upper), self.mask);
+            }
+            let front = _mm512_sll_epi32(upper, self.left_of_upper);
+            let back = _mm512_srl_epi32(lower, self.right_of_lower);
+            _mm512_and_si512(_mm512_or_si512(front, back), self.mask)
         }
     }
 
@@ -232,21 +265,32 @@ mod avx512 {
         mask: __mmask16,
     ) -> __m512i {
         let Some((_, width)) = table.next_hops else { return leaf };
-        let from = table.image().padded(next_hops(table.levels.len())).as_ptr().cast();
-        let none = _mm512_setzero_si512();
-        // SAFETY: a slot is one of the table, which every image and patch is checked for, below 2^24 as units are of 4 bytes;
-        // a load from the last element ends in the padding. The scale is the size of an element.
+        let slots = table.image().padded(next_hops(table.levels.len()));
+        // SAFETY: a slot is one of the table, which every image and patch is checked for.
+        unsafe { gather(width, mask, leaf, slots) }
+    }
+
+    /// Elements of so many bytes, 1, 2 or 4, at the indexes of the lanes in the mask, widened; 0 in the others.
+    ///
+    /// # Safety
+    /// The CPU must have AVX-512F. Each index in the mask must be of an element of `bytes`, at least 3 bytes before
+    /// its end, and below 2^31.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn gather(width: u32, mask: __mmask16, index: __m512i, bytes: &[u8]) -> __m512i {
+        let (none, from) = (_mm512_setzero_si512(), bytes.as_ptr().cast());
+        // SAFETY: as our caller promises; the scale is the size of an element.
         unsafe {
             match width {
                 1 => {
-                    let wide = _mm512_mask_i32gather_epi32::<1>(none, mask, leaf, from);
+                    let wide = _mm512_mask_i32gather_epi32::<1>(none, mask, index, from);
                     _mm512_and_si512(wide, _mm512_set1_epi32(0xff))
                 }
                 2 => {
-                    let wide = _mm512_mask_i32gather_epi32::<2>(none, mask, leaf, from);
+                    let wide = _mm512_mask_i32gather_epi32::<2>(none, mask, index, from);
                     _mm512_and_si512(wide, _mm512_set1_epi32(0xffff))
                 }
-                _ => _mm512_mask_i32gather_epi32::<4>(none, mask, leaf, from),
+                _ => _mm512_mask_i32gather_epi32::<4>(none, mask, index, from),
             }
         }
     }

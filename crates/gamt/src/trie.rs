@@ -21,7 +21,8 @@ use wirespeed_fib::{Address, Outgrown, Prefix};
 use wirespeed_image::{Element, Image, ImageError, PatchBuilder, Pool};
 
 use crate::bubbles::Bubbles;
-use crate::layout::{leaf, link, units};
+use crate::layout::{Code, units};
+use crate::plan::{Plan, PlannedLevel};
 
 /// In the place of an owner's length: the unit leads to a child.
 const CHILD: u8 = u8::MAX;
@@ -58,6 +59,8 @@ struct Level {
     lens: Vec<u8>,
     /// Its nodes, numbered from 1.
     nodes: Pool,
+    /// How the table writes its units.
+    code: Code,
 }
 
 /// How full a level is.
@@ -89,12 +92,12 @@ impl Level {
         first..first + (1 << (self.end() - len))
     }
 
-    /// What the table holds at a unit of this level, which is that number.
+    /// What the table holds at a unit.
     #[inline]
-    fn code(&self, at: usize, unit: usize) -> u64 {
+    fn unit(&self, unit: usize) -> u64 {
         match self.lens[unit] {
-            CHILD => link(at, self.infs[unit]),
-            _ => leaf(self.infs[unit]),
+            CHILD => self.code.link(self.infs[unit]),
+            _ => self.code.leaf(self.infs[unit]),
         }
     }
 
@@ -109,21 +112,17 @@ impl Level {
 }
 
 impl Trie {
-    /// A trie of levels with room for so many nodes each, without a route.
-    pub(crate) fn new(strides: &[u8], nodes: &[u32]) -> Self {
-        let mut from = 0;
-        let level = |(&stride, &nodes): (&u8, &u32)| {
-            let units = (nodes as usize) << stride;
-            from += stride;
-            Level {
-                from: from - stride,
-                stride,
-                infs: vec![0; units],
-                lens: vec![0; units],
-                nodes: Pool::new(nodes + 1),
-            }
+    /// A trie of a plan, without a route.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let level = |level: &PlannedLevel| Level {
+            from: level.from,
+            stride: level.stride,
+            infs: vec![0; level.units()],
+            lens: vec![0; level.units()],
+            nodes: Pool::new(level.nodes + 1),
+            code: level.code,
         };
-        let mut levels: Vec<_> = strides.iter().zip(nodes).map(level).collect();
+        let mut levels: Vec<_> = plan.levels.iter().map(level).collect();
         let _root = levels[0].take();
         Self { bubbles: Bubbles::new(levels.len()), levels }
     }
@@ -275,18 +274,23 @@ impl Trie {
     pub(crate) fn fetch(&mut self, patch: &mut PatchBuilder) {
         let Self { levels, bubbles } = self;
         for (at, level) in levels.iter().enumerate() {
-            bubbles.fetch(at, units(at), patch, |unit| level.code(at, unit));
+            bubbles.fetch(at, units(at), patch, |unit| level.unit(unit));
         }
     }
 
     /// Writes all units.
-    pub(crate) fn write<U: Element>(&self, image: &mut Image) -> Result<(), ImageError> {
-        for (at, level) in self.levels.iter().enumerate() {
-            for (unit, to) in image.section_mut::<U>(units(at))?.iter_mut().enumerate() {
-                *to = U::try_from(level.code(at, unit))
-                    .ok()
-                    .expect("the unit is wide enough for all of the trie");
-            }
+    pub(crate) fn write(&self, image: &mut Image) -> Result<(), ImageError> {
+        (0..self.levels.len()).try_for_each(|at| match self.levels[at].code.width {
+            1 => self.write_level::<u8>(at, image),
+            2 => self.write_level::<u16>(at, image),
+            4 => self.write_level::<u32>(at, image),
+            _ => self.write_level::<u64>(at, image),
+        })
+    }
+
+    fn write_level<U: Element>(&self, at: usize, image: &mut Image) -> Result<(), ImageError> {
+        for (unit, to) in image.section_mut::<U>(units(at))?.iter_mut().enumerate() {
+            *to = U::try_from(self.levels[at].unit(unit)).ok().expect("units were planned for all there is");
         }
         Ok(())
     }
