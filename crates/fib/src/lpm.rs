@@ -137,6 +137,14 @@ pub enum BuildError {
         /// How many there are.
         found: u64,
     },
+    /// A multi-bit trie can't be cut by the strides that were given.
+    #[error("{engine} can't be cut by the strides that were given: {why}")]
+    Strides {
+        /// The engine.
+        engine: &'static str,
+        /// What is wrong with them.
+        why: String,
+    },
 }
 
 /// A table can't take an update in place and must be built anew, beside the live one.
