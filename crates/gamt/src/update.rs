@@ -1,0 +1,125 @@
+//! Updates as patches: both engines first change their form and note bubbles, then fetch the values.
+
+use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib};
+use wirespeed_image::{Patch, PatchBuilder};
+
+use crate::build::{GamtS, GamtT};
+use crate::layout::next_hops;
+use crate::trie::{Leaf, Trie};
+
+/// Withdrawn prefixes whose nodes may be kept, at least.
+const LAZY: usize = 1_024;
+
+impl<A: Address> GamtT<A> {
+    pub(crate) fn patch(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+        for &prefix in changed {
+            match rib.get(prefix) {
+                Some(next_hop) => self.announce(prefix, next_hop)?,
+                None => {
+                    self.trie.withdraw(prefix, cover(rib, prefix));
+                    self.withdrawn.push(prefix);
+                }
+            }
+        }
+        if self.withdrawn.len() > LAZY + rib.len() / 8 {
+            self.collapse();
+        }
+        let mut patch = PatchBuilder::new();
+        self.trie.fetch(&mut patch);
+        Ok(finish(patch, rib, self.results))
+    }
+
+    fn announce(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Result<(), Outgrown> {
+        if next_hop.0 > self.widest {
+            return Err(Outgrown("unit width"));
+        }
+        self.results = self.results.max(next_hop.0);
+        self.trie.announce(prefix, next_hop.0).or_else(|_| {
+            self.collapse();
+            self.trie.announce(prefix, next_hop.0)
+        })
+    }
+
+    /// Frees the nodes that withdrawn prefixes have left empty.
+    fn collapse(&mut self) {
+        collapse(&mut self.trie, &mut self.withdrawn);
+    }
+}
+
+impl<A: Address> GamtS<A> {
+    pub(crate) fn patch(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+        // First what has slots, so that room for the others is made of all the ghosts there are.
+        let mut fresh = Vec::new();
+        for &prefix in changed {
+            match (rib.get(prefix), self.slots.of(prefix)) {
+                (Some(next_hop), Some(slot)) => {
+                    self.results = self.results.max(next_hop.0);
+                    self.slots.set(slot, next_hop)?;
+                    self.slots.revive(prefix);
+                }
+                (Some(next_hop), None) => fresh.push((prefix, next_hop)),
+                (None, Some(slot)) => {
+                    self.slots.set(slot, NextHop(cover(rib, prefix).value))?;
+                    self.slots.bury(prefix);
+                }
+                // It came and went within one set of updates.
+                (None, None) => {}
+            }
+        }
+        for &prefix in changed {
+            self.slots.follow(prefix, rib)?;
+        }
+        for (prefix, next_hop) in fresh {
+            self.results = self.results.max(next_hop.0);
+            self.insert(rib, prefix, next_hop)?;
+        }
+        let mut patch = PatchBuilder::new();
+        self.trie.fetch(&mut patch);
+        self.slots.fetch(next_hops(self.trie.levels()), &mut patch);
+        Ok(finish(patch, rib, self.results))
+    }
+
+    /// Puts in a prefix that has no slot, unless it was repeated and has by now.
+    fn insert(&mut self, rib: &Rib<A>, prefix: Prefix<A>, next_hop: NextHop) -> Result<(), Outgrown> {
+        let slot = match self.slots.of(prefix) {
+            Some(slot) => slot,
+            None => self.slots.add(prefix).or_else(|_| {
+                self.banish(rib);
+                self.slots.add(prefix)
+            })?,
+        };
+        self.slots.set(slot, next_hop)?;
+        self.trie.announce(prefix, slot).or_else(|_| {
+            self.banish(rib);
+            self.trie.announce(prefix, slot)
+        })
+    }
+
+    /// Takes the ghosts out of the trie, with the nodes that this leaves empty.
+    fn banish(&mut self, rib: &Rib<A>) {
+        let mut ghosts = Vec::new();
+        for (ghost, slot, len) in self.slots.banish(rib) {
+            self.trie.withdraw(ghost, Leaf { value: slot, len });
+            ghosts.push(ghost);
+        }
+        collapse(&mut self.trie, &mut ghosts);
+    }
+}
+
+/// Frees the nodes that withdrawn prefixes have left empty, the longest first, so that what is above is free when its turn comes.
+fn collapse<A: Address>(trie: &mut Trie, withdrawn: &mut Vec<Prefix<A>>) {
+    withdrawn.sort_unstable_by_key(|prefix| std::cmp::Reverse(prefix.len()));
+    for prefix in withdrawn.drain(..) {
+        trie.collapse(prefix);
+    }
+}
+
+/// The leaf that decides where `prefix` did.
+fn cover<A: Address>(rib: &Rib<A>, prefix: Prefix<A>) -> Leaf {
+    rib.cover(prefix).map_or(Leaf::NONE, |(cover, next_hop)| Leaf { value: next_hop.0, len: cover.len() })
+}
+
+/// The patch, with the table's counts after it.
+fn finish<A: Address>(patch: PatchBuilder, rib: &Rib<A>, results: u32) -> Patch {
+    patch.finish(Some((rib.len() as u64, results.into())))
+}
