@@ -41,7 +41,7 @@ impl<A: Address> Engine<A> for GamtT<A> {
         let results = rib.max_next_hop().0;
         let widest = results.max(options.next_hops);
         let routes: Vec<_> = rib.iter().map(|(prefix, next_hop)| (prefix, next_hop.0)).collect();
-        let plan = Plan::of(Self::NAME, rib, options, widest.into())?;
+        let plan = Plan::of(Self::NAME, rib, options, widest)?;
         let mut image =
             allocate::<A, InTrie>(&plan.strides, &plan.lens(), plan.unit, None, options.memory_cap)?;
         let trie = compile(&plan, &routes, &mut image)?;
@@ -69,9 +69,10 @@ impl<A: Address> Engine<A> for GamtS<A> {
         let results = rib.max_next_hop().0;
         let routes: Vec<_> = rib.iter().collect();
         let slots = Slots::new(&routes, results.max(options.next_hops));
-        let room = slots.next_hops().len() as u64;
-        let plan = Plan::of(Self::NAME, rib, options, room - 1)?;
-        let separate = Some((room, slots.width()));
+        let room = slots.next_hops().len();
+        let widest = u32::try_from(room - 1).unwrap_or(u32::MAX);
+        let plan = Plan::of(Self::NAME, rib, options, widest)?;
+        let separate = Some((room as u64, slots.width()));
         let mut image =
             allocate::<A, Separate>(&plan.strides, &plan.lens(), plan.unit, separate, options.memory_cap)?;
         // Slots were given in the order of the routes.
