@@ -3,17 +3,17 @@
 //! Each number of levels has the strides of the paper's Algorithm 3, for transactions of 128 bytes as on the paper's GPU. The
 //! last line is the choice that is made where nothing is asked for: least expected cost of a lookup.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Address, BuildOptions, Family, InFib, Rib, Strides};
 use wirespeed_gamt::GamtT;
 use wirespeed_gamt::strides::{Description, Objective, Profile, choose};
 
-use super::{lanes, lookup, millions};
+use super::{check, lanes, lookup, millions};
 use crate::contest;
 use crate::data::Source;
 use crate::report::{Row, Sheet, median};
-use crate::session::{self, Options, keep_right, setting_on};
+use crate::session::{self, Options, setting_on};
 use crate::table::Lane;
 use crate::trace::Trace;
 
@@ -47,9 +47,7 @@ pub fn measure<A: InFib>(options: &Options, batch: usize, source: &Source) -> Re
     for kind in [TraceKind::Random, TraceKind::Prefix] {
         let trace = Trace::draw(&rib, kind, options.keys, options.seed)?;
         let expected = contest::expected(&rib, &trace);
-        let there = all.len();
-        keep_right(&mut all, batch, &trace, &expected);
-        ensure!(all.len() == there, "a lane answers wrongly");
+        check(&mut all, batch, &trace, &expected)?;
         let setting = setting_on(&setting, &trace, &expected);
         rows.extend(lookup::race(&setting, &mut all, batch, &trace, options.plan()));
     }

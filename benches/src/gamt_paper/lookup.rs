@@ -3,17 +3,17 @@
 //! Rates are of calls one after another, each with a batch; nothing is moved anywhere, as keys and results of a CPU's lookups
 //! lie where they are wanted. That is why small batches, which a GPU can't use, lose little here.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use wirespeed_dir24::Dir24;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{BuildOptions, InFib, Rib, V4, V6};
 use wirespeed_gamt::{GamtS, GamtT};
 
-use super::{lanes, millions};
+use super::{check, lanes, millions};
 use crate::contest::{self, Plan};
 use crate::data::Source;
 use crate::report::{Row, Setting, Sheet, ratio};
-use crate::session::{self, Options, keep_right, setting_on};
+use crate::session::{self, Options, setting_on};
 use crate::table::{Lane, Mode};
 use crate::trace::Trace;
 
@@ -57,9 +57,7 @@ pub fn measure<A: Compared>(options: &Options, source: &Source, batches: &[usize
     for kind in [TraceKind::Random, TraceKind::Prefix] {
         let trace = Trace::draw(&rib, kind, options.keys, options.seed)?;
         let expected = contest::expected(&rib, &trace);
-        let there = lanes.len();
-        keep_right(&mut lanes, 1 << 16, &trace, &expected);
-        ensure!(lanes.len() == there, "a lane answers wrongly");
+        check(&mut lanes, 1 << 16, &trace, &expected)?;
         let setting = setting_on(&setting, &trace, &expected);
         for &batch in batches {
             rows.extend(race(&setting, &mut lanes, batch, &trace, options.plan()));

@@ -23,12 +23,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use wirespeed_fib::{Address, BuildOptions, Engine, Lpm, NextHop, Rib};
 use wirespeed_image::Table;
 
-use crate::table::{Contestant, Lane, lane};
-use crate::trace::Keys;
+use crate::contest;
+use crate::table::{Contestant, Lane, Mode, lane};
+use crate::trace::{Keys, Trace};
 
 pub mod levels;
 pub mod lookup;
@@ -86,6 +87,20 @@ impl<A: Address, E: Engine<A>> Contestant<A> for Walked<A, E> {
     fn build_seconds(&self) -> Option<f64> {
         Some(self.build_seconds)
     }
+}
+
+/// Fails where a lane gives one wrong answer.
+fn check<A: Address>(
+    lanes: &mut [Box<dyn Lane<A>>],
+    batch: usize,
+    trace: &Trace<A>,
+    expected: &[NextHop],
+) -> Result<()> {
+    for lane in lanes {
+        contest::check(lane.as_mut(), Mode::Batch(batch), trace, expected)
+            .map_err(|wrong| anyhow!("{wrong}"))?;
+    }
+    Ok(())
 }
 
 /// A rate in millions a second.

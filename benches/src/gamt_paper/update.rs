@@ -242,3 +242,84 @@ pub fn rounds<A: Address>(
     }
     Ok(played)
 }
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_dir24::Dir24;
+    use wirespeed_fib::{NextHop, Strides, V4};
+    use wirespeed_gamt::{GamtS, GamtT};
+
+    use super::*;
+
+    fn announce(prefix: &str, next_hop: u32) -> Update<V4> {
+        Update::Announce { prefix: prefix.parse().unwrap(), next_hop: Some(NextHop(next_hop)) }
+    }
+
+    fn table() -> Rib<V4> {
+        [("10.0.0.0/8", 1), ("10.1.0.0/16", 2)]
+            .into_iter()
+            .map(|(prefix, next_hop)| (prefix.parse().unwrap(), NextHop(next_hop)))
+            .collect()
+    }
+
+    /// Levels of 8 bits.
+    fn options() -> BuildOptions {
+        BuildOptions { strides: Strides::Given(vec![8, 8]), ..BuildOptions::default() }
+    }
+
+    #[test]
+    fn bubbles_by_hand() {
+        // All of 10/8 but 10.1/16; as it is; 10.1/16, twice.
+        let updates = [
+            announce("10.0.0.0/8", 3),
+            announce("10.0.0.0/8", 3),
+            announce("10.1.0.0/16", 4),
+            announce("10.1.0.0/16", 5),
+        ];
+        let gamt_t = play::<V4, GamtT<V4>>(&table(), &updates, 1, &options()).unwrap();
+        assert_eq!((gamt_t.updates, gamt_t.changes, gamt_t.writes, gamt_t.most), (4, 3, 255 + 1 + 1, 255));
+        assert_eq!(gamt_t.writes_per_update(), 64.25);
+        // Together the last two are one bubble.
+        let gamt_t = play::<V4, GamtT<V4>>(&table(), &updates, 4, &options()).unwrap();
+        assert_eq!((gamt_t.changes, gamt_t.writes, gamt_t.most), (3, 256, 256));
+        // One word a prefix, wherever its leaves are.
+        let gamt_s = play::<V4, GamtS<V4>>(&table(), &updates, 1, &options()).unwrap();
+        assert_eq!((gamt_s.changes, gamt_s.writes, gamt_s.most), (3, 3, 1));
+    }
+
+    #[test]
+    fn a_table_that_is_outgrown_is_built_anew_and_goes_on() {
+        // Longer than two levels of 8 bits reach; the strides that were given can't hold it either.
+        let deeper = [announce("10.1.2.0/24", 1)];
+        assert!(play::<V4, GamtT<V4>>(&table(), &deeper, 1, &options()).is_err());
+        let by_levels = BuildOptions {
+            strides: Strides::Levels { levels: 2, transaction: 128 },
+            ..BuildOptions::default()
+        };
+        let updates = [announce("10.1.2.0/24", 1), announce("10.1.2.0/24", 2)];
+        let played = play::<V4, GamtT<V4>>(&table(), &updates, 1, &by_levels).unwrap();
+        assert_eq!((played.updates, played.rebuilds, played.writes), (2, 1, 1));
+    }
+
+    #[test]
+    fn rows_say_how_many_fewer() {
+        let played = |writes| Played { updates: 100, changes: 90, writes, most: 7, ..Played::default() };
+        let gale = OnLine { loads: 2.0, writes: 1.0 };
+        let row = accesses_row("t", "gamt-s", 256, &played(25), Some(gale), Some(&played(50)));
+        assert_eq!(row.join(" "), "t gamt-s 256 0.000 0.250 0.250 7 91.7 % 75.0 % 50.0 % 0");
+        let row = accesses_row("t", "gamt", 256, &played(0), None, Some(&played(0)));
+        assert_eq!(row[7..].join("|"), "|||0");
+        assert_eq!(gale_row("t", gale).len(), accesses().columns.len());
+    }
+
+    #[test]
+    fn rounds_are_of_all_engines() {
+        let engines: [(&str, Play<V4>); 2] = [("gamt", play::<V4, GamtT<V4>>), ("dir24", play::<V4, Dir24>)];
+        let updates = [announce("10.0.0.0/8", 3)];
+        let played = rounds(3, &engines, &table(), &updates, 256).unwrap();
+        assert_eq!(played.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3]);
+        let row = rates_row("t", "gamt", 256, &played[0]);
+        assert_eq!((row.len(), &row[..5].join(" ")), (rates().columns.len(), &"t gamt 256 1 1".to_owned()));
+        assert!(row[6].parse::<f64>().unwrap() > 0.0);
+    }
+}
