@@ -16,6 +16,7 @@
 //! ```text
 //! cargo xtask record        every engine and rival on every table    ──► record/MACHINE/DATE.csv
 //! cargo xtask sail-paper    the SAIL paper's figures (sail_paper)    ──► record/MACHINE/DATE-sail-paper-….csv
+//! cargo xtask gamt-paper    the GAMT paper's figures (gamt_paper)    ──► record/MACHINE/DATE-gamt-paper-….csv
 //! cargo run --release -p wirespeed-benches --bin sail-m              ──► screen: its figure 12, against the number of FIBs
 //! ```
 
@@ -24,6 +25,7 @@ pub mod data;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
 pub mod engines;
+pub mod gamt_paper;
 pub mod gather;
 pub mod lineup;
 pub mod machine;

@@ -54,7 +54,8 @@ impl Options {
         Ok(machine)
     }
 
-    fn plan(&self) -> Plan {
+    /// How long and how often.
+    pub fn plan(&self) -> Plan {
         let slice = Duration::from_millis(self.slice);
         Plan { rounds: self.rounds, slice, warm_up: slice / 2 }
     }

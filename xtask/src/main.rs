@@ -2,6 +2,7 @@
 
 mod ci;
 mod fuzz;
+mod gamt_paper;
 mod record;
 mod sail_paper;
 mod step;
@@ -24,6 +25,8 @@ enum Verb {
     Fuzz(fuzz::Options),
     /// Measures this machine and writes benches/record/MACHINE/DATE.csv
     Record(record::Options),
+    /// Makes the GAMT paper's figures anew and writes benches/record/MACHINE/DATE-gamt-paper-….csv
+    GamtPaper(gamt_paper::Options),
     /// Makes the SAIL paper's figures anew and writes benches/record/MACHINE/DATE-sail-paper-….csv
     SailPaper(sail_paper::Options),
 }
@@ -33,6 +36,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Ci => ci::run(),
         Verb::Fuzz(options) => fuzz::run(&options),
         Verb::Record(options) => record::run(&options),
+        Verb::GamtPaper(options) => gamt_paper::run(&options),
         Verb::SailPaper(options) => sail_paper::run(&options),
     }
 }

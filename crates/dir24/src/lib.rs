@@ -1,1 +1,39 @@
-//! DIR-24-8: one direct table for the first 24 bits, chunks of 256 entries for what is longer.
+//! DIR-24-8: one direct table of 2^24 entries for IPv4, and chunks of 256 entries beneath the /24s that have longer
+//! prefixes; kept up to date as GALE does.
+//!
+//! The layout is that of Gupta, Lin and McKeown ("Routing lookups in hardware at memory access speeds", INFOCOM 1998), which
+//! PacketShader (SIGCOMM 2010) put on a GPU, DPDK has as `rte_fib`, and GALE (Zhao et al., "Exploiting graphics processors
+//! for high-performance IP lookup in software routers", INFOCOM 2011) made updatable by a length beside each entry. A lookup
+//! is one read for nearly every key and never more than two; the price is memory, at least 16 MB however few routes
+//! there are, so that the read is rarely of a near cache.
+//!
+//! Choose it as what the other engines are compared with, for tables of many next hops where memory is no matter, or
+//! where most traffic goes to few destinations. On the real tables `wirespeed-fold` and `wirespeed-rank` are faster, and take
+//! a quarter of the memory and less.
+//!
+//! [`Dir24`] is the control plane, [`Dir24Table`] looks up, and [`accesses`] counts what an update costs GALE on its device.
+//!
+//! ```
+//! use wirespeed_dir24::Dir24;
+//! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
+//!
+//! let mut rib = Rib::<V4>::new();
+//! rib.insert("10.0.0.0/8".parse().unwrap(), NextHop(1));
+//! rib.insert("10.1.2.128/25".parse().unwrap(), NextHop(2));
+//! let (mut engine, table) = Dir24::build(&rib, &BuildOptions::default()).unwrap();
+//!
+//! let keys = ["10.1.2.200", "10.1.2.3", "11.0.0.1"].map(|text| text.parse::<V4>().unwrap());
+//! let mut next_hops = [NextHop::NONE; 3];
+//! table.lookup_batch(&keys, &mut next_hops);
+//! assert_eq!(next_hops, [NextHop(2), NextHop(1), NextHop::NONE]);
+//! ```
+
+pub mod accesses;
+mod build;
+mod layout;
+mod lookup;
+mod simd;
+mod update;
+
+pub use build::Dir24;
+pub use layout::Dir24Table;

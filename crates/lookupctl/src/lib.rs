@@ -13,6 +13,7 @@ mod output;
 mod section;
 mod several;
 mod source;
+mod strides;
 mod threads;
 mod trace;
 mod verbs;

@@ -14,6 +14,7 @@ use wirespeed_fib::{BuildOptions, Family, Fib, InFib, NextHops, Update};
 use crate::family;
 use crate::memory;
 use crate::number::{grouped, parse_size};
+use crate::strides::StridesArgument;
 
 /// How a table is read.
 #[derive(Clone, Debug, Args)]
@@ -129,5 +130,21 @@ impl MemoryArgument {
     pub(crate) fn build_options(self, copies: u64) -> BuildOptions {
         let cap = self.memory_cap.or_else(memory::default_cap);
         BuildOptions { memory_cap: cap.map(|cap| cap / copies), ..BuildOptions::default() }
+    }
+}
+
+/// What a table is to be like.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TableArguments {
+    #[command(flatten)]
+    memory: MemoryArgument,
+    #[command(flatten)]
+    strides: StridesArgument,
+}
+
+impl TableArguments {
+    /// What is asked of a table of which there will be so many copies.
+    pub(crate) fn build_options(&self, copies: u64) -> BuildOptions {
+        BuildOptions { strides: self.strides.strides.clone(), ..self.memory.build_options(copies) }
     }
 }

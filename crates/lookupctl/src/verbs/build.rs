@@ -18,7 +18,7 @@ use crate::family::{self, number_of};
 use crate::number::{Bytes, grouped, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
-use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
+use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 
 /// Compiles a table to an image file, which `lookup` and `replay` take with --image and start at once.
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     family: FamilyArgument,
     #[command(flatten)]
-    memory: MemoryArgument,
+    table: TableArguments,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 fn build<A: Engines>(options: &Options, fib: &Fib) -> Result<Report> {
-    let build = options.memory.build_options(1);
+    let build = options.table.build_options(1);
     let rib = A::rib(fib);
     options.engine.visit(rib, Compile { rib, next_hops: &fib.next_hops, build, to: &options.output })?
 }

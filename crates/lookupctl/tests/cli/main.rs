@@ -12,4 +12,5 @@ mod info;
 mod lookup;
 mod replay;
 mod several;
+mod strides;
 mod verify;

@@ -18,7 +18,7 @@ use crate::Outcome;
 use crate::engine::{self, Choice};
 use crate::output::Output;
 use crate::several;
-use crate::source::{MemoryArgument, ReadArguments};
+use crate::source::{ReadArguments, TableArguments};
 use tables::{Found, Routes, Tables};
 
 /// Looks addresses up: the longest prefix that matches each, and its next hop.
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     within: u16,
 
     /// A compiled table (see build), in place of compiling one
-    #[arg(long, value_name = "IMG", conflicts_with = "engine")]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "strides"])]
     image: Option<PathBuf>,
 
     /// The engine that looks up
@@ -54,7 +54,7 @@ pub(crate) struct Options {
     json: bool,
 
     #[command(flatten)]
-    memory: MemoryArgument,
+    table: TableArguments,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -87,7 +87,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let image = options.image.as_deref().map(ImageFile::open).transpose()?;
     let routes = (!fibs.is_empty()).then_some(Routes { fibs: &fibs, within: FibId(options.within) });
     let mut session = Session {
-        tables: Tables::new(routes, image, options.engine, options.memory.build_options(1))?,
+        tables: Tables::new(routes, image, options.engine, options.table.build_options(1))?,
         output: Output::new(),
         explain: options.explain,
         json: options.json,

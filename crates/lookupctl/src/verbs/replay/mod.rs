@@ -25,7 +25,7 @@ use crate::memory::check_room;
 use crate::number::{grouped, parse_count, parse_positive};
 use crate::output::Output;
 use crate::several;
-use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
+use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::threads::{self, all_cores};
 use crate::trace::{self, Trace};
 use crate::verbs::generate;
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     fib: Vec<OsString>,
 
     /// A compiled table (see build), to start at once
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "updates"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "updates"])]
     image: Option<PathBuf>,
 
     /// What to look up: a file of addresses (one a line, or .bin), a capture (pcap, pcapng), or a kind of trace to make:
@@ -96,7 +96,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     family: FamilyArgument,
     #[command(flatten)]
-    memory: MemoryArgument,
+    table: TableArguments,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -262,7 +262,7 @@ fn from_routes<A: Engines>(options: &Options, mut fib: Fib) -> Result<Report> {
     let trace = options.keys(&rib)?;
     let build = BuildOptions {
         next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
-        ..options.memory.build_options(2)
+        ..options.table.build_options(2)
     };
     let engine = options.engine.resolve(&rib)?;
     visit(engine, FromRoutes { options, rib, build, trace: &trace, updates: &updates })?
@@ -276,7 +276,7 @@ fn from_several<A: Engines>(options: &Options, mut fibs: Vec<Fib>) -> Result<Rep
     let trace = options.keys_in_turn(&fibs)?;
     let build = BuildOptions {
         next_hops: u32::try_from(next_hops).unwrap_or(u32::MAX),
-        ..options.memory.build_options(2)
+        ..options.table.build_options(2)
     };
     play::from_several(options, fibs, build, &trace, &updates)
 }

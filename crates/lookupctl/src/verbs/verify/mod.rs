@@ -16,7 +16,7 @@ use crate::engine::{self, Selection};
 use crate::family::{self, number_of};
 use crate::number::{Grouped, grouped};
 use crate::output::{Output, progress};
-use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
+use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::threads::{self, all_cores};
 use truth::{Mismatch, Truth, Verdict, probes};
 
@@ -51,7 +51,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     family: FamilyArgument,
     #[command(flatten)]
-    memory: MemoryArgument,
+    table: TableArguments,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -101,7 +101,7 @@ fn verify<A: Engines>(options: &Options, mut fib: Fib) -> Result<Outcome> {
         threads: options.threads.unwrap_or_else(all_cores),
         build: BuildOptions {
             next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
-            ..options.memory.build_options(if updates.is_empty() { 1 } else { 2 })
+            ..options.table.build_options(if updates.is_empty() { 1 } else { 2 })
         },
     };
     let mut output = Output::new();

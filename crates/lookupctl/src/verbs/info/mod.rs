@@ -1,5 +1,7 @@
 //! `info`: what is in a table, and what each engine makes of it.
 
+mod strides;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::time::Instant;
@@ -20,7 +22,9 @@ use crate::number::{Bytes, Grouped, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 use crate::several;
-use crate::source::{FamilyArgument, MemoryArgument, ReadArguments};
+use crate::source::{FamilyArgument, Loaded, MemoryArgument, ReadArguments};
+use crate::strides::{TRANSACTION, parse_transaction};
+use strides::Choices;
 
 /// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of every engine.
 #[derive(Debug, Args)]
@@ -33,6 +37,14 @@ pub(crate) struct Options {
     /// One JSON object for each table and family; of several tables, one more for each family of what they take together
     #[arg(long)]
     json: bool,
+
+    /// Tell instead what strides a multi-bit trie of it (gamt, gamt-s) may have: for every number of levels, and the fastest
+    #[arg(long)]
+    strides: bool,
+
+    /// Bytes of a memory transaction, of which strides by number of levels take the fewest: 32, 64 or 128
+    #[arg(long, value_name = "BYTES", default_value_t = TRANSACTION, requires = "strides", value_parser = parse_transaction)]
+    transaction: u32,
 
     #[command(flatten)]
     family: FamilyArgument,
@@ -48,6 +60,7 @@ Examples:
   ip -6 route | lookupctl info -
   lookupctl info rib.20260501.mrt.bz2 --peer 193.0.0.56
   lookupctl info red.txt blue.txt green.txt
+  lookupctl info fib.txt --strides --transaction 32
   lookupctl info fib.txt --json | jq '.engines[] | {engine, bytes_per_prefix}'";
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
@@ -57,7 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     for fib in &options.fibs {
         fibs.push(options.tell(fib, &build, &mut output)?);
     }
-    if fibs.len() > 1 {
+    if fibs.len() > 1 && !options.strides {
         for family in [Family::V4, Family::V6] {
             if options.family.wanted().is_some_and(|only| only != family)
                 || fibs.iter().all(|fib| fib.len(family) == 0)
@@ -92,6 +105,10 @@ impl Options {
             if !wanted {
                 continue;
             }
+            if self.strides {
+                self.tell_strides(&loaded, family, output)?;
+                continue;
+            }
             let report = match family {
                 Family::V4 => Report::of::<V4>(fib, &loaded.report, build)?,
                 Family::V6 => Report::of::<V6>(fib, &loaded.report, build)?,
@@ -99,6 +116,16 @@ impl Options {
             if self.json { output.json(&report)? } else { report.print(output)? }
         }
         Ok(loaded.fib)
+    }
+
+    /// Tells what strides a table may have.
+    fn tell_strides(&self, loaded: &Loaded, family: Family, output: &mut Output) -> Result<()> {
+        let (file, fib) = (&loaded.report.name, &loaded.fib);
+        let choices = match family {
+            Family::V4 => Choices::of(file, &fib.v4, self.transaction),
+            Family::V6 => Choices::of(file, &fib.v6, self.transaction),
+        };
+        if self.json { choices.json(output) } else { choices.print(output) }
     }
 }
 

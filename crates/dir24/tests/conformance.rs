@@ -1,0 +1,3 @@
+//! DIR-24-8 against the suite that every IP engine passes.
+
+wirespeed_fib::conformance!(dir24, wirespeed_fib::V4, wirespeed_dir24::Dir24);
