@@ -42,7 +42,7 @@ impl<A: Address> Engine<A> for GamtT<A> {
         let widest = results.max(options.next_hops);
         let routes: Vec<_> = rib.iter().map(|(prefix, next_hop)| (prefix, next_hop.0)).collect();
         let plan = Plan::of(Self::NAME, rib, options, widest)?;
-        let mut image = allocate::<A, InTrie>(&plan.strides(), plan.sizes(), None, options.memory_cap)?;
+        let mut image = allocate::<A, InTrie>(&plan.levels, None, options.memory_cap)?;
         let trie = compile(&plan, &routes, &mut image)?;
         image.set_counts(rib.len() as u64, results.into());
         let widest = plan.widest();
@@ -70,7 +70,7 @@ impl<A: Address> Engine<A> for GamtS<A> {
         let widest = u32::try_from(room - 1).unwrap_or(u32::MAX);
         let plan = Plan::of(Self::NAME, rib, options, widest)?;
         let separate = Some((room as u64, slots.width()));
-        let mut image = allocate::<A, Separate>(&plan.strides(), plan.sizes(), separate, options.memory_cap)?;
+        let mut image = allocate::<A, Separate>(&plan.levels, separate, options.memory_cap)?;
         // Slots were given in the order of the routes.
         let routes: Vec<_> = routes.iter().zip(1..).map(|(&(prefix, _), slot)| (prefix, slot)).collect();
         let trie = compile(&plan, &routes, &mut image)?;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! strides     u8 × H          bits that each level reads
+//! bases       u32 × H         narrow units only: the first value that leads on
 //! level1      uW × 2^s1       one node
 //! level2      uW × nodes×2^s2, …  to levelH
 //! next_hops   uW × slots      GAMT_S only: the next hop of each prefix
@@ -18,19 +19,29 @@
 //! A child lies in the level after its parent's, always: the jump of a unit says no more than that there is one. So the
 //! keys of a batch stay in step, and the level that they read from is the same for all that are not done.
 //!
-//! It also means that one bit will do for a jump. Where strides are left to us, a level takes **narrow units** of 1 or 2 bytes
-//! if they hold what it has: the jump is the lowest bit, and inf counts the nodes of the next level, not their units.
-//! On the real IPv4 table of 2026 that makes 4 MB of 12: the last level, by far the widest, holds next hops alone.
+//! It also means that a unit need not say which level it leads to. Where strides are left to us, a level takes **narrow units**
+//! of 1 or 2 bytes if they hold what it has: values below the level's base are leaves, from there on they count the nodes of
+//! the next level. The base lies as high as the room for nodes allows, and leaves next hops the rest. On the real IPv4
+//! table of 2026 that makes 5 MB of 18: the last level, by far the widest, holds next hops alone.
 
 use std::marker::PhantomData;
 
 use wirespeed_fib::Address;
 use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table};
 
+use crate::plan::PlannedLevel;
 use crate::strides::MAX_STRIDE;
 
+/// Bits of a unit of the paper's below inf.
+pub(crate) const JUMP_BITS: u32 = 8;
+/// The bits that say that it leads on.
+const JUMP: u64 = (1 << JUMP_BITS) - 1;
 /// The section that says how many bits each level reads.
 const STRIDES: SectionId = SectionId(0);
+/// The section that says from where on narrow units lead on.
+const BASES: SectionId = SectionId(1);
+/// Sections before those of the levels.
+const BEFORE: u16 = 2;
 
 /// Where the next hop of a leaf is: [`InTrie`] or [`Separate`].
 pub trait Placement: sealed::Sealed + Copy + Send + Sync + std::fmt::Debug + 'static {
@@ -91,58 +102,109 @@ pub(crate) struct Level {
 
 /// How the units of a level are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Code {
-    /// Bytes of a unit: 1, 2, 4 or 8.
-    pub(crate) width: u32,
-    /// The jump of a unit that leads on.
-    jump: u64,
-    /// How far a child's inf is to be shifted for its first unit: by the stride of the next level, or not.
-    pub(crate) scale: u8,
+pub(crate) enum Code {
+    /// As in the paper: inf above a jump of 8 bits.
+    Paper {
+        /// Bytes of a unit: 4 or 8.
+        width: u32,
+        /// The jump of a unit that leads on: the number of the next level, from 1.
+        jump: u8,
+    },
+    /// A leaf, or from a base on the number of a child.
+    Narrow {
+        /// Bytes of a unit: 1 or 2.
+        width: u32,
+        /// The first value that leads on.
+        base: u32,
+        /// The stride of the next level, in which the child is.
+        below: u8,
+    },
+}
+
+/// What is below a level: the stride of its nodes, and how many of them there is room for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Below {
+    pub(crate) stride: u8,
+    pub(crate) nodes: u64,
 }
 
 impl Code {
-    /// That of a level, counted from 0, above one of a stride.
-    pub(crate) fn new(width: u32, level: usize, below: u8) -> Self {
-        match width {
-            1 | 2 => Self { width, jump: 1, scale: below },
-            // The paper counts levels from 1.
-            _ => Self { width, jump: level as u64 + 2, scale: 0 },
+    /// The paper's code of a level, counted from 0.
+    pub(crate) fn paper(width: u32, level: usize) -> Self {
+        // A level has at least one bit, so that there are 128 at most.
+        Self::Paper { width, jump: u8::try_from(level + 2).unwrap_or(u8::MAX) }
+    }
+
+    /// The narrow code of a level, that leaves the most to leaves; `None` where there are too many nodes below.
+    pub(crate) fn narrow(width: u32, below: Below) -> Option<Self> {
+        let base = (1u64 << (8 * width)).checked_sub(below.nodes)?;
+        Some(Self::Narrow { width, base: u32::try_from(base).ok()?, below: below.stride })
+    }
+
+    /// Bytes of a unit.
+    #[inline]
+    pub(crate) fn width(self) -> u32 {
+        match self {
+            Self::Paper { width, .. } | Self::Narrow { width, .. } => width,
         }
     }
 
-    /// Bits of the jump.
-    #[inline]
-    pub(crate) fn jump_bits(self) -> u32 {
-        if self.width <= 2 { 1 } else { 8 }
+    /// What the image says of it: the base, 0 in the paper's code.
+    pub(crate) fn base(self) -> u32 {
+        match self {
+            Self::Paper { .. } => 0,
+            Self::Narrow { base, .. } => base,
+        }
     }
 
-    /// The largest inf.
-    pub(crate) fn most(self) -> u64 {
-        u64::MAX >> (64 - 8 * self.width + self.jump_bits())
+    /// Whether it has units for leaves up to `widest`, and for all that is below.
+    pub(crate) fn holds(self, widest: u32, below: Below) -> bool {
+        let last = below.nodes.saturating_sub(1) << below.stride;
+        u64::from(widest) <= self.widest() && (last <= self.widest() || self.base() > 0)
+    }
+
+    /// The largest leaf.
+    pub(crate) fn widest(self) -> u64 {
+        match self {
+            Self::Paper { width, .. } => u64::MAX >> (64 - 8 * width + JUMP_BITS),
+            Self::Narrow { base, .. } => u64::from(base.saturating_sub(1)),
+        }
     }
 
     /// A unit that is a leaf.
+    #[inline]
     pub(crate) fn leaf(self, value: u32) -> u64 {
-        u64::from(value) << self.jump_bits()
+        match self {
+            Self::Paper { .. } => u64::from(value) << JUMP_BITS,
+            Self::Narrow { .. } => value.into(),
+        }
     }
 
     /// A unit that leads to a child whose first unit is that.
+    #[inline]
     pub(crate) fn link(self, child: u32) -> u64 {
-        u64::from(child >> self.scale) << self.jump_bits() | self.jump
+        match self {
+            Self::Paper { jump, .. } => u64::from(child) << JUMP_BITS | u64::from(jump),
+            Self::Narrow { base, below, .. } => u64::from(base) + u64::from(child >> below),
+        }
     }
 
     /// What a unit says: whether it leads on, and its leaf or its child's first unit.
     #[inline]
     pub(crate) fn read(self, unit: u64) -> (bool, u64) {
-        let leads_on = unit & ((1 << self.jump_bits()) - 1) != 0;
-        let inf = unit >> self.jump_bits();
-        (leads_on, if leads_on { inf << self.scale } else { inf })
+        match self {
+            Self::Paper { .. } => (unit & JUMP != 0, unit >> JUMP_BITS),
+            Self::Narrow { base, below, .. } => match unit.checked_sub(base.into()) {
+                Some(child) => (true, child << below),
+                None => (false, unit),
+            },
+        }
     }
 }
 
 /// The section of a level, counted from 0.
 pub(crate) fn units(level: usize) -> SectionId {
-    SectionId(u16::try_from(level + 1).expect("there are at most 128 levels"))
+    SectionId(BEFORE + u16::try_from(level).expect("there are at most 128 levels"))
 }
 
 /// The section of the separate next hops.
@@ -150,24 +212,31 @@ pub(crate) fn next_hops(levels: usize) -> SectionId {
     units(levels)
 }
 
-/// An empty image of levels with so many units of so many bytes each; of `slots` next hops of `width` bytes where they are separate.
+/// An empty image of levels as planned, and of `slots` next hops of `width` bytes where they are separate.
 pub(crate) fn allocate<A: Address, P: Placement>(
-    strides: &[u8],
-    levels: impl Iterator<Item = (u64, usize)>,
+    levels: &[PlannedLevel],
     slots: Option<(u64, usize)>,
     cap: Option<u64>,
 ) -> Result<Image, ImageError> {
     let kind = GamtTable::<A, P>::KIND;
-    let mut builder =
-        ImageBuilder::new(kind, GamtTable::<A, P>::LAYOUT).section::<u8>("strides", strides.len() as u64);
-    for (level, (len, width)) in (1..).zip(levels) {
-        builder = builder.section_of_width(&format!("level{level}"), width, len);
+    let count = levels.len() as u64;
+    let mut builder = ImageBuilder::new(kind, GamtTable::<A, P>::LAYOUT)
+        .section::<u8>("strides", count)
+        .section::<u32>("bases", count);
+    for (number, level) in (1..).zip(levels) {
+        let (units, width) = (level.units() as u64, level.code.width() as usize);
+        builder = builder.section_of_width(&format!("level{number}"), width, units);
     }
     if let Some((slots, width)) = slots {
         builder = builder.section_of_width("next_hops", width, slots);
     }
     let mut image = builder.build(cap)?;
-    image.section_mut::<u8>(STRIDES)?.copy_from_slice(strides);
+    for (to, level) in image.section_mut::<u8>(STRIDES)?.iter_mut().zip(levels) {
+        *to = level.stride;
+    }
+    for (to, level) in image.section_mut::<u32>(BASES)?.iter_mut().zip(levels) {
+        *to = level.code.base();
+    }
     Ok(image)
 }
 
@@ -175,13 +244,16 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
     /// The table of an image whose shape is known to be right.
     pub(crate) fn new(image: Image) -> Self {
         let strides = image.section::<u8>(STRIDES);
-        let usage = image.memory_usage();
+        let bases = image.section::<u32>(BASES);
+        let usage = &image.memory_usage()[usize::from(BEFORE)..];
         let mut from = 0;
         let levels = strides.iter().enumerate().map(|(level, &stride)| {
-            let (units, len) = (image.column(units(level)), usage[level + 1].len);
+            let (units, len, width) = (image.column(units(level)), usage[level].len, usage[level].width);
             from += stride;
-            let below = strides.get(level + 1).copied().unwrap_or(0);
-            let code = Code::new(usage[level + 1].width, level, below);
+            let code = match bases[level] {
+                0 => Code::paper(width, level),
+                base => Code::Narrow { width, base, below: strides.get(level + 1).copied().unwrap_or(0) },
+            };
             Level { units, from: from - stride, stride, len, code }
         });
         let levels: Vec<_> = levels.collect();
@@ -200,14 +272,14 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
     /// Bytes of a unit of each level: the paper's 4; 8 where they don't do; 1 or 2 where these will, and strides were left
     /// to us.
     pub fn unit_bytes(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
-        self.levels.iter().map(|level| level.code.width)
+        self.levels.iter().map(|level| level.code.width())
     }
 
     /// Whether all sections are there with the lengths and widths that lookups count on.
     fn check_shape(image: &Image) -> Result<(), ImageError> {
         let malformed = |what: String| Err(ImageError::Malformed(what));
-        if image.width(STRIDES) != Some(1) {
-            return malformed("no strides".into());
+        if image.width(STRIDES) != Some(1) || image.width(BASES) != Some(4) {
+            return malformed("no strides or bases".into());
         }
         let strides = image.section::<u8>(STRIDES);
         let bits: u64 = strides.iter().map(|&stride| u64::from(stride)).sum();
@@ -215,15 +287,24 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
         if strides.is_empty() || bad || bits > u64::from(A::BITS) {
             return malformed(format!("strides {strides:?}"));
         }
-        let needed = 1 + strides.len() + usize::from(P::SEPARATE);
+        let bases = image.section::<u32>(BASES);
+        if bases.len() != strides.len() {
+            return malformed(format!("{} strides and {} bases", strides.len(), bases.len()));
+        }
+        let needed = usize::from(BEFORE) + strides.len() + usize::from(P::SEPARATE);
         if image.sections() < needed {
             return malformed(format!("{} sections, {needed} are needed", image.sections()));
         }
         let usage = image.memory_usage();
-        for (level, (&stride, section)) in strides.iter().zip(&usage[1..]).enumerate() {
+        for (level, (&stride, section)) in strides.iter().zip(&usage[usize::from(BEFORE)..]).enumerate() {
             let whole = section.len.is_multiple_of(1 << stride) && section.len <= 1 << 32;
             let root = level > 0 || section.len == 1 << stride;
-            if !whole || !root {
+            // A base lies within what a unit holds, or right after it.
+            let code = match bases[level] {
+                0 => section.width >= 4,
+                base => section.width <= 2 && base <= 1 << (8 * section.width),
+            };
+            if !whole || !root || !code {
                 return malformed(format!("section {}", section.name));
             }
         }
@@ -240,7 +321,7 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
             return results;
         }
         let usage = self.image.memory_usage();
-        usage.get(self.levels.len() + 1).map_or(0, |slots| slots.len - 1)
+        usage.get(usize::from(BEFORE) + self.levels.len()).map_or(0, |slots| slots.len - 1)
     }
 
     /// Whether a unit of a level leads where a lookup may go.
@@ -251,10 +332,14 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
         if !leads_on {
             return to <= widest_leaf;
         }
-        // The jump is to the next level, and nodes begin where they would if all were in use.
+        // Nodes begin where they would if all were in use, and a jump is to the next level.
         let Some(below) = self.levels.get(level + 1) else { return false };
         let whole = to < below.len && to.trailing_zeros() >= u32::from(below.stride);
-        whole && value & ((1 << code.jump_bits()) - 1) == code.jump
+        let jump = match code {
+            Code::Paper { jump, .. } => value & JUMP == u64::from(jump),
+            Code::Narrow { .. } => true,
+        };
+        whole && jump
     }
 
     fn first_bad<U: Element>(&self, level: usize, results: u64) -> Option<usize> {
@@ -274,7 +359,7 @@ impl<A: Address, P: Placement> Table for GamtTable<A, P> {
         let table = Self::new(image);
         let results = table.image.results();
         for level in 0..table.levels.len() {
-            let bad = match table.levels[level].code.width {
+            let bad = match table.levels[level].code.width() {
                 1 => table.first_bad::<u8>(level, results),
                 2 => table.first_bad::<u16>(level, results),
                 4 => table.first_bad::<u32>(level, results),
@@ -307,8 +392,7 @@ impl<A: Address, P: Placement> Table for GamtTable<A, P> {
     }
 
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
-        let section = usize::from(section.0);
-        match section.checked_sub(1) {
+        match section.0.checked_sub(BEFORE).map(usize::from) {
             Some(level) if level < self.levels.len() => {
                 self.admits_unit(level, value, self.widest_leaf(results))
             }

@@ -85,7 +85,7 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
     #[allow(clippy::cast_possible_truncation)] // of an element of an image, which is in memory
     fn unit(&self, level: &Level, index: u64) -> u64 {
         let (image, index) = (self.image(), index as usize);
-        match level.code.width {
+        match level.code.width() {
             1 => image.at::<u8>(level.units, index).into(),
             2 => image.at::<u16>(level.units, index).into(),
             4 => image.at::<u32>(level.units, index).into(),
@@ -129,7 +129,7 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
                 to: [0; BLOCK],
             };
             for level in &self.levels {
-                match level.code.width {
+                match level.code.width() {
                     1 => self.step::<u8>(level, addresses, &mut block),
                     2 => self.step::<u16>(level, addresses, &mut block),
                     4 => self.step::<u32>(level, addresses, &mut block),
@@ -164,25 +164,29 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
 
     /// The name of a section, for good.
     fn name(&self, section: usize) -> &'static str {
-        NAMES.get(section).copied().filter(|_| section <= self.levels.len()).unwrap_or("next_hops")
+        NAMES
+            .get(section)
+            .copied()
+            .filter(|_| section < usize::from(next_hops(self.levels.len()).0))
+            .unwrap_or("next_hops")
     }
 }
 
 /// The names of sections, as steps want them for good: at most one level for each bit of an address.
-const NAMES: [&str; 129] = [
-    "strides", "level1", "level2", "level3", "level4", "level5", "level6", "level7", "level8", "level9",
-    "level10", "level11", "level12", "level13", "level14", "level15", "level16", "level17", "level18",
-    "level19", "level20", "level21", "level22", "level23", "level24", "level25", "level26", "level27",
-    "level28", "level29", "level30", "level31", "level32", "level33", "level34", "level35", "level36",
-    "level37", "level38", "level39", "level40", "level41", "level42", "level43", "level44", "level45",
-    "level46", "level47", "level48", "level49", "level50", "level51", "level52", "level53", "level54",
-    "level55", "level56", "level57", "level58", "level59", "level60", "level61", "level62", "level63",
-    "level64", "level65", "level66", "level67", "level68", "level69", "level70", "level71", "level72",
-    "level73", "level74", "level75", "level76", "level77", "level78", "level79", "level80", "level81",
-    "level82", "level83", "level84", "level85", "level86", "level87", "level88", "level89", "level90",
-    "level91", "level92", "level93", "level94", "level95", "level96", "level97", "level98", "level99",
-    "level100", "level101", "level102", "level103", "level104", "level105", "level106", "level107",
-    "level108", "level109", "level110", "level111", "level112", "level113", "level114", "level115",
-    "level116", "level117", "level118", "level119", "level120", "level121", "level122", "level123",
-    "level124", "level125", "level126", "level127", "level128",
+const NAMES: [&str; 130] = [
+    "strides", "bases", "level1", "level2", "level3", "level4", "level5", "level6", "level7", "level8",
+    "level9", "level10", "level11", "level12", "level13", "level14", "level15", "level16", "level17",
+    "level18", "level19", "level20", "level21", "level22", "level23", "level24", "level25", "level26",
+    "level27", "level28", "level29", "level30", "level31", "level32", "level33", "level34", "level35",
+    "level36", "level37", "level38", "level39", "level40", "level41", "level42", "level43", "level44",
+    "level45", "level46", "level47", "level48", "level49", "level50", "level51", "level52", "level53",
+    "level54", "level55", "level56", "level57", "level58", "level59", "level60", "level61", "level62",
+    "level63", "level64", "level65", "level66", "level67", "level68", "level69", "level70", "level71",
+    "level72", "level73", "level74", "level75", "level76", "level77", "level78", "level79", "level80",
+    "level81", "level82", "level83", "level84", "level85", "level86", "level87", "level88", "level89",
+    "level90", "level91", "level92", "level93", "level94", "level95", "level96", "level97", "level98",
+    "level99", "level100", "level101", "level102", "level103", "level104", "level105", "level106",
+    "level107", "level108", "level109", "level110", "level111", "level112", "level113", "level114",
+    "level115", "level116", "level117", "level118", "level119", "level120", "level121", "level122",
+    "level123", "level124", "level125", "level126", "level127", "level128",
 ];

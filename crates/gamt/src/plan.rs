@@ -6,7 +6,7 @@
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Rib, Strides};
 
-use crate::layout::Code;
+use crate::layout::{Below, Code};
 use crate::strides::{Objective, Profile, Units, choose, room};
 
 /// Units that a level may have.
@@ -38,6 +38,10 @@ impl PlannedLevel {
     pub(crate) fn units(&self) -> usize {
         (self.nodes as usize) << self.stride
     }
+
+    fn as_below(&self) -> Below {
+        Below { stride: self.stride, nodes: self.nodes.into() }
+    }
 }
 
 impl Plan {
@@ -68,45 +72,32 @@ impl Plan {
             }
             let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
             // How they are written is up to the next level.
-            levels.push(PlannedLevel { from, stride, nodes, code: Code::new(8, level, 0) });
+            levels.push(PlannedLevel { from, stride, nodes, code: Code::paper(8, level) });
             from += stride;
         }
         for level in 0..levels.len() {
-            let below = levels.get(level + 1).map_or((0, 0), |below| (below.nodes, below.stride));
+            let below = levels.get(level + 1).map_or_else(Below::default, PlannedLevel::as_below);
             levels[level].code = narrowest_code(level, widest, below, units);
         }
         Ok(Self { levels })
     }
 
-    /// Bits that each level reads.
-    pub(crate) fn strides(&self) -> Vec<u8> {
-        self.levels.iter().map(|level| level.stride).collect()
-    }
-
-    /// The number of units of each level, and their width in bytes.
-    pub(crate) fn sizes(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
-        self.levels.iter().map(|level| (level.units() as u64, level.code.width as usize))
-    }
-
     /// The largest leaf that every level can hold.
     pub(crate) fn widest(&self) -> u32 {
-        let most = self.levels.iter().map(|level| level.code.most()).min().unwrap_or(0);
+        let most = self.levels.iter().map(|level| level.code.widest()).min().unwrap_or(0);
         u32::try_from(most).unwrap_or(u32::MAX)
     }
 }
 
-/// The code with the narrowest units that hold leaves up to `widest` and lead to all nodes of the level `below`, of so
-/// many nodes and such a stride; none narrower than the paper's where `units` are.
-fn narrowest_code(level: usize, widest: u32, below: (u32, u8), units: Units) -> Code {
-    let (nodes, stride) = below;
-    let code = |width| Code::new(width, level, stride);
-    let last = u64::from(nodes.saturating_sub(1)) << stride;
-    [1, 2, 4, 8]
-        .into_iter()
-        .filter(|&width| units == Units::Narrow || width >= 4)
-        .map(code)
-        .find(|code| u64::from(widest).max(last >> code.scale) <= code.most())
-        .unwrap_or(code(8))
+/// The code with the narrowest units that hold leaves up to `widest` and all that is `below`; none narrower than the
+/// paper's where `units` are.
+fn narrowest_code(level: usize, widest: u32, below: Below, units: Units) -> Code {
+    let narrow = [1, 2].into_iter().filter(|_| units == Units::Narrow);
+    narrow
+        .filter_map(|width| Code::narrow(width, below))
+        .chain([Code::paper(4, level)])
+        .find(|code| code.holds(widest, below))
+        .unwrap_or(Code::paper(8, level))
 }
 
 /// Strides for so many bits.
@@ -126,18 +117,18 @@ mod tests {
 
     #[test]
     fn ours_reach_the_end_of_the_address_and_others_do_as_they_are_told() {
-        let bits = |plan: Plan| plan.strides().iter().map(|&stride| u32::from(stride)).sum::<u32>();
+        let bits = |plan: Plan| plan.levels.iter().map(|level| u32::from(level.stride)).sum::<u32>();
         for lens in [&[][..], &[0], &[1], &[17], &[24, 8], &[32]] {
             assert_eq!(bits(plan::<V4>(lens, Strides::Fastest, 1).unwrap()), 32);
             assert_eq!(bits(plan::<V6>(lens, Strides::Fastest, 1).unwrap()), 128);
         }
         let given = plan::<V4>(&[24], Strides::Given(vec![16, 8]), 1).unwrap();
-        assert_eq!(given.strides(), [16, 8]);
-        assert_eq!(given.levels[1].nodes, 1 + 1 + 16);
+        let shape = |level: &PlannedLevel| (level.from, level.stride, level.nodes);
+        assert_eq!(given.levels.iter().map(shape).collect::<Vec<_>>(), [(0, 16, 1), (16, 8, 1 + 1 + 16)]);
     }
 
     fn widths(plan: &Plan) -> Vec<u32> {
-        plan.levels.iter().map(|level| level.code.width).collect()
+        plan.levels.iter().map(|level| level.code.width()).collect()
     }
 
     #[test]
@@ -155,10 +146,16 @@ mod tests {
     #[test]
     fn ours_are_as_narrow_as_they_can_be() {
         let plan = |widest| plan::<V4>(&[24], Strides::Fastest, widest).unwrap();
-        assert!(widths(&plan(127)).iter().all(|&width| width <= 2));
-        assert_eq!(*widths(&plan(127)).last().unwrap(), 1);
-        assert_eq!(*widths(&plan(128)).last().unwrap(), 2);
-        assert_eq!(*widths(&plan(1 << 15)).last().unwrap(), 4);
-        assert_eq!([plan(127).widest(), plan(128).widest(), plan(1 << 24).widest()], [127, 0x7fff, u32::MAX]);
+        let last = |widest| *widths(&plan(widest)).last().unwrap();
+        assert!(widths(&plan(100)).iter().all(|&width| width <= 2));
+        assert_eq!([0xff, 0x100, 0xffff, 0x1_0000].map(last), [1, 2, 2, 4]);
+        assert!((100..256).contains(&plan(100).widest()), "{}", plan(100).widest());
+        assert_eq!(plan(1 << 24).widest(), u32::MAX);
+        // Units that lead on leave less to leaves.
+        let inner = plan(1).levels[plan(1).levels.len() - 2];
+        assert_eq!(
+            u64::from(inner.code.base()) + plan(1).levels.last().map_or(0, |l| u64::from(l.nodes)),
+            256
+        );
     }
 }

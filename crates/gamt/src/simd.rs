@@ -35,15 +35,16 @@ mod avx512 {
     use std::arch::x86_64::{
         __m128i, __m512i, __mmask16, _MM_HINT_NTA, _mm_cvtsi32_si128, _mm_prefetch, _mm512_add_epi32,
         _mm512_and_si512, _mm512_castsi512_si256, _mm512_inserti64x4, _mm512_loadu_si512,
-        _mm512_mask_i32gather_epi32, _mm512_mask_sll_epi32, _mm512_mask_srl_epi32,
-        _mm512_mask_test_epi32_mask, _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_set1_epi32,
-        _mm512_setr_epi32, _mm512_setzero_si512, _mm512_sll_epi32, _mm512_srl_epi32, _mm512_storeu_si512,
+        _mm512_mask_and_epi32, _mm512_mask_cmpge_epu32_mask, _mm512_mask_i32gather_epi32,
+        _mm512_mask_srli_epi32, _mm512_mask_test_epi32_mask, _mm512_or_si512, _mm512_permutex2var_epi32,
+        _mm512_set1_epi32, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_sll_epi32, _mm512_srl_epi32,
+        _mm512_srli_epi32, _mm512_storeu_si512, _mm512_sub_epi32,
     };
 
     use wirespeed_fib::{Address, NextHop};
     use wirespeed_image::Table;
 
-    use crate::layout::{Code, GamtTable, Level, Placement, next_hops, units};
+    use crate::layout::{Code, GamtTable, JUMP_BITS, Level, Placement, next_hops, units};
 
     /// Keys in a vector.
     const LANES: usize = 16;
@@ -91,49 +92,125 @@ mod avx512 {
                 // SAFETY: these are 16 keys.
                 (upper[v], lower[v]) = unsafe { load::<A>(keys[v * LANES..(v + 1) * LANES].as_ptr()) };
             }
-            // What is next of each lane: the first unit of a node, of the first level to begin with, or a leaf.
-            let mut to = [_mm512_setzero_si512(); VECTORS];
-            let mut open: [__mmask16; VECTORS] = [!0; VECTORS];
+            let mut round =
+                Round { upper, lower, found: [_mm512_setzero_si512(); VECTORS], open: [!0; VECTORS] };
+            // The first level begins where a unit of zeros would lead to.
+            let mut before = Code::paper(4, 0);
             let mut done = 0;
             for (at, level) in levels.iter().enumerate() {
-                let units = table.image().padded(units(at));
-                let bits = Bits::of::<A>(level);
-                let code = Reader::of(level.code);
-                let mut any = 0;
-                for v in 0..VECTORS {
-                    let index = _mm512_add_epi32(to[v], bits.take(upper[v], lower[v]));
-                    // SAFETY: `to` of an open lane is the first unit of a node of this level, which every image and
-                    // patch is checked for.
-                    let unit = unsafe { gather(level.code.width, open[v], index, units) };
-                    (to[v], open[v]) = code.read(to[v], open[v], unit);
-                    any |= open[v];
-                }
-                done = at + 1;
+                // SAFETY: open lanes come from the level before, or there is none.
+                let any = unsafe { round.step(level, before, table.image().padded(units(at))) };
+                (before, done) = (level.code, at + 1);
                 if any == 0 {
                     break;
                 }
             }
-            for v in 0..VECTORS {
+            for (v, (&found, &open)) in round.found.iter().zip(&round.open).enumerate() {
                 // SAFETY: the leaf of a lane that is not open is a slot, if next hops are separate.
-                let found = unsafe { next_hop(table, to[v], !open[v]) };
+                let next_hop = unsafe { next_hop(table, found, !open) };
                 // SAFETY: `results` are `at_a_time` integers of 32 bits.
-                unsafe { _mm512_storeu_si512(results.as_mut_ptr().add(v * LANES).cast(), found) };
-                if open[v] != 0 {
-                    let mut infs = [0u32; LANES];
+                unsafe { _mm512_storeu_si512(results.as_mut_ptr().add(v * LANES).cast(), next_hop) };
+                if open != 0 {
+                    let mut units = [0u32; LANES];
                     // SAFETY: these are 16 integers of 32 bits.
-                    unsafe { _mm512_storeu_si512(infs.as_mut_ptr().cast(), to[v]) };
-                    finish(table, open[v], &infs, done, &keys[v * LANES..], &mut results[v * LANES..]);
+                    unsafe { _mm512_storeu_si512(units.as_mut_ptr().cast(), found) };
+                    let to = units.map(|unit| before.read(unit.into()).1);
+                    // In no vectors at all all lanes are still before the first level.
+                    let to = if done == 0 { [0; LANES] } else { to };
+                    finish(table, open, &to, done, &keys[v * LANES..], &mut results[v * LANES..]);
                 }
             }
         }
         addresses.len() - addresses.len() % at_a_time
     }
 
+    /// Keys that go through the levels together.
+    struct Round<const VECTORS: usize> {
+        /// The first words of the keys, and the second.
+        upper: [__m512i; VECTORS],
+        lower: [__m512i; VECTORS],
+        /// The unit that each open lane read last, and the leaf of the others.
+        found: [__m512i; VECTORS],
+        /// The lanes whose unit leads on.
+        open: [__mmask16; VECTORS],
+    }
+
+    impl<const VECTORS: usize> Round<VECTORS> {
+        /// Takes the open lanes through a level; which lanes are still open in any vector.
+        ///
+        /// # Safety
+        /// The CPU must have AVX-512F. The open lanes must have units of a level whose code is `before` and which is right above
+        /// this one, in a table that was checked; or this is the first, and all is zero. `units` are those of the level, with their
+        /// padding. All levels are of those [`in_vectors`].
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        unsafe fn step(&mut self, level: &Level, before: Code, units: &[u8]) -> __mmask16 {
+            // SAFETY: as our caller promises.
+            unsafe {
+                match (level.code.width(), before) {
+                    (1, Code::Paper { .. }) => self.read::<1, false>(level, before, units),
+                    (1, Code::Narrow { .. }) => self.read::<1, true>(level, before, units),
+                    (2, Code::Paper { .. }) => self.read::<2, false>(level, before, units),
+                    (2, Code::Narrow { .. }) => self.read::<2, true>(level, before, units),
+                    (_, Code::Paper { .. }) => self.read::<4, false>(level, before, units),
+                    (_, Code::Narrow { .. }) => self.read::<4, true>(level, before, units),
+                }
+            }
+        }
+
+        /// [`step`](Self::step) into units of a width, from narrow ones or the paper's.
+        ///
+        /// # Safety
+        /// As for that, and the width must be the level's.
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        unsafe fn read<const WIDTH: u32, const FROM_NARROW: bool>(
+            &mut self,
+            level: &Level,
+            before: Code,
+            units: &[u8],
+        ) -> __mmask16 {
+            let bits = Bits::of(level);
+            let (base_before, below) = match before {
+                Code::Narrow { base, below, .. } => (base, below),
+                Code::Paper { .. } => (0, 0),
+            };
+            let base_before = _mm512_set1_epi32(base_before.cast_signed());
+            let below = _mm_cvtsi32_si128(below.into());
+            let base = _mm512_set1_epi32(level.code.base().cast_signed());
+            let jump = _mm512_set1_epi32((1 << JUMP_BITS) - 1);
+            let mut any = 0;
+            for v in 0..VECTORS {
+                let (open, found) = (self.open[v], self.found[v]);
+                let node = match FROM_NARROW {
+                    true => _mm512_sll_epi32(_mm512_sub_epi32(found, base_before), below),
+                    false => _mm512_srli_epi32::<JUMP_BITS>(found),
+                };
+                let index = _mm512_add_epi32(node, bits.take(self.upper[v], self.lower[v]));
+                // SAFETY: an open lane has the first unit of a node of this level, which every image and patch is checked
+                // for.
+                let unit = unsafe { gather::<WIDTH>(found, open, index, units) };
+                let on = match WIDTH {
+                    4 => _mm512_mask_test_epi32_mask(open, unit, jump),
+                    _ => _mm512_mask_cmpge_epu32_mask(open, unit, base),
+                };
+                self.found[v] = match WIDTH {
+                    4 => _mm512_mask_srli_epi32::<JUMP_BITS>(unit, open & !on, unit),
+                    _ => unit,
+                };
+                self.open[v] = on;
+                any |= on;
+            }
+            any
+        }
+    }
+
     /// The levels that vectors go through: those within the first two words, of units of up to 4 bytes, and short enough for
     /// an index of 32 bits.
     fn in_vectors<A: Address, P: Placement>(table: &GamtTable<A, P>) -> &[Level] {
-        let fits =
-            |level: &&Level| level.from + level.stride <= 64 && level.code.width <= 4 && level.len <= 1 << 30;
+        let fits = |level: &&Level| {
+            level.from + level.stride <= 64 && level.code.width() <= 4 && level.len <= 1 << 30
+        };
         &table.levels[..table.levels.iter().take_while(fits).count()]
     }
 
@@ -142,81 +219,66 @@ mod avx512 {
     fn finish<A: Address, P: Placement>(
         table: &GamtTable<A, P>,
         mut open: __mmask16,
-        infs: &[u32; LANES],
+        to: &[u64; LANES],
         level: usize,
         keys: &[A],
         results: &mut [NextHop],
     ) {
         while open != 0 {
             let lane = open.trailing_zeros() as usize;
-            results[lane] = table.rest_of_lookup(keys[lane], level, infs[lane].into());
+            results[lane] = table.rest_of_lookup(keys[lane], level, to[lane]);
             open &= open - 1;
-        }
-    }
-
-    /// How the units of a level are read.
-    struct Reader {
-        jump: __m512i,
-        jump_bits: __m128i,
-        scale: __m128i,
-    }
-
-    impl Reader {
-        #[inline]
-        #[target_feature(enable = "avx512f")]
-        fn of(code: Code) -> Self {
-            Self {
-                jump: _mm512_set1_epi32((1 << code.jump_bits()) - 1),
-                jump_bits: _mm_cvtsi32_si128(code.jump_bits().cast_signed()),
-                scale: _mm_cvtsi32_si128(code.scale.into()),
-            }
-        }
-
-        /// What the units of the open lanes say: the leaf or the child's first unit, and which lanes stay open.
-        #[inline]
-        #[target_feature(enable = "avx512f")]
-        fn read(&self, to: __m512i, open: __mmask16, unit: __m512i) -> (__m512i, __mmask16) {
-            let on = _mm512_mask_test_epi32_mask(open, unit, self.jump);
-            let to = _mm512_mask_srl_epi32(to, open, unit, self.jump_bits);
-            (_mm512_mask_sll_epi32(to, on, to, self.scale), on)
         }
     }
 
     /// How the bits of a level are taken out of the first two words of a key.
     struct Bits {
-        left_of_upper: __m128i,
-        right_of_upper: __m128i,
-        right_of_lower: __m128i,
+        word: Word,
+        /// To the right in the word that has the last of them, to the left in the other.
+        right: __m128i,
+        left: __m128i,
         mask: __m512i,
-        /// Whether any are in the second word.
-        second: bool,
+    }
+
+    /// Which words they are in.
+    #[derive(Clone, Copy)]
+    enum Word {
+        Upper,
+        Lower,
+        Both,
     }
 
     impl Bits {
-        /// Counts of 32 and more shift everything out.
         #[inline]
         #[target_feature(enable = "avx512f")]
-        fn of<A: Address>(level: &Level) -> Self {
-            let end = i32::from(level.from + level.stride);
-            let count = |count: i32| _mm_cvtsi32_si128(if (0..32).contains(&count) { count } else { 64 });
+        fn of(level: &Level) -> Self {
+            let end = level.from + level.stride;
+            let word = match (level.from < 32, end <= 32) {
+                (_, true) => Word::Upper,
+                (false, _) => Word::Lower,
+                (true, false) => Word::Both,
+            };
+            let last = if end <= 32 { 32 } else { 64 };
             Self {
-                left_of_upper: count(if end > 32 { end - 32 } else { 64 }),
-                right_of_upper: count(32 - end),
-                right_of_lower: count(if end > 32 { 64 - end } else { 64 }),
+                word,
+                right: _mm_cvtsi32_si128((last - end).into()),
+                left: _mm_cvtsi32_si128(i32::from(end) - 32),
                 mask: _mm512_set1_epi32((1 << level.stride) - 1),
-                second: A::OCTETS > 4 && end > 32,
             }
         }
 
         #[inline]
         #[target_feature(enable = "avx512f")]
         fn take(&self, upper: __m512i, lower: __m512i) -> __m512i {
-            if !self.second {
-                return _mm512_and_si512(_mm512_srl_epi32(upper, self.right_of_upper), self.mask);
-            }
-            let front = _mm512_sll_epi32(upper, self.left_of_upper);
-            let back = _mm512_srl_epi32(lower, self.right_of_lower);
-            _mm512_and_si512(_mm512_or_si512(front, back), self.mask)
+            let bits = match self.word {
+                Word::Upper => _mm512_srl_epi32(upper, self.right),
+                Word::Lower => _mm512_srl_epi32(lower, self.right),
+                Word::Both => {
+                    let front = _mm512_sll_epi32(upper, self.left);
+                    _mm512_or_si512(front, _mm512_srl_epi32(lower, self.right))
+                }
+            };
+            _mm512_and_si512(bits, self.mask)
         }
     }
 
@@ -266,31 +328,43 @@ mod avx512 {
     ) -> __m512i {
         let Some((_, width)) = table.next_hops else { return leaf };
         let slots = table.image().padded(next_hops(table.levels.len()));
+        let none = _mm512_setzero_si512();
         // SAFETY: a slot is one of the table, which every image and patch is checked for.
-        unsafe { gather(width, mask, leaf, slots) }
+        unsafe {
+            match width {
+                1 => gather::<1>(none, mask, leaf, slots),
+                2 => gather::<2>(none, mask, leaf, slots),
+                _ => gather::<4>(none, mask, leaf, slots),
+            }
+        }
     }
 
-    /// Elements of so many bytes, 1, 2 or 4, at the indexes of the lanes in the mask, widened; 0 in the others.
+    /// Elements of so many bytes, 1, 2 or 4, at the indexes of the lanes in the mask, widened; `found` in the others.
     ///
     /// # Safety
     /// The CPU must have AVX-512F. Each index in the mask must be of an element of `bytes`, at least 3 bytes before
     /// its end, and below 2^31.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn gather(width: u32, mask: __mmask16, index: __m512i, bytes: &[u8]) -> __m512i {
-        let (none, from) = (_mm512_setzero_si512(), bytes.as_ptr().cast());
+    unsafe fn gather<const WIDTH: u32>(
+        found: __m512i,
+        mask: __mmask16,
+        index: __m512i,
+        bytes: &[u8],
+    ) -> __m512i {
+        let from = bytes.as_ptr().cast();
         // SAFETY: as our caller promises; the scale is the size of an element.
         unsafe {
-            match width {
+            match WIDTH {
                 1 => {
-                    let wide = _mm512_mask_i32gather_epi32::<1>(none, mask, index, from);
-                    _mm512_and_si512(wide, _mm512_set1_epi32(0xff))
+                    let wide = _mm512_mask_i32gather_epi32::<1>(found, mask, index, from);
+                    _mm512_mask_and_epi32(wide, mask, wide, _mm512_set1_epi32(0xff))
                 }
                 2 => {
-                    let wide = _mm512_mask_i32gather_epi32::<2>(none, mask, index, from);
-                    _mm512_and_si512(wide, _mm512_set1_epi32(0xffff))
+                    let wide = _mm512_mask_i32gather_epi32::<2>(found, mask, index, from);
+                    _mm512_mask_and_epi32(wide, mask, wide, _mm512_set1_epi32(0xffff))
                 }
-                _ => _mm512_mask_i32gather_epi32::<4>(none, mask, index, from),
+                _ => _mm512_mask_i32gather_epi32::<4>(found, mask, index, from),
             }
         }
     }

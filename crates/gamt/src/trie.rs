@@ -280,7 +280,7 @@ impl Trie {
 
     /// Writes all units.
     pub(crate) fn write(&self, image: &mut Image) -> Result<(), ImageError> {
-        (0..self.levels.len()).try_for_each(|at| match self.levels[at].code.width {
+        (0..self.levels.len()).try_for_each(|at| match self.levels[at].code.width() {
             1 => self.write_level::<u8>(at, image),
             2 => self.write_level::<u16>(at, image),
             4 => self.write_level::<u32>(at, image),
