@@ -7,7 +7,7 @@ use anyhow::Result;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Address, BuildOptions, Family, InFib, Rib, Strides};
 use wirespeed_gamt::GamtT;
-use wirespeed_gamt::strides::{Description, Objective, Profile, choose};
+use wirespeed_gamt::strides::{Description, Objective, Profile, Units, choose};
 
 use super::{check, lanes, lookup, millions};
 use crate::contest;
@@ -90,7 +90,8 @@ fn figure<A: Address>(table: &str, rib: &Rib<A>, rows: &[Row]) -> Result<Sheet> 
     for (name, strides) in asked(A::FAMILY) {
         let largest = rib.max_next_hop().0;
         let chosen = choose(&profile, &strides, largest, &objective)?;
-        let chosen = Description::of(&profile, &chosen, largest, TRANSACTION, &objective);
+        let chosen =
+            Description::of(&profile, &chosen, Units::of(&strides), largest, TRANSACTION, &objective);
         let row = |trace: TraceKind, all: &str| {
             rows.iter()
                 .find(|row| row.engine == format!("{name}{all}") && row.setting.trace == trace.to_string())

@@ -7,10 +7,8 @@
 use wirespeed_fib::{Address, BuildError, BuildOptions, Rib, Strides};
 
 use crate::layout::Code;
-use crate::strides::{Objective, Profile, choose};
+use crate::strides::{Objective, Profile, Units, choose, room};
 
-/// Units of head room in every level past the first, at least, and one node.
-const LEAST_ROOM: u64 = 1 << 12;
 /// Units that a level may have.
 const MOST_UNITS: u64 = 1 << 32;
 /// Bits of a level past the longest prefix.
@@ -52,7 +50,7 @@ impl Plan {
     ) -> Result<Self, BuildError> {
         let profile = Profile::of(rib);
         let mut strides = choose(&profile, &options.strides, widest, &Objective::default())?;
-        let ours = options.strides == Strides::Fastest || std::env::var("NARROW").is_ok();
+        let units = Units::of(&options.strides);
         if options.strides == Strides::Fastest {
             strides.extend(past(A::BITS - profile.deepest()));
         }
@@ -61,7 +59,7 @@ impl Plan {
         for (level, &stride) in strides.iter().enumerate() {
             let nodes = match from {
                 0 => 1,
-                _ => with_room(profile.nodes(from), stride),
+                _ => room(profile.nodes(from), stride),
             };
             // What a place in a level is counted with.
             if nodes << stride > MOST_UNITS {
@@ -75,7 +73,7 @@ impl Plan {
         }
         for level in 0..levels.len() {
             let below = levels.get(level + 1).map_or((0, 0), |below| (below.nodes, below.stride));
-            levels[level].code = narrowest_code(level, widest, below, ours);
+            levels[level].code = narrowest_code(level, widest, below, units);
         }
         Ok(Self { levels })
     }
@@ -98,22 +96,17 @@ impl Plan {
 }
 
 /// The code with the narrowest units that hold leaves up to `widest` and lead to all nodes of the level `below`, of so
-/// many nodes and such a stride; none narrower than the paper's but where strides are `ours`.
-fn narrowest_code(level: usize, widest: u32, below: (u32, u8), ours: bool) -> Code {
+/// many nodes and such a stride; none narrower than the paper's where `units` are.
+fn narrowest_code(level: usize, widest: u32, below: (u32, u8), units: Units) -> Code {
     let (nodes, stride) = below;
     let code = |width| Code::new(width, level, stride);
     let last = u64::from(nodes.saturating_sub(1)) << stride;
     [1, 2, 4, 8]
         .into_iter()
-        .filter(|&width| ours || width >= 4)
+        .filter(|&width| units == Units::Narrow || width >= 4)
         .map(code)
         .find(|code| u64::from(widest).max(last >> code.scale) <= code.most())
         .unwrap_or(code(8))
-}
-
-/// Nodes and head room for more.
-fn with_room(nodes: u64, stride: u8) -> u64 {
-    nodes + nodes / 8 + 1 + (LEAST_ROOM >> stride)
 }
 
 /// Strides for so many bits.

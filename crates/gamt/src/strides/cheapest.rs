@@ -1,17 +1,23 @@
 //! [`cheapest`]: the choice for today's caches.
 //!
-//! A level costs a lookup the probability that it reads the level times what a read in so many bytes takes, and the price of its
+//! A batch goes through a level together: the step is taken by all its keys as long as one is not done, and only those that
+//! are not done read. So a level costs a lookup the step, if any of the keys that it goes along with reads the level, then
+//! what its own read takes in so many bytes, if it reads, and the price of the level's
 //! bytes. That is a sum over levels, so one pass over depths finds its least. Where that choice takes more memory than it may,
 //! the pass keeps at each depth not the best way alone but every one that no other beats in cost and bytes both, which is
 //! exact as well. The bytes that the rest takes at the least prune what can't end under the cap.
 
-use super::{Costs, MAX_STRIDE, NARROW, Profile};
+use super::{Costs, MAX_STRIDE, NARROW, Profile, narrow_unit};
 
 /// What [`cheapest`] is to make least.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
     /// What reads cost.
     pub costs: Costs,
+    /// Nanoseconds of a lookup's share of a step, what it reads being at hand.
+    pub step: f64,
+    /// Keys that take a step together.
+    pub together: u16,
     /// The part of lookups, from 0 to 1, whose addresses are drawn from prefixes; the others are uniformly random.
     pub prefix_traffic: f64,
     /// What a megabyte (2^20 bytes) of levels is worth in nanoseconds a lookup.
@@ -21,20 +27,23 @@ pub struct Objective {
 }
 
 impl Default for Objective {
-    /// The default costs, half of each traffic, a twentieth of a nanosecond a megabyte, and no cap.
-    ///
-    /// Of the real tables of 2026 that makes 18, 4 and 2 bits for IPv4, 9.7 bytes a prefix, as does any price up to 0.2; for
-    /// IPv6 10, 7, 11 and five times 4 bits, 37.8 bytes a prefix. At no price IPv6 would take 57.6, to save a tenth of a
-    /// nanosecond of 2.6.
+    /// The default costs, steps of 64 keys that take 0.6 ns a key, half of each traffic, a hundredth of a nanosecond a
+    /// megabyte, and no cap.
     fn default() -> Self {
-        Self { costs: Costs::default(), prefix_traffic: 0.5, price: 0.05, cap: u64::MAX }
+        let (step, together) = (0.6, 64);
+        Self { costs: Costs::default(), step, together, prefix_traffic: 0.5, price: 0.01, cap: u64::MAX }
     }
 }
 
 impl Objective {
     /// Nanoseconds that a level is expected to take of a lookup.
     pub fn nanoseconds(&self, profile: &Profile, start: u8, bytes: u64) -> f64 {
-        profile.reach(start, self.prefix_traffic) * self.costs.of(bytes)
+        let of_traffic = |share: f64, reach: f64| {
+            let any = 1.0 - (1.0 - reach).powi(self.together.into());
+            share * (any * self.step + reach * (self.costs.of(bytes) - self.costs.of(0)))
+        };
+        of_traffic(self.prefix_traffic, profile.reach_prefix(start))
+            + of_traffic(1.0 - self.prefix_traffic, profile.reach_random(start))
     }
 
     /// What a level counts for: its time and the price of its memory.
@@ -46,13 +55,15 @@ impl Objective {
 /// Strides, of any number of levels, with the least expected cost of a lookup under the cap. They add up to
 /// [`Profile::deepest`]. Equal costs go to fewer bytes, then to shorter last levels.
 ///
-/// Counts with units of 4 bytes where they will do for levels and results, of 8 elsewhere
-/// (as [`unit_bytes`](super::unit_bytes)). O(bits × [`MAX_STRIDE`]) unless the cap binds.
-pub fn cheapest(profile: &Profile, largest_result: u32, objective: &Objective) -> Vec<u8> {
-    let narrow = (u64::from(largest_result) < NARROW)
-        .then(|| Search { profile, objective, unit_bytes: 4, most_units: NARROW }.best())
+/// Counts with units as narrow as each level allows ([`Units::Narrow`](super::Units::Narrow)). O(bits × [`MAX_STRIDE`]) unless the cap binds.
+pub fn cheapest(profile: &Profile, largest_leaf: u32, objective: &Objective) -> Vec<u8> {
+    let by_end = |end| narrow_unit(profile, end, largest_leaf).into();
+    let unit_bytes: Vec<u64> = (0..=profile.deepest()).map(by_end).collect();
+    let all_wide = vec![8; unit_bytes.len()];
+    let narrow = (u64::from(largest_leaf) < NARROW)
+        .then(|| Search { profile, objective, unit_bytes, most_units: NARROW }.best())
         .flatten();
-    let wide = Search { profile, objective, unit_bytes: 8, most_units: u64::MAX }.best();
+    let wide = Search { profile, objective, unit_bytes: all_wide, most_units: u64::MAX }.best();
     // Which of the two is over the cap matters first; then cost; then bytes, the narrow one first.
     let rank = |found: &Found| (found.bytes.max(objective.cap), found.cost, found.bytes);
     [narrow, wide]
@@ -63,11 +74,12 @@ pub fn cheapest(profile: &Profile, largest_result: u32, objective: &Objective) -
         .expect("without a bound on units there is a way to cut")
 }
 
-/// The search with units of one width.
+/// The search with units of some width.
 struct Search<'a> {
     profile: &'a Profile,
     objective: &'a Objective,
-    unit_bytes: u64,
+    /// Bytes of a unit, by the depth at which its level ends.
+    unit_bytes: Vec<u64>,
     /// Units that a level may have.
     most_units: u64,
 }
@@ -143,7 +155,7 @@ impl Search<'_> {
     /// Bytes of a level that may be.
     fn bytes(&self, start: u8, stride: u8) -> Option<u64> {
         let units = self.profile.units(start, stride);
-        (units <= self.most_units).then(|| units.saturating_mul(self.unit_bytes))
+        (units <= self.most_units).then(|| units.saturating_mul(self.unit_bytes[usize::from(start + stride)]))
     }
 
     /// From each depth on the fewest bytes that the rest of the bits take.
@@ -184,15 +196,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::tests::{compositions, profiles};
-    use super::super::{levels, unit_bytes};
+    use super::super::{Units, levels};
     use super::*;
 
     /// Cost and bytes, with units of the width that the strides need.
     fn value(profile: &Profile, strides: &[u8], result: u32, objective: &Objective) -> (f64, u64) {
-        let unit = u64::from(unit_bytes(profile, strides, result));
-        levels(strides).fold((0.0, 0u64), |(cost, total), (start, stride)| {
-            let bytes = profile.units(start, stride) * unit;
-            let time = profile.reach(start, objective.prefix_traffic) * objective.costs.of(bytes);
+        let units = Units::Narrow.bytes(profile, strides, result);
+        levels(strides).zip(units).fold((0.0, 0u64), |(cost, total), ((start, stride), unit)| {
+            let bytes = profile.units(start, stride) * u64::from(unit);
+            let time = objective.nanoseconds(profile, start, bytes);
             (cost + time + objective.price * bytes as f64 / 1_048_576.0, total + bytes)
         })
     }
@@ -230,27 +242,45 @@ mod tests {
         let profile = flat(&[1, 1, 1, 1, 1, 1, 1, 1], &[1.0; 8]);
         let objective = |price| Objective { price, ..Objective::default() };
         assert_eq!(cheapest(&profile, 1, &objective(0.0)), [8]);
-        // Bits one by one, and two at a time, take as many units: fewer levels cost less.
+        // Bits one by one, and two at a time, take as many units, nearly: fewer levels cost less.
         assert_eq!(cheapest(&profile, 1, &objective(1e6)), [2, 2, 2, 2]);
     }
 
     #[test]
-    fn memory_is_spent_where_lookups_go() {
+    fn a_step_is_paid_by_all_as_long_as_one_goes_on() {
+        let objective =
+            Objective { costs: Costs::new([(1, 1.0), (100, 3.0)]).unwrap(), ..Objective::default() };
+        let reach = [1.0, 0.5, 0.01];
+        let profile = Profile::from_parts(1, vec![1; 3], reach.to_vec(), reach.to_vec());
+        let close = |start, bytes, ns: f64| (objective.nanoseconds(&profile, start, bytes) - ns).abs() < 1e-9;
+        assert!(close(0, 1, 0.6) && close(0, 100, 0.6 + 2.0));
+        assert!(close(1, 100, 0.6 + 1.0));
+        assert!(close(2, 100, 0.6 * (1.0 - 0.99f64.powi(64)) + 0.02));
+    }
+
+    #[test]
+    fn memory_is_kept_small_where_lookups_go() {
         // Full to bit 20, a chain of 8 bits beneath each, reached by all or by next to none.
         let nodes: Vec<u64> = (0..28).map(|depth: u32| 1 << depth.min(20)).collect();
-        let reach = |deep: f64| [vec![1.0; 20], vec![deep; 8]].concat();
-        let levels = |deep| cheapest(&flat(&nodes, &reach(deep)), 1, &Objective::default()).len();
-        assert!(levels(1.0) < levels(1e-3), "{} {}", levels(1.0), levels(1e-3));
+        let bytes = |deep: f64| {
+            let profile = flat(&nodes, &[vec![1.0; 20], vec![deep; 8]].concat());
+            let strides = cheapest(&profile, 1, &Objective::default());
+            value(&profile, &strides, 1, &Objective::default()).1
+        };
+        assert!(bytes(1.0) < bytes(1e-3), "{} {}", bytes(1.0), bytes(1e-3));
     }
 
     #[test]
     fn the_cap_holds_where_it_can() {
         let profile = flat(&[1, 1, 1, 1, 1, 1, 1, 1], &[1.0; 8]);
         let under = |cap| cheapest(&profile, 1, &Objective { cap, price: 0.0, ..Objective::default() });
-        assert_eq!(under(256 * 4), [8]);
-        assert_eq!(under(256 * 4 - 1).len(), 2);
-        assert_eq!(under(16 * 4 + 1), [2, 2, 2, 2]);
-        assert_eq!(under(0), [2, 2, 2, 2]);
+        // Leaves of one byte in the last level, two bytes in all before it.
+        assert_eq!(under(256), [8]);
+        assert_eq!(under(255).len(), 2);
+        for cap in [0, 28] {
+            let bytes = value(&profile, &under(cap), 1, &Objective::default()).1;
+            assert_eq!(bytes, 3 * 4 * 2 + 4);
+        }
     }
 
     #[test]
@@ -273,7 +303,7 @@ mod tests {
             cap in proptest::option::of(-0.1..1.1f64),
             result in prop_oneof![4 => Just(1u32), 1 => Just(1 << 24)],
         ) {
-            let free = Objective { costs, prefix_traffic, price, cap: u64::MAX };
+            let free = Objective { costs, prefix_traffic, price, ..Objective::default() };
             let objective = match cap {
                 None => free,
                 Some(share) => {

@@ -53,11 +53,60 @@ pub const MAX_STRIDE: u8 = 24;
 
 /// Units of a level that an offset of 24 bits reaches, and results that fit beside a jump of 8 bits in 4 bytes.
 const NARROW: u64 = 1 << 24;
+/// Units of head room in every level past the first, at least, and one node.
+const LEAST_ROOM: u64 = 1 << 12;
 
-/// Bytes of a unit: 4, as in the paper, where no level has over 2^24 units and no result over 24 bits; otherwise 8.
-pub fn unit_bytes(profile: &Profile, strides: &[u8], largest_result: u32) -> u32 {
+/// How wide units are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Units {
+    /// As in the paper: 4 bytes, where no level has over 2^24 units and no leaf over 24 bits; otherwise 8.
+    Paper,
+    /// As narrow as each level allows.
+    Narrow,
+}
+
+impl Units {
+    /// What goes with strides that were asked for: narrow where they are left to us, otherwise the paper's.
+    pub fn of(asked: &Strides) -> Self {
+        if *asked == Strides::Fastest { Self::Narrow } else { Self::Paper }
+    }
+
+    /// Bytes of a unit of each level, before it is known how much room there will be. `largest_leaf` is the largest next hop,
+    /// or whatever leaves hold.
+    pub fn bytes(self, profile: &Profile, strides: &[u8], largest_leaf: u32) -> Vec<u32> {
+        let paper = paper_unit(profile, strides, largest_leaf);
+        let of_level = |(start, stride): (u8, u8)| match self {
+            Self::Narrow if paper == 4 => narrow_unit(profile, start.saturating_add(stride), largest_leaf),
+            _ => paper,
+        };
+        levels(strides).map(of_level).collect()
+    }
+}
+
+/// Bytes of a unit in the paper's code.
+fn paper_unit(profile: &Profile, strides: &[u8], largest_leaf: u32) -> u32 {
     let widest = levels(strides).map(|(start, stride)| profile.units(start, stride)).max().unwrap_or(0);
-    if widest <= NARROW && u64::from(largest_result) < NARROW { 4 } else { 8 }
+    if widest <= NARROW && u64::from(largest_leaf) < NARROW { 4 } else { 8 }
+}
+
+/// Bytes of a unit in a level that ends at a depth: one bit says that it leads on, and the others count the nodes there,
+/// with as much room as there may be.
+fn narrow_unit(profile: &Profile, end: u8, largest_leaf: u32) -> u32 {
+    let nodes = match end < profile.deepest() {
+        true => room(profile.nodes(end), 1),
+        // What lies past the deepest prefix is room alone.
+        false => 0,
+    };
+    match nodes.max(largest_leaf.into()) {
+        0..0x80 => 1,
+        0x80..0x8000 => 2,
+        _ => 4,
+    }
+}
+
+/// Nodes and head room for more (section 4.3), in a level of a stride: an eighth, and at least some thousand units.
+pub(crate) fn room(nodes: u64, stride: u8) -> u64 {
+    nodes.saturating_add(nodes / 8 + 1 + (LEAST_ROOM >> stride))
 }
 
 /// The strides that a user asked for, on this table. Fails where they are given and don't fit it.
@@ -71,7 +120,7 @@ pub fn choose(
         Strides::Fastest => Ok(cheapest(profile, largest_result, objective)),
         Strides::Levels { levels, transaction } => {
             // The width in units is least whatever a unit takes, so that the bytes of one follow from any such choice.
-            let unit = unit_bytes(profile, &narrowest(profile, *levels, *transaction, 4), largest_result);
+            let unit = paper_unit(profile, &narrowest(profile, *levels, *transaction, 4), largest_result);
             Ok(narrowest(profile, *levels, *transaction, unit))
         }
         Strides::Given(strides) => check(profile, strides).map(|()| strides.clone()),
@@ -148,13 +197,27 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_wide_where_a_level_or_a_result_is() {
+    fn a_unit_is_wide_where_a_level_or_a_leaf_is() {
         let profile = Profile::from_parts(1, vec![1, 1, 1], vec![1.0; 3], vec![1.0; 3]);
-        assert_eq!(unit_bytes(&profile, &[2, 1], (1 << 24) - 1), 4);
-        assert_eq!(unit_bytes(&profile, &[2, 1], 1 << 24), 8);
+        let bytes = |profile: &Profile, strides: &[u8], leaf| Units::Paper.bytes(profile, strides, leaf);
+        assert_eq!(bytes(&profile, &[2, 1], (1 << 24) - 1), [4, 4]);
+        assert_eq!(bytes(&profile, &[2, 1], 1 << 24), [8, 8]);
         let profile = Profile::from_parts(1, vec![1, 1 << 21], vec![1.0; 2], vec![1.0; 2]);
-        assert_eq!(unit_bytes(&profile, &[1, 3], 1), 4);
-        assert_eq!(unit_bytes(&profile, &[1, 4], 1), 8);
+        assert_eq!(bytes(&profile, &[1, 3], 1), [4, 4]);
+        assert_eq!(bytes(&profile, &[1, 4], 1), [8, 8]);
+    }
+
+    #[test]
+    fn a_narrow_unit_holds_the_nodes_below_with_their_room() {
+        let nodes = vec![1, 1, 25_000, 28_000];
+        let profile = Profile::from_parts(1, nodes, vec![1.0; 4], vec![1.0; 4]);
+        let bytes = |leaf| Units::Narrow.bytes(&profile, &[2, 1, 1], leaf);
+        // 25,000 and the most room are under 2^15, with 28,000 they are over.
+        assert_eq!(bytes(0x7f), [2, 4, 1]);
+        assert_eq!(bytes(0x80), [2, 4, 2]);
+        assert_eq!(bytes(0x8000), [4, 4, 4]);
+        let profile = Profile::from_parts(1, vec![1, 1, 1_000], vec![1.0; 3], vec![1.0; 3]);
+        assert_eq!(Units::Narrow.bytes(&profile, &[2, 1], 5), [2, 1]);
     }
 
     #[test]

@@ -122,8 +122,8 @@ impl Options {
     fn tell_strides(&self, loaded: &Loaded, family: Family, output: &mut Output) -> Result<()> {
         let (file, fib) = (&loaded.report.name, &loaded.fib);
         let choices = match family {
-            Family::V4 => Choices::of(file, &fib.v4, self.transaction),
-            Family::V6 => Choices::of(file, &fib.v6, self.transaction),
+            Family::V4 => Choices::of(file, &fib.v4, self.transaction)?,
+            Family::V6 => Choices::of(file, &fib.v6, self.transaction)?,
         };
         if self.json { choices.json(output) } else { choices.print(output) }
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use anyhow::Result;
 use serde::Serialize;
-use wirespeed_fib::{Address, Family, Rib};
-use wirespeed_gamt::strides::{Description, Level, Objective, Profile, cheapest, narrowest, unit_bytes};
+use wirespeed_fib::{Address, Family, Rib, Strides};
+use wirespeed_gamt::strides::{Description, Level, Objective, Profile, Units, choose};
 
 use crate::family::number_of;
 use crate::number::{Bytes, Grouped};
@@ -23,23 +23,26 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    pub(super) fn of<A: Address>(file: &str, rib: &Rib<A>, transaction_bytes: u32) -> Self {
+    pub(super) fn of<A: Address>(file: &str, rib: &Rib<A>, transaction_bytes: u32) -> Result<Self> {
         let (profile, objective) = (Profile::of(rib), Objective::default());
         let largest = rib.max_next_hop().0;
-        let describe =
-            |strides: &[u8]| Description::of(&profile, strides, largest, transaction_bytes, &objective);
-        let by_levels = sweep(A::FAMILY).filter(|&levels| levels <= profile.deepest()).map(|levels| {
-            let narrowest = |unit| narrowest(&profile, levels, transaction_bytes, unit);
-            describe(&narrowest(unit_bytes(&profile, &narrowest(4), largest)))
-        });
-        Self {
+        let describe = |asked: &Strides| {
+            let strides = choose(&profile, asked, largest, &objective)?;
+            let units = Units::of(asked);
+            Ok(Description::of(&profile, &strides, units, largest, transaction_bytes, &objective))
+        };
+        let by_levels = sweep(A::FAMILY)
+            .filter(|&levels| levels <= profile.deepest())
+            .map(|levels| describe(&Strides::Levels { levels, transaction: transaction_bytes }))
+            .collect::<Result<_>>()?;
+        Ok(Self {
             file: file.to_owned(),
             family: A::FAMILY,
             prefixes: profile.prefixes(),
             transaction_bytes,
-            by_levels: by_levels.collect(),
-            fastest: describe(&cheapest(&profile, largest, &objective)),
-        }
+            by_levels,
+            fastest: describe(&Strides::Fastest)?,
+        })
     }
 
     /// One object for each choice, the fastest last.
@@ -115,7 +118,6 @@ struct Object<'a> {
     prefixes: u64,
     strides: &'a [u8],
     levels: Vec<LevelObject>,
-    unit_bytes: u32,
     units: u64,
     bytes: u64,
     array_width: u64,
@@ -133,6 +135,7 @@ struct LevelObject {
     stride: u8,
     nodes: u64,
     units: u64,
+    unit_bytes: u32,
     bytes: u64,
     reach_random: f64,
     reach_prefix: f64,
@@ -141,8 +144,10 @@ struct LevelObject {
 impl<'a> Object<'a> {
     fn of(file: &'a str, family: u8, choice: &'static str, described: &'a Description) -> Self {
         let level =
-            |&Level { start, stride, nodes, units, bytes, reach_random, reach_prefix, .. }: &Level| {
-                LevelObject { start, stride, nodes, units, bytes, reach_random, reach_prefix }
+            |&Level {
+                 start, stride, nodes, units, unit_bytes, bytes, reach_random, reach_prefix, ..
+             }: &Level| {
+                LevelObject { start, stride, nodes, units, unit_bytes, bytes, reach_random, reach_prefix }
             };
         Self {
             file,
@@ -151,7 +156,6 @@ impl<'a> Object<'a> {
             prefixes: described.prefixes,
             strides: &described.strides,
             levels: described.levels.iter().map(level).collect(),
-            unit_bytes: described.unit_bytes,
             units: described.units,
             bytes: described.bytes,
             array_width: described.array_width,
