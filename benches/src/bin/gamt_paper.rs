@@ -154,8 +154,11 @@ fn updates(options: &Options, record: &Record<'_>) -> Result<()> {
     record.show("figure-14", &accesses)
 }
 
+/// A table and the updates of a day.
+type Day<A> = (Rib<A>, Vec<Update<A>>);
+
 /// A table and its updates, where it has any.
-fn day<A: InFib>(source: &Source) -> Result<Option<(Rib<A>, Vec<Update<A>>)>> {
+fn day<A: InFib>(source: &Source) -> Result<Option<Day<A>>> {
     let (rib, mut next_hops) = source.rib::<A>()?;
     let updates = source.updates(&rib, &mut next_hops)?;
     Ok((!updates.is_empty()).then_some((rib, updates)))

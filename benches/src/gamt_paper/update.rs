@@ -171,9 +171,9 @@ pub fn accesses() -> Sheet {
             "writes",
             "accesses",
             "most_writes_a_call",
-            "fewer_than_gale",
-            "fewer_than_its_writes",
-            "fewer_than_gamt_t",
+            "fewer_than_gale_percent",
+            "fewer_than_its_writes_percent",
+            "fewer_than_gamt_t_percent",
             "rebuilds",
         ],
         rows: Vec::new(),
@@ -222,7 +222,7 @@ pub fn accesses_row(
     let writes = played.writes_per_update();
     let fewer = |than: Option<f64>| {
         than.filter(|&than| than > 0.0)
-            .map_or_else(String::new, |than| format!("{:.1} %", 100.0 * (1.0 - writes / than)))
+            .map_or_else(String::new, |than| format!("{:.1}", 100.0 * (1.0 - writes / than)))
     };
     vec![
         table.to_owned(),
@@ -339,7 +339,7 @@ mod tests {
         let played = |writes| Played { updates: 100, changes: 90, writes, most: 7, ..Played::default() };
         let gale = OnLine { loads: 2.0, writes: 1.0 };
         let row = accesses_row("t", "gamt-s", 256, &played(25), Some(gale), Some(&played(50)));
-        assert_eq!(row.join(" "), "t gamt-s 256 0.000 0.250 0.250 7 91.7 % 75.0 % 50.0 % 0");
+        assert_eq!(row.join(" "), "t gamt-s 256 0.000 0.250 0.250 7 91.7 75.0 50.0 0");
         let row = accesses_row("t", "gamt", 256, &played(0), None, Some(&played(0)));
         assert_eq!(row[7..].join("|"), "|||0");
         assert_eq!(gale_row("t", gale).len(), accesses().columns.len());
