@@ -3,12 +3,13 @@
 use anyhow::{Result, ensure};
 use clap::Parser;
 use wirespeed_benches::data::{self, Source};
+use wirespeed_benches::gamt_paper::update::OnLine;
 use wirespeed_benches::gamt_paper::{levels, lookup, memory, update};
 use wirespeed_benches::machine::Machine;
 use wirespeed_benches::report::{self, Row, Sheet};
 use wirespeed_benches::session;
 use wirespeed_dir24::Dir24;
-use wirespeed_fib::{BuildOptions, Engine, Family, InFib, V4, V6};
+use wirespeed_fib::{BuildOptions, Engine, Family, InFib, Rib, Update, V4, V6};
 use wirespeed_gamt::{GamtS, GamtT};
 
 /// Makes the GAMT paper's figures anew and writes MACHINE/DATE-gamt-paper-….csv.
@@ -136,45 +137,55 @@ fn updates(options: &Options, record: &Record<'_>) -> Result<()> {
     let gamt_s = (<GamtS<V4> as Engine<V4>>::NAME, update::play::<V4, GamtS<V4>> as update::Play<V4>);
     let gale = (<Dir24 as Engine<V4>>::NAME, update::play::<V4, Dir24> as update::Play<V4>);
     for source in of(Family::V4).take(1) {
-        played(options, &source, &[gamt_t, gamt_s, gale], &mut rates, &mut accesses)?;
+        let Some((rib, updates)) = day::<V4>(&source)? else { continue };
+        let on_line = update::gale(&rib, &updates)?;
+        accesses.rows.push(update::gale_row(&source.name, on_line));
+        let (engines, sheets) = ([gamt_t, gamt_s, gale], (&mut rates, &mut accesses));
+        played(options, &source.name, (&rib, &updates), &engines, Some(on_line), sheets)?;
     }
     let gamt_t = (<GamtT<V6> as Engine<V6>>::NAME, update::play::<V6, GamtT<V6>> as update::Play<V6>);
     let gamt_s = (<GamtS<V6> as Engine<V6>>::NAME, update::play::<V6, GamtS<V6>> as update::Play<V6>);
     for source in of(Family::V6).take(1) {
-        played(options, &source, &[gamt_t, gamt_s], &mut rates, &mut accesses)?;
+        let Some((rib, updates)) = day::<V6>(&source)? else { continue };
+        let sheets = (&mut rates, &mut accesses);
+        played(options, &source.name, (&rib, &updates), &[gamt_t, gamt_s], None, sheets)?;
     }
     record.show("figure-13", &rates)?;
     record.show("figure-14", &accesses)
 }
 
+/// A table and the updates of a day.
+type Day<A> = (Rib<A>, Vec<Update<A>>);
+
+/// A table and its updates, where it has any.
+fn day<A: InFib>(source: &Source) -> Result<Option<Day<A>>> {
+    let (rib, mut next_hops) = source.rib::<A>()?;
+    let updates = source.updates(&rib, &mut next_hops)?;
+    Ok((!updates.is_empty()).then_some((rib, updates)))
+}
+
 /// Plays a day's updates of a table to engines, GAMT_T first and GAMT_S second, for both figures.
 fn played<A: InFib>(
     options: &Options,
-    source: &Source,
+    table: &str,
+    (rib, updates): (&Rib<A>, &[Update<A>]),
     engines: &[(&'static str, update::Play<A>)],
-    rates: &mut Sheet,
-    accesses: &mut Sheet,
+    gale: Option<OnLine>,
+    (rates, accesses): (&mut Sheet, &mut Sheet),
 ) -> Result<()> {
-    let (rib, mut next_hops) = source.rib::<A>()?;
-    let updates = source.updates(&rib, &mut next_hops)?;
-    if updates.is_empty() {
-        return Ok(());
-    }
     let gamt = &engines[..2];
     for call in std::iter::once(1).chain(update::CALLS) {
         // One at a time is for the accesses alone.
         let (engines, rounds) = if call == 1 { (gamt, 1) } else { (engines, options.session.rounds) };
-        let all = update::rounds(rounds, engines, &rib, &updates, call)?;
+        let all = update::rounds(rounds, engines, rib, updates, call)?;
         if call > 1 {
             let named = engines.iter().zip(&all);
-            rates.rows.extend(
-                named.map(|(&(name, _), rounds)| update::rates_row(&source.name, name, call, rounds)),
-            );
+            rates.rows.extend(named.map(|(&(name, _), rounds)| update::rates_row(table, name, call, rounds)));
         }
         let gamt_t = all[0][0];
         for (&(name, _), rounds) in gamt.iter().zip(&all) {
             let other = (name != gamt[0].0).then_some(&gamt_t);
-            accesses.rows.push(update::accesses_row(&source.name, name, call, &rounds[0], None, other));
+            accesses.rows.push(update::accesses_row(table, name, call, &rounds[0], gale, other));
         }
     }
     Ok(())
@@ -197,8 +208,7 @@ fn growth(record: &Record<'_>) -> Result<()> {
 }
 
 fn grown<A: InFib>(source: &Source, sizes: &mut Sheet, growth: &mut Sheet) -> Result<()> {
-    let (rib, mut next_hops) = source.rib::<A>()?;
-    let updates = source.updates(&rib, &mut next_hops)?;
+    let Some((rib, updates)) = day::<A>(source)? else { return Ok(()) };
     for strides in memory::asked(A::FAMILY) {
         let options = BuildOptions { strides, ..BuildOptions::default() };
         sizes.rows.push(memory::sizes_row::<A, GamtT<A>>(&source.name, &rib, &options)?);

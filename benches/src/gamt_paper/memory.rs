@@ -54,7 +54,7 @@ pub fn sizes() -> Sheet {
             "image_bytes",
             "bytes_per_prefix",
             "with_backup",
-            "of_two_dir24",
+            "percent_of_gale",
         ],
         rows: Vec::new(),
     }
@@ -72,13 +72,13 @@ pub fn growth() -> Sheet {
             "updates",
             "prefixes",
             "used_units",
-            "growth",
+            "growth_percent",
             "needed_units",
-            "kept_lazily",
+            "kept_lazily_percent",
             "array_width",
-            "width_growth",
+            "width_growth_percent",
             "room_units",
-            "fullest_level",
+            "fullest_level_percent",
             "rebuilds",
         ],
         rows: Vec::new(),
@@ -97,7 +97,10 @@ pub fn sizes_row<A: Address, E: Levelled<A>>(
     let (engine, built) = E::build(rib, options)?;
     let usage = engine.usage();
     let (used, room) = (used(&usage), room(&usage));
-    let unit = built.image().memory_usage().get(1).map_or(4, |level| level.width);
+    // The strides come first, then the levels, each with units as wide as it needs.
+    let sections = built.image().memory_usage();
+    let widths = sections.iter().skip(1).map(|section| u64::from(section.width));
+    let used_bytes = usage.iter().zip(widths).map(|(level, width)| level.used_units * width).sum();
     let bytes = built.image().bytes();
     let per_prefix = |bytes: u64| format!("{:.1}", bytes as f64 / rib.len().max(1) as f64);
     Ok(vec![
@@ -107,12 +110,12 @@ pub fn sizes_row<A: Address, E: Levelled<A>>(
         rib.len().to_string(),
         used.to_string(),
         room.to_string(),
-        per_prefix(used * u64::from(unit)),
+        per_prefix(used_bytes),
         bytes.to_string(),
         per_prefix(bytes),
         (2 * bytes).to_string(),
         // Twice each: with a backup, or a second live copy.
-        format!("{:.1} %", 100.0 * bytes as f64 / GALE),
+        format!("{:.1}", 100.0 * bytes as f64 / GALE),
     ])
 }
 
@@ -144,7 +147,7 @@ fn growth_row<A: Address, E: Levelled<A>>(
 ) -> Vec<String> {
     let usage = offline.engine().usage();
     let needed = needed(offline.rib(), &usage);
-    let percent = |of: u64, by: u64| format!("{:.2} %", 100.0 * (of as f64 / by.max(1) as f64 - 1.0));
+    let percent = |of: u64, by: u64| format!("{:.2}", 100.0 * (of as f64 / by.max(1) as f64 - 1.0));
     let fullest = usage.iter().skip(1).map(|level| level.used_units as f64 / level.room_units as f64);
     vec![
         table.to_owned(),
@@ -159,7 +162,7 @@ fn growth_row<A: Address, E: Levelled<A>>(
         width(&usage).to_string(),
         percent(width(&usage), width(start)),
         room(&usage).to_string(),
-        format!("{:.1} %", 100.0 * fullest.fold(0.0, f64::max)),
+        format!("{:.1}", 100.0 * fullest.fold(0.0, f64::max)),
         played.rebuilds.to_string(),
     ]
 }
@@ -231,9 +234,9 @@ mod tests {
             // Root, 10/8, 10.1/16; then 10.2/16 as well.
             assert_eq!(column("used_units"), ["768", "768", "768", "1024"]);
             assert_eq!(column("needed_units"), ["768", "256", "256", "768"]);
-            assert_eq!(column("kept_lazily"), ["0.00 %", "200.00 %", "200.00 %", "33.33 %"]);
+            assert_eq!(column("kept_lazily_percent"), ["0.00", "200.00", "200.00", "33.33"]);
             assert_eq!(column("array_width"), ["256", "256", "256", "512"]);
-            assert_eq!(column("growth")[3], "33.33 %");
+            assert_eq!(column("growth_percent")[3], "33.33");
             assert_eq!(column("rebuilds"), ["0"; 4]);
         }
     }

@@ -258,3 +258,54 @@ impl OldWords {
         patch.finish(Some(counts))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wirespeed_fib::conformance::tables;
+    use wirespeed_fib::{BuildOptions, Engine, Update};
+    use wirespeed_image::{Image, Table};
+
+    use super::*;
+
+    fn written(image: &Image) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        image.write(&mut bytes).unwrap();
+        bytes
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// After every patch the writer's own image is that of its table to the last byte, and lengths are those of a form
+        /// that is filled with the same routes.
+        #[test]
+        fn the_form_is_what_its_table_is(
+            rib in tables::random::<V4>(0..60),
+            updates in tables::random_updates::<V4>(1..60),
+            step in 1..12usize,
+        ) {
+            let mut rib = rib;
+            let (mut engine, mut table) = Dir24::build(&rib, &BuildOptions::default()).unwrap();
+            for updates in updates.chunks(step) {
+                let changed: Vec<_> = updates.iter().filter(|u| rib.apply(u)).map(Update::prefix).collect();
+                let Ok(patch) = engine.update(&rib, &changed) else { return Ok(()) };
+                table.apply(&patch).unwrap();
+            }
+            prop_assert!(written(&engine.table) == written(table.image()), "the table is another one");
+            let (filled, _) = Dir24::build(&rib, &BuildOptions::default()).unwrap();
+            prop_assert!(engine.lengths.section::<u8>(LEN24) == filled.lengths.section::<u8>(LEN24));
+            for slot in 0..1 << 24 {
+                let chunks = (engine.leads_on(slot), filled.leads_on(slot));
+                if let (Some(patched), Some(filled_chunk)) = chunks {
+                    let of = |engine: &Dir24, chunk: u32| {
+                        engine.lengths.section::<u8>(LEN8)[chunk as usize * CHUNK..][..CHUNK].to_vec()
+                    };
+                    prop_assert_eq!(of(&engine, patched), of(&filled, filled_chunk));
+                } else {
+                    prop_assert_eq!(chunks, (None, None));
+                }
+            }
+        }
+    }
+}
