@@ -32,7 +32,7 @@ pub mod accesses;
 mod build;
 mod layout;
 mod lookup;
-mod simd;
+mod prefetch;
 mod update;
 
 pub use build::Dir24;
