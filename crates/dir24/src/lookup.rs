@@ -8,19 +8,21 @@
 //! # What was tried
 //!
 //! On a Zen 4 core with 1 MB of L2, 16 MB of one-byte entries in an L3 that other programs share, the real table of 2026,
-//! batches of 1,024 of 4 million distinct keys, M lookups/s for random keys and keys drawn by prefix; medians of one run.
-//! Eight AVX-512 gathers at a time, as `wirespeed-fold` does it: 416 · 423; it is the reads under way that end it, as a gather
-//! holds its place in the core until its last lane is there. Gathers after prefetches 256 ahead: AVX-512 512 · 580, AVX2 590 · 725;
+//! batches of 1,024 of 4 million distinct keys, M lookups/s for random keys and keys drawn by prefix; medians of one run of
+//! prototypes of the loop, except where another is named. Between runs they differ by a third and more.
+//! Eight AVX-512 gathers at a time, as `wirespeed-fold` does it: 416 · 423; presumably as a gather
+//! holds its place in the core until its last lane is there. Gathers after prefetches 256 ahead: AVX-512 (two at a time) 512 · 580, AVX2 590 · 725;
 //! scalar reads after them: 641 · 749. Prefetches 64, 128, 192, 384 and all 1,024 ahead: 625 · 681, 659 · 823, 660 · 833,
 //! 618 · 777 and 499 · 649. Blocks of 8, 16, 32 and 64 keys: 662 · 858, 641 · 749, 612 · 783 and 559 · 683 at 256 ahead.
 //! Prefetching into the first cache loses nearly all of it (in another run 142 · 415 beside 282 · 518 into the second, both with
-//! gathers): the second has more reads under way. First far into the second and then near into the first: 226 · 495.
-//! With two- and four-byte entries it is the same order: gathers alone 188 · 419 and 127 · 256, what there is now 345 · 741 and
-//! 232 · 492.
+//! gathers), presumably as the second can have more reads under way. First far into the second and then near into the first: 226 · 495.
+//! With two- and four-byte entries it is the same order: gathers alone 188 · 419 and 127 · 256, scalar reads 128
+//! ahead 345 · 741 and 232 · 492.
 //!
 //! Where every second /24 has a longer prefix beneath it (370,000 chunks, four-byte entries; prefix traffic): seeing to the keys
 //! that lead on after each block of 16 by scalar reads 27, by AVX2 gathers 26, by AVX-512 gathers 21, which wait for what was
-//! just stored; noted down and asked for 93. With 74,000 chunks 111, 75, 69 and 118.
+//! just stored; noted down and asked for about 93, though in another run, both beside other work. With 74,000 chunks 111, 75, 69
+//! and about 118.
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table, number};
