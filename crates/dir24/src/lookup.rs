@@ -2,29 +2,38 @@
 //!
 //! One read of tbl24 for each key, and for the few whose entry leads on one of tbl8. The first is almost always a miss of
 //! the near caches, so what counts is how many such reads are under way. Each entry is asked for 128 keys ahead, into the
-//! second cache, and read when it is there.
+//! second cache, and read when it is there. Keys that lead on are noted down, their entries of tbl8 asked for as well, and
+//! seen to 64 at a time. There are no vectors: one way serves every CPU.
 //!
 //! # What was tried
 //!
 //! On a Zen 4 core with 1 MB of L2, 16 MB of one-byte entries in an L3 that other programs share, the real table of 2026,
-//! batches of 1,024 of 4 million distinct keys, M lookups/s for random keys and keys drawn by prefix; medians of one run.
-//! Eight AVX-512 gathers at a time, as `wirespeed-fold` does it: 416 · 423; it is the reads under way that end it, as a gather
-//! holds its place in the core until its last lane is there. Gathers after prefetches 256 ahead: AVX-512 512 · 580, AVX2 590 · 725;
+//! batches of 1,024 of 4 million distinct keys, M lookups/s for random keys and keys drawn by prefix; medians of one run of
+//! prototypes of the loop, except where another is named. Between runs they differ by a third and more.
+//! Eight AVX-512 gathers at a time, as `wirespeed-fold` does it: 416 · 423; presumably as a gather
+//! holds its place in the core until its last lane is there. Gathers after prefetches 256 ahead: AVX-512 (two at a time) 512 · 580, AVX2 590 · 725;
 //! scalar reads after them: 641 · 749. Prefetches 64, 128, 192, 384 and all 1,024 ahead: 625 · 681, 659 · 823, 660 · 833,
 //! 618 · 777 and 499 · 649. Blocks of 8, 16, 32 and 64 keys: 662 · 858, 641 · 749, 612 · 783 and 559 · 683 at 256 ahead.
 //! Prefetching into the first cache loses nearly all of it (in another run 142 · 415 beside 282 · 518 into the second, both with
-//! gathers): the second has more reads under way. First far into the second and then near into the first: 226 · 495.
-//! With two- and four-byte entries it is the same order: gathers alone 188 · 419 and 127 · 256, what there is now 345 · 741 and
-//! 232 · 492.
+//! gathers), presumably as the second can have more reads under way. First far into the second and then near into the first: 226 · 495.
+//! With two- and four-byte entries it is the same order: gathers alone 188 · 419 and 127 · 256, scalar reads 128
+//! ahead 345 · 741 and 232 · 492.
+//!
+//! Where every second /24 has a longer prefix beneath it (370,000 chunks, four-byte entries; prefix traffic): seeing to the keys
+//! that lead on after each block of 16 by scalar reads 27, by AVX2 gathers 26, by AVX-512 gathers 21, which wait for what was
+//! just stored; noted down and asked for about 93, though in another run, both beside other work. With 74,000 chunks 111, 75, 69
+//! and about 118.
 
-use wirespeed_fib::{Lpm, NextHop, Step, V4, Way};
+use wirespeed_fib::{Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table, number};
 
 use super::layout::{Dir24Table, SLOTS, TBL8, TBL24, WORD, chunk_bit, entry_in, slot};
-use super::simd;
+use super::prefetch::prefetch;
 
-/// Keys of a block, after which those that lead on are seen to: a vector of the widest.
-pub(super) const BLOCK: usize = 16;
+/// Keys of a block, after which those that lead on are noted down.
+const BLOCK: usize = 16;
+/// Keys that lead on, after which they are seen to.
+const PENDING: usize = 64;
 /// How far ahead of its read, in keys, an entry is asked for.
 const AHEAD: usize = 128;
 /// How far ahead keys are asked for themselves.
@@ -42,7 +51,11 @@ impl Lpm<V4> for Dir24Table {
 
     fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        batch_of_width(self, Way::best(), addresses, next_hops);
+        match self.entry_width() {
+            1 => batch::<u8>(self.image(), addresses, next_hops),
+            2 => batch::<u16>(self.image(), addresses, next_hops),
+            _ => batch::<u32>(self.image(), addresses, next_hops),
+        }
     }
 
     fn explain(&self, address: V4) -> Vec<Step> {
@@ -56,19 +69,10 @@ impl Lpm<V4> for Dir24Table {
 
 #[inline]
 fn lookup<W: Element>(table: &Dir24Table, address: V4) -> NextHop {
-    let bit = chunk_bit(size_of::<W>());
-    let found = number(table.image().at::<W>(table.tbl24, slot(address)));
-    if found & bit == 0 {
-        return NextHop(found);
-    }
-    NextHop(number(table.image().at::<W>(table.tbl8, entry_in(found ^ bit, address))))
-}
-
-fn batch_of_width(table: &Dir24Table, way: Way, addresses: &[V4], next_hops: &mut [NextHop]) {
-    match table.entry_width() {
-        1 => batch::<u8>(table.image(), way, addresses, next_hops),
-        2 => batch::<u16>(table.image(), way, addresses, next_hops),
-        _ => batch::<u32>(table.image(), way, addresses, next_hops),
+    let found = NextHop(number(table.image().at::<W>(table.tbl24, slot(address))));
+    match chunk::<W>(found) {
+        None => found,
+        Some(chunk) => NextHop(number(table.image().at::<W>(table.tbl8, entry_in(chunk, address)))),
     }
 }
 
@@ -79,42 +83,67 @@ fn entries<W: Element>(image: &Image, section: SectionId) -> &[W] {
 }
 
 /// A batch block by block, entries asked for well before they are read; what is left of the last block key by key.
-fn batch<W: Element>(image: &Image, way: Way, addresses: &[V4], next_hops: &mut [NextHop]) {
+fn batch<W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
     let tbl24: &[W; SLOTS] = entries(image, TBL24).try_into().expect("the shape was checked");
-    let ask = |address: V4| simd::prefetch(&raw const tbl24[slot(address)]);
+    let tbl8 = entries::<W>(image, TBL8);
+    let ask = |address: V4| prefetch(&raw const tbl24[slot(address)]);
     let read = |address: V4| NextHop(number(tbl24[slot(address)]));
     addresses.iter().take(AHEAD).for_each(|&address| ask(address));
+    // The keys whose entries lead on, asked for in tbl8 and not read yet.
+    let mut pending = [0; PENDING + BLOCK];
+    let mut count = 0;
     let (blocks, rest) = addresses.as_chunks::<BLOCK>();
-    let (found, found_rest) = next_hops.as_chunks_mut::<BLOCK>();
-    for (at, (block, found)) in blocks.iter().zip(found).enumerate() {
+    for (at, block) in blocks.iter().enumerate() {
         if let Some(ahead) = blocks.get(at + AHEAD / BLOCK) {
             ahead.iter().for_each(|&address| ask(address));
         }
         // The keys of calls to come, where those lie behind one another, as they mostly do.
-        simd::prefetch(block.as_ptr().wrapping_add(KEYS_AHEAD));
+        prefetch(block.as_ptr().wrapping_add(KEYS_AHEAD));
+        let found = &mut next_hops[at * BLOCK..(at + 1) * BLOCK];
         let mut any = 0;
         for (&address, found) in block.iter().zip(&mut *found) {
             *found = read(address);
             any |= found.0;
         }
-        if any & chunk_bit(size_of::<W>()) != 0 && !simd::follow::<W>(way, image, block, found) {
-            follow::<W>(image, block, found);
+        if chunk::<W>(NextHop(any)).is_some() {
+            for (key, (&address, &found)) in (at * BLOCK..).zip(block.iter().zip(&*found)) {
+                // Moving the end of the list or not takes the place of a branch.
+                pending[count] = key;
+                let leads_on = chunk::<W>(found);
+                prefetch(tbl8.as_ptr().wrapping_add(entry_in(leads_on.unwrap_or(0), address)));
+                count += usize::from(leads_on.is_some());
+            }
+            if count >= PENDING {
+                follow(tbl8, &pending[..count], addresses, next_hops);
+                count = 0;
+            }
         }
     }
-    for (&address, found) in rest.iter().zip(&mut *found_rest) {
+    follow(tbl8, &pending[..count], addresses, next_hops);
+    let done = addresses.len() - rest.len();
+    for (&address, found) in rest.iter().zip(&mut next_hops[done..]) {
         *found = read(address);
+        if let Some(chunk) = chunk::<W>(*found) {
+            *found = NextHop(number(tbl8[entry_in(chunk, address)]));
+        }
     }
-    follow::<W>(image, rest, found_rest);
 }
 
-/// Looks up the keys whose entries lead on.
-fn follow<W: Element>(image: &Image, addresses: &[V4], found: &mut [NextHop]) {
-    let (tbl8, bit) = (entries::<W>(image, TBL8), chunk_bit(size_of::<W>()));
-    for (&address, found) in addresses.iter().zip(found) {
-        if found.0 & bit != 0 {
-            *found = NextHop(number(tbl8[entry_in(found.0 ^ bit, address)]));
+/// Looks up keys whose entries lead on.
+fn follow<W: Element>(tbl8: &[W], keys: &[usize], addresses: &[V4], next_hops: &mut [NextHop]) {
+    for &key in keys {
+        let found = &mut next_hops[key];
+        if let Some(chunk) = chunk::<W>(*found) {
+            *found = NextHop(number(tbl8[entry_in(chunk, addresses[key])]));
         }
     }
+}
+
+/// The chunk that an entry of tbl24 leads to.
+#[inline]
+fn chunk<W: Element>(entry: NextHop) -> Option<u32> {
+    let bit = chunk_bit(size_of::<W>());
+    (entry.0 & bit != 0).then_some(entry.0 ^ bit)
 }
 
 fn explain<W: Element>(image: &Image, address: V4) -> Vec<Step> {
@@ -142,31 +171,4 @@ fn explain<W: Element>(image: &Image, address: V4) -> Vec<Step> {
         steps.push(in_word("tbl8", TBL8, entry_in(found ^ bit, address), &result).1);
     }
     steps
-}
-
-#[cfg(test)]
-mod tests {
-    use wirespeed_fib::conformance::{Expected, scattered, tables};
-    use wirespeed_fib::{BuildOptions, Engine, oracle};
-
-    use super::*;
-    use crate::Dir24;
-
-    /// The suite sees only the way that the CPU at hand prefers.
-    #[test]
-    fn every_way_finds_the_same() {
-        for (name, rib) in tables::hand_picked::<V4>() {
-            let (_, table) = Dir24::build(&rib, &BuildOptions::default()).expect("a valid table is built");
-            let expected = Expected::of(&rib);
-            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
-            keys.extend(scattered::<V4>(1_000));
-            for way in Way::ALL.into_iter().filter(|way| way.is_here()) {
-                let mut found = vec![NextHop(u32::MAX); keys.len()];
-                batch_of_width(&table, way, &keys, &mut found);
-                for (&key, &found) in keys.iter().zip(&found) {
-                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {way:?}");
-                }
-            }
-        }
-    }
 }

@@ -21,6 +21,8 @@ engines! {
     Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
     /// [`Rank`](wirespeed_rank::Rank): SAIL's split over ranked runs, for many next hops.
     Rank { V4: wirespeed_rank::Rank }
+    /// [`Dir24`](wirespeed_dir24::Dir24): DIR-24-8, one direct table and chunks beneath it.
+    Dir24 { V4: wirespeed_dir24::Dir24 }
 }
 
 /// The engine that suits a table best: what `auto` means.
