@@ -173,6 +173,67 @@ impl Trie {
         Ok(child)
     }
 
+    /// What the leaves of a prefix hold, if it has one in the nodes that its length ends in. One that has none there may be
+    /// in the trie all the same, with longer ones over all of it.
+    #[inline]
+    pub(crate) fn find<A: Address>(&self, prefix: Prefix<A>) -> Option<u32> {
+        let mut node = 0;
+        for level in &self.levels {
+            let range = level.range(node, prefix);
+            if prefix.len() <= level.end() {
+                let owned = level.lens[range.clone()].iter().position(|&len| len == prefix.len())?;
+                return Some(level.infs[range.start + owned]);
+            }
+            if level.lens[range.start] != CHILD {
+                return None;
+            }
+            node = level.infs[range.start];
+        }
+        None
+    }
+
+    /// Tells of each leaf under a prefix that a prefix longer than it owns: that one, and the value.
+    pub(crate) fn each_beneath<A: Address>(&self, prefix: Prefix<A>, mut tell: impl FnMut(Prefix<A>, u32)) {
+        let (mut at, mut node) = (0, 0);
+        while self.levels[at].end() < prefix.len() {
+            let unit = self.levels[at].range(node, prefix).start;
+            if self.levels[at].lens[unit] != CHILD {
+                return;
+            }
+            node = self.levels[at].infs[unit];
+            at += 1;
+        }
+        let range = self.levels[at].range(node, prefix);
+        let (first, last) = (prefix.address().to_u128(), prefix.last().to_u128());
+        self.each_in(at, range, (first, last), prefix.len(), &mut tell);
+    }
+
+    /// The same of a range of units of a level, which are of the addresses from the first to the last.
+    fn each_in<A: Address>(
+        &self,
+        at: usize,
+        range: std::ops::Range<usize>,
+        (first, last): (u128, u128),
+        longer_than: u8,
+        tell: &mut impl FnMut(Prefix<A>, u32),
+    ) {
+        let level = &self.levels[at];
+        let each = (last - first) / range.len() as u128;
+        let mut from = first;
+        for unit in range {
+            let inf = level.infs[unit];
+            match level.lens[unit] {
+                CHILD => {
+                    let units = inf as usize..inf as usize + self.levels[at + 1].units();
+                    self.each_in(at + 1, units, (from, from + each), longer_than, tell);
+                }
+                len if len > longer_than => tell(Prefix::around(A::from_u128_low(from), len), inf),
+                _ => {}
+            }
+            from = from.wrapping_add(each).wrapping_add(1);
+        }
+    }
+
     /// The prefix is there, or has another value. After an error it may be there in part, and may be announced again.
     pub(crate) fn announce<A: Address>(&mut self, prefix: Prefix<A>, value: u32) -> Result<(), Outgrown> {
         let (mut at, mut node) = (0, 0);

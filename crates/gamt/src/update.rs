@@ -51,23 +51,25 @@ impl<A: Address> GamtS<A> {
         // First what has slots, so that room for the others is made of all the ghosts there are.
         let mut fresh = Vec::new();
         for &prefix in changed {
-            match (rib.get(prefix), self.slots.of(prefix)) {
+            // Leaves lie close together where prefixes do, slots by prefix do not.
+            let slot = self.trie.find(prefix).or_else(|| self.slots.of(prefix));
+            match (rib.get(prefix), slot) {
                 (Some(next_hop), Some(slot)) => {
                     self.results = self.results.max(next_hop.0);
                     self.slots.set(slot, next_hop)?;
-                    self.slots.revive(prefix);
+                    self.slots.revive(prefix, slot);
                 }
                 (Some(next_hop), None) => fresh.push((prefix, next_hop)),
                 (None, Some(slot)) => {
                     self.slots.set(slot, NextHop(cover(rib, prefix).value))?;
-                    self.slots.bury(prefix);
+                    self.slots.bury(prefix, slot);
                 }
                 // It came and went within one set of updates.
                 (None, None) => {}
             }
-        }
-        for &prefix in changed {
-            self.slots.follow(prefix, rib)?;
+            if self.slots.may_have_ghosts(prefix) {
+                self.follow(prefix, rib)?;
+            }
         }
         for (prefix, next_hop) in fresh {
             self.results = self.results.max(next_hop.0);
@@ -77,6 +79,22 @@ impl<A: Address> GamtS<A> {
         self.trie.fetch(&mut patch);
         self.slots.fetch(next_hops(self.trie.levels()), &mut patch);
         Ok(finish(patch, rib, self.results))
+    }
+
+    /// Gives the ghosts beneath a changed prefix the next hops of what covers them now. Those without a leaf, which nothing leads
+    /// to, are left as they are.
+    fn follow(&mut self, prefix: Prefix<A>, rib: &Rib<A>) -> Result<(), Outgrown> {
+        let Self { trie, slots, .. } = self;
+        let mut done = Ok(());
+        // A ghost's leaves lie side by side, as far as longer prefixes let them.
+        let mut last = 0;
+        trie.each_beneath(prefix, |ghost, slot| {
+            if slot != last && slots.is_ghost(slot) && done.is_ok() {
+                last = slot;
+                done = slots.set(slot, NextHop(cover(rib, ghost).value));
+            }
+        });
+        done
     }
 
     /// Puts in a prefix that has no slot, unless it was repeated and has by now.

@@ -1,8 +1,6 @@
 //! One node of the trie: the prefixes that end in one octet, and the nodes that go on after it.
 
-use super::preorder::{
-    AT, PATH, PlaceSet, first_from, has, last_common, last_common_below, place, put, rank, run,
-};
+use super::preorder::{AT, PATH, Ranked, first_from, has, last_common, last_common_below, place, run};
 use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
@@ -33,8 +31,8 @@ pub(super) struct Node<A> {
     pub(super) base: A,
     /// Octets above the one this node is about.
     pub(super) depth: u8,
-    prefixes: PlaceSet,
-    children: [u64; 4],
+    prefixes: Ranked<8>,
+    children: Ranked<4>,
     next_hops: Vec<NextHop>,
     child_ids: Vec<NodeId>,
 }
@@ -53,8 +51,8 @@ impl<A: Address> Node<A> {
         Self {
             base: base.keep(8 * depth),
             depth,
-            prefixes: [0; 8],
-            children: [0; 4],
+            prefixes: Ranked::EMPTY,
+            children: Ranked::EMPTY,
             next_hops: Vec::new(),
             child_ids: Vec::new(),
         }
@@ -81,16 +79,16 @@ impl<A: Address> Node<A> {
 
     #[inline]
     pub(super) fn get(&self, at: u16) -> Option<NextHop> {
-        has(&self.prefixes, at).then(|| self.next_hops[rank(&self.prefixes, at)])
+        has(&self.prefixes, at).then(|| self.next_hops[self.prefixes.rank(at)])
     }
 
     /// Sets a place; what it held before.
     pub(super) fn insert(&mut self, at: u16, next_hop: NextHop) -> Option<NextHop> {
-        let index = rank(&self.prefixes, at);
+        let index = self.prefixes.rank(at);
         if has(&self.prefixes, at) {
             return Some(std::mem::replace(&mut self.next_hops[index], next_hop));
         }
-        put(&mut self.prefixes, at, true);
+        self.prefixes.put(at, true);
         self.next_hops.insert(index, next_hop);
         None
     }
@@ -100,15 +98,15 @@ impl<A: Address> Node<A> {
         if !has(&self.prefixes, at) {
             return None;
         }
-        put(&mut self.prefixes, at, false);
-        Some(self.next_hops.remove(rank(&self.prefixes, at)))
+        self.prefixes.put(at, false);
+        Some(self.next_hops.remove(self.prefixes.rank(at)))
     }
 
     /// The longest prefix here that covers the octet.
     #[inline]
     pub(super) fn best(&self, octet: u8) -> Option<(u16, NextHop)> {
         let at = last_common(&self.prefixes, &PATH[usize::from(octet)])?;
-        Some((at, self.next_hops[rank(&self.prefixes, at)]))
+        Some((at, self.next_hops[self.prefixes.rank(at)]))
     }
 
     /// The longest prefix here of at most `bits` bits that covers the first `bits` bits of the octet.
@@ -117,7 +115,7 @@ impl<A: Address> Node<A> {
         // On the path of the octet whose other bits are zero every longer place comes after this one.
         let to = place(octet, bits) + 1;
         let at = last_common_below(&self.prefixes, &PATH[usize::from(octet)], to)?;
-        Some((at, self.next_hops[rank(&self.prefixes, at)]))
+        Some((at, self.next_hops[self.prefixes.rank(at)]))
     }
 
     /// Whether anything here or below starts with the first `bits` bits of the octet and is longer.
@@ -131,7 +129,7 @@ impl<A: Address> Node<A> {
 
     /// The taken places in `from..to`, ascending, with their next hops.
     pub(super) fn places(&self, from: u16, to: u16) -> impl Iterator<Item = (u16, NextHop)> + '_ {
-        let mut index = rank(&self.prefixes, from);
+        let mut index = self.prefixes.rank(from);
         let mut at = from;
         std::iter::from_fn(move || {
             let found = first_from(&self.prefixes, at).filter(|&found| found < to)?;
@@ -149,20 +147,20 @@ impl<A: Address> Node<A> {
 
     #[inline]
     pub(super) fn child(&self, octet: u8) -> Option<NodeId> {
-        has(&self.children, u16::from(octet)).then(|| self.child_ids[rank(&self.children, u16::from(octet))])
+        has(&self.children, u16::from(octet)).then(|| self.child_ids[self.children.rank(u16::from(octet))])
     }
 
     /// The first octet at or after `from` that has a child. `from` may be 256.
     #[inline]
     pub(super) fn child_from(&self, from: u16) -> Option<(u8, NodeId)> {
         let octet = if from < 256 { first_from(&self.children, from)? } else { return None };
-        Some((octet.to_le_bytes()[0], self.child_ids[rank(&self.children, octet)]))
+        Some((octet.to_le_bytes()[0], self.child_ids[self.children.rank(octet)]))
     }
 
     /// Sets, replaces or (with `None`) removes the child of an octet.
     pub(super) fn set_child(&mut self, octet: u8, child: Option<NodeId>) {
         let at = u16::from(octet);
-        let index = rank(&self.children, at);
+        let index = self.children.rank(at);
         match (has(&self.children, at), child) {
             (true, Some(id)) => self.child_ids[index] = id,
             (true, None) => {
@@ -171,7 +169,7 @@ impl<A: Address> Node<A> {
             (false, Some(id)) => self.child_ids.insert(index, id),
             (false, None) => {}
         }
-        put(&mut self.children, at, child.is_some());
+        self.children.put(at, child.is_some());
     }
 
     pub(super) fn children(&self) -> &[NodeId] {

@@ -72,12 +72,42 @@ pub(super) static PATH: [PlaceSet; 256] = {
     path
 };
 
-/// Number of set bits below bit `at`.
-#[inline]
-pub(super) fn rank<const N: usize>(set: &[u64; N], at: u16) -> usize {
-    let (word, bit) = (usize::from(at / 64), at % 64);
-    let whole: u32 = set[..word].iter().map(|w| w.count_ones()).sum();
-    (whole + (set[word] & ((1 << bit) - 1)).count_ones()) as usize
+/// Bits with the number of those set before each word beside them: a rank is then one count of bits, which on a CPU that
+/// may lack an instruction for it is a dozen others.
+#[derive(Clone, Debug)]
+pub(super) struct Ranked<const N: usize> {
+    words: [u64; N],
+    before: [u16; N],
+}
+
+impl<const N: usize> Ranked<N> {
+    /// None set.
+    pub(super) const EMPTY: Self = Self { words: [0; N], before: [0; N] };
+
+    /// Number of set bits below bit `at`.
+    #[inline]
+    pub(super) fn rank(&self, at: u16) -> usize {
+        let (word, bit) = (usize::from(at / 64), at % 64);
+        usize::from(self.before[word]) + (self.words[word] & ((1 << bit) - 1)).count_ones() as usize
+    }
+
+    /// Sets or clears bit `at`.
+    pub(super) fn put(&mut self, at: u16, on: bool) {
+        let was = has(&self.words, at);
+        put(&mut self.words, at, on);
+        for before in &mut self.before[usize::from(at / 64) + 1..] {
+            *before = *before + u16::from(on) - u16::from(was);
+        }
+    }
+}
+
+impl<const N: usize> std::ops::Deref for Ranked<N> {
+    type Target = [u64; N];
+
+    #[inline]
+    fn deref(&self) -> &[u64; N] {
+        &self.words
+    }
 }
 
 /// Whether bit `at` is set.
@@ -88,7 +118,7 @@ pub(super) fn has<const N: usize>(set: &[u64; N], at: u16) -> bool {
 
 /// Sets or clears bit `at`.
 #[inline]
-pub(super) fn put<const N: usize>(set: &mut [u64; N], at: u16, on: bool) {
+fn put<const N: usize>(set: &mut [u64; N], at: u16, on: bool) {
     let (word, bit) = (usize::from(at / 64), at % 64);
     set[word] = set[word] & !(1 << bit) | u64::from(on) << bit;
 }
@@ -182,15 +212,18 @@ mod tests {
 
     #[test]
     fn bit_searches() {
-        let mut set = [0u64; 8];
-        for at in [3, 64, 200, 511] {
-            put(&mut set, at, true);
+        let mut set = Ranked::<8>::EMPTY;
+        for at in [3, 64, 200, 511, 200] {
+            set.put(at, true);
         }
-        assert_eq!(rank(&set, 511), 3);
+        assert_eq!([0, 3, 4, 64, 65, 200, 201, 511].map(|at| set.rank(at)), [0, 0, 1, 1, 2, 2, 3, 3]);
         assert_eq!(first_from(&set, 4), Some(64));
         assert_eq!(first_from(&set, 64), Some(64));
         assert_eq!(first_from(&set, 201), Some(511));
-        put(&mut set, 511, false);
+        set.put(511, false);
+        set.put(64, false);
+        set.put(64, false);
+        assert_eq!([64, 65, 200, 201, 511].map(|at| set.rank(at)), [1, 1, 1, 2, 2]);
         assert_eq!(first_from(&set, 201), None);
         assert_eq!(last_common(&set, &[u64::MAX; 8]), Some(200));
     }

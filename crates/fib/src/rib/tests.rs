@@ -34,7 +34,7 @@ fn agrees_with_a_map<A: Address>(steps: &[(Prefix<A>, Option<u32>)]) {
         assert!(rib.covered(prefix).eq(map.iter().filter(|(p, _)| inside(p)).map(|(&p, &n)| (p, n))));
         let above = |p: &Prefix<A>| p.covers(prefix);
         assert!(rib.covering(prefix).eq(map.iter().filter(|(p, _)| above(p)).map(|(&p, &n)| (p, n))));
-        let cover = map.iter().filter(|(p, _)| above(p) && **p != prefix).next_back();
+        let cover = map.iter().rfind(|(p, _)| above(p) && **p != prefix);
         assert_eq!(rib.cover(prefix), cover.map(|(&p, &n)| (p, n)));
         for address in [prefix.address(), prefix.last()] {
             let best = map.iter().filter(|(p, _)| p.contains(address)).max_by_key(|(p, _)| p.len());
