@@ -20,8 +20,6 @@ use crate::value::Value;
 
 /// Words of a bucket: a cache line.
 pub(crate) const WORDS: usize = 8;
-/// How many keys move to make room for one, one after another.
-const MOVES: u32 = 3;
 
 /// What the keys are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +36,14 @@ impl Kind {
         match self {
             Self::Narrow => 5,
             Self::Wide => 2,
+        }
+    }
+
+    /// How many keys move to make room for one, one after another: enough to see some 600 or some 100 slots.
+    const fn moves(self) -> u32 {
+        match self {
+            Self::Narrow => 3,
+            Self::Wide => 5,
         }
     }
 
@@ -78,8 +84,8 @@ impl Buckets {
         let slots = count as usize * kind.slots();
         // Past that making room takes more and more moves.
         let most = match kind {
-            Kind::Narrow => slots * 17 / 20,
-            Kind::Wide => slots * 7 / 10,
+            Kind::Narrow => slots * 23 / 25,
+            Kind::Wide => slots * 4 / 5,
         };
         Self { kind, section, seed, words: vec![0; count as usize * WORDS], count, len: 0, most: most.max(1) }
     }
@@ -135,8 +141,8 @@ impl Buckets {
         let spot = [first, second]
             .into_iter()
             .find_map(|bucket| self.free(bucket))
-            .or_else(|| (0..MOVES).find_map(|moves| self.make_room(first, moves, changes)))
-            .or_else(|| self.make_room(second, MOVES, changes))
+            .or_else(|| (0..self.kind.moves()).find_map(|moves| self.make_room(first, moves, changes)))
+            .or_else(|| self.make_room(second, self.kind.moves(), changes))
             .ok_or(Outgrown("two buckets of a key"))?;
         if spot.bucket != first {
             self.add_spilled(first, 1, changes);

@@ -36,7 +36,7 @@ impl<A: Address> Engine<A> for Waldvogel<A> {
         }
         let (mut form, mut sizes, seed) = filled(rib, options.seed)?;
         let used = form.records.in_use();
-        sizes.records = (used + used / 4 + 64).min(MOST);
+        sizes.records = (2 * used + 256).min(MOST);
         form.records.set_capacity(sizes.records);
         let mut image = compile(&form, sizes, seed, options.memory_cap)?;
         image.set_counts(rib.len() as u64, u64::from(results));
@@ -63,7 +63,7 @@ fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<(Form<A>, Siz
     let wide = wide.iter().sum::<usize>() + wide_markers;
     for attempt in 0..ATTEMPTS {
         let count = |keys: usize, a_bucket: usize| {
-            let buckets = keys / a_bucket + 4;
+            let buckets = keys / a_bucket + 16;
             let buckets = buckets + (buckets / 4 + 1) * (attempt / 4) as usize;
             u32::try_from(buckets).map_err(|_| limit("buckets", u32::MAX, buckets as u64))
         };
@@ -83,7 +83,12 @@ fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<(Form<A>, Siz
 }
 
 /// The image of a form.
-fn compile<A: Address>(form: &Form<A>, sizes: Sizes, seed: Seed, cap: Option<u64>) -> Result<Image, BuildError> {
+fn compile<A: Address>(
+    form: &Form<A>,
+    sizes: Sizes,
+    seed: Seed,
+    cap: Option<u64>,
+) -> Result<Image, BuildError> {
     let mut image = allocate::<A>(sizes, seed, cap)?;
     for (section, values) in [(ROOT, &form.root), (CHUNKS, &form.chunks)] {
         for (element, value) in image.section_mut::<u32>(section)?.iter_mut().zip(values) {

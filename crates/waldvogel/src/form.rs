@@ -1,5 +1,7 @@
 //! [`Form`]: the control plane's copy of a table, and how each value in it follows from the Rib and the search tree.
 
+use std::collections::BTreeSet;
+
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib};
 use wirespeed_image::{Placed, SharedPool};
 
@@ -8,7 +10,7 @@ use crate::changes::Changes;
 use crate::hash::{Key, Seed};
 use crate::layout::{BESTS, BUCKETS, CHUNK, CHUNK_BITS, CHUNKS, ROOT, ROOT_BITS, ROPES, Sizes, WIDE};
 use crate::rope::Rope;
-use crate::tree::{Tree, Try};
+use crate::tree::{Step, Tree};
 use crate::value::{MOST, Says, Value};
 
 /// All that an update has to know.
@@ -55,19 +57,49 @@ impl<A: Address> Form<A> {
         Ok(())
     }
 
-    /// Brings the table up to date with one prefix of the Rib.
-    pub(crate) fn refresh(&mut self, rib: &Rib<A>, route: Prefix<A>, changes: &mut Changes) -> Result<(), Outgrown> {
+    /// Brings the table up to date with the prefixes of the Rib that changed.
+    pub(crate) fn refresh_all(
+        &mut self,
+        rib: &Rib<A>,
+        changed: &[Prefix<A>],
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        let mut crowded = BTreeSet::new();
+        for &route in changed {
+            let region = self.region(route.address());
+            if route.len() > region.len() && crowded.contains(&region) {
+                continue;
+            }
+            if !self.refresh(rib, region, route, changes)? {
+                crowded.insert(region);
+            }
+        }
+        crowded.into_iter().try_for_each(|region| self.replan(rib, region, changed, changes))
+    }
+
+    /// Brings the table up to date with one prefix of the Rib. Whether that could be done: if not, the region it is in has to be
+    /// planned anew.
+    fn refresh(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        route: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<bool, Outgrown> {
         let now = rib.get(route);
-        let region = self.region(route.address());
         if route.len() <= region.len() {
             self.refresh_arrays(rib, route, changes)?;
         } else {
             let was = self.is_key(route) && !self.tree.is_marker(route);
             match (was, now) {
-                (false, None) => return Ok(()),
+                (false, None) => return Ok(true),
                 (true, None) => self.remove(rib, region, route, changes)?,
                 (true, Some(next_hop)) => self.set(route, next_hop, changes)?,
-                (false, Some(_)) => self.insert(rib, region, route, changes)?,
+                (false, Some(_)) => {
+                    if !self.insert(rib, region, route, changes)? {
+                        return Ok(false);
+                    }
+                }
             }
         }
         // What is beneath only there for longer routes may have this one as its best match.
@@ -75,7 +107,36 @@ impl<A: Address> Form<A> {
         for marker in beneath {
             self.set(marker, best(rib, marker), changes)?;
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Plans the search in a region anew, whatever part of the changes the tree has seen.
+    fn replan(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        changed: &[Prefix<A>],
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        let gone =
+            |key: &Prefix<A>| region.covers(*key) && key.len() > region.len() && rib.get(*key).is_none();
+        let gone: Vec<_> = changed.iter().copied().filter(gone).collect();
+        for &key in self.tree.markers_of(region).iter().chain(&gone) {
+            // A marker of a route that has come since stays as the route.
+            if rib.get(key).is_none() {
+                self.take_out(key, changes);
+            }
+        }
+        let routes: Vec<_> =
+            rib.covered(region).map(|(route, _)| route).filter(|route| route.len() > region.len()).collect();
+        self.tree.replan(region, &routes, routes.iter().chain(&gone).copied());
+        for &key in routes.iter().chain(&self.tree.markers_of(region)) {
+            match self.is_key(key) {
+                true => self.set(key, best(rib, key), changes)?,
+                false => self.put(key, best(rib, key), changes)?,
+            }
+        }
+        self.refresh_node(rib, region, region, changes)
     }
 
     /// Bytes held.
@@ -91,20 +152,24 @@ impl<A: Address> Form<A> {
         Prefix::around(address, if chunk { ROOT_BITS + CHUNK_BITS } else { ROOT_BITS })
     }
 
-    fn insert(&mut self, rib: &Rib<A>, region: Prefix<A>, route: Prefix<A>, changes: &mut Changes) -> Result<(), Outgrown> {
+    /// Puts in a route. Whether there was a way to it that is not too long.
+    fn insert(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        route: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<bool, Outgrown> {
         if self.tree.is_marker(route) {
             self.tree.set_route(route, true);
-            return self.set(route, best(rib, route), changes);
+            self.set(route, best(rib, route), changes)?;
+            return Ok(true);
         }
         let (narrow, wide) = (&self.narrow, &self.wide);
         let is_there = |key: Prefix<A>| of(narrow, wide, key).find(Key::of(key)).is_some();
-        let mut path = Vec::new();
-        self.tree.path_to(region, route, is_there, |step, new_key, new_length| {
-            path.push((step, new_key, new_length));
-            Ok(())
-        })?;
+        let Some(path) = self.tree.path_to(region, route, is_there) else { return Ok(false) };
         // The whole path is in the tree now: ropes are what they will be.
-        for (Try { node, key, .. }, new_key, new_length) in path {
+        for Step { node, key, new_key, new_length } in path {
             if new_length {
                 self.refresh_node(rib, region, node, changes)?;
             }
@@ -112,10 +177,16 @@ impl<A: Address> Form<A> {
                 self.put(key, best(rib, key), changes)?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn remove(&mut self, rib: &Rib<A>, region: Prefix<A>, route: Prefix<A>, changes: &mut Changes) -> Result<(), Outgrown> {
+    fn remove(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        route: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
         if !self.tree.rope(route).is_empty() {
             self.tree.set_route(route, false);
             return self.set(route, best(rib, route), changes);
@@ -135,7 +206,12 @@ impl<A: Address> Form<A> {
     }
 
     /// Brings the elements of the arrays up to date that a route reaches.
-    fn refresh_arrays(&mut self, rib: &Rib<A>, route: Prefix<A>, changes: &mut Changes) -> Result<(), Outgrown> {
+    fn refresh_arrays(
+        &mut self,
+        rib: &Rib<A>,
+        route: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
         for element in route.address().first_16()..=route.last().first_16() {
             let address = A::from_u128_low(u128::from(element) << (A::BITS - ROOT_BITS));
             match self.root[usize::from(element)].says() {
@@ -153,7 +229,13 @@ impl<A: Address> Form<A> {
     }
 
     /// Brings the value of a node, a region or a key, up to date.
-    fn refresh_node(&mut self, rib: &Rib<A>, region: Prefix<A>, node: Prefix<A>, changes: &mut Changes) -> Result<(), Outgrown> {
+    fn refresh_node(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        node: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
         if node != region {
             return self.set(node, best(rib, node), changes);
         }
@@ -163,7 +245,12 @@ impl<A: Address> Form<A> {
         }
     }
 
-    fn refresh_root_element(&mut self, rib: &Rib<A>, region: Prefix<A>, changes: &mut Changes) -> Result<(), Outgrown> {
+    fn refresh_root_element(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
         let at = usize::from(region.address().first_16());
         let old = self.root[at];
         let new = self.value_for(old, best(rib, region), self.tree.rope(region), changes)?;
@@ -174,7 +261,13 @@ impl<A: Address> Form<A> {
         Ok(())
     }
 
-    fn refresh_chunk_element(&mut self, rib: &Rib<A>, chunk: u32, region: Prefix<A>, changes: &mut Changes) -> Result<(), Outgrown> {
+    fn refresh_chunk_element(
+        &mut self,
+        rib: &Rib<A>,
+        chunk: u32,
+        region: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
         let at = chunk as usize * CHUNK + usize::from(region.address().octet(2));
         let old = self.chunks[at];
         let new = self.value_for(old, best(rib, region), self.tree.rope(region), changes)?;
@@ -221,7 +314,13 @@ impl<A: Address> Form<A> {
     }
 
     /// The value for a best match and a rope. Takes the link to a record that the old value is, and gives one.
-    fn value_for(&mut self, old: Value, best: NextHop, rope: Rope, changes: &mut Changes) -> Result<Value, Outgrown> {
+    fn value_for(
+        &mut self,
+        old: Value,
+        best: NextHop,
+        rope: Rope,
+        changes: &mut Changes,
+    ) -> Result<Value, Outgrown> {
         let content = [u64::from(best.0), rope.0];
         let placed = match (old.record(), rope.is_empty()) {
             (None, true) => return Ok(Value::of_next_hop(best)),

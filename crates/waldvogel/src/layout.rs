@@ -45,7 +45,9 @@ pub(crate) const CHUNK_BITS: u8 = 8;
 /// Elements of a chunk.
 pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
 /// Most lengths that a lookup tries. A table is built with seven at most, and built anew before updates make it more than this.
-pub(crate) const MOST_PROBES: u32 = 16;
+pub(crate) const MOST_TRIES: u32 = 16;
+/// Most buckets that a lookup reads.
+pub(crate) const MOST_READS: u32 = 2 * MOST_TRIES;
 
 /// A table of binary search on lengths, ready for lookups.
 #[derive(Clone, Debug)]
@@ -89,9 +91,10 @@ pub(crate) fn allocate<A: Address>(sizes: Sizes, seed: Seed, cap: Option<u64>) -
         seed.0.len() as u64,
     ];
     let builder = ImageBuilder::new(WaldvogelTable::<A>::KIND, WaldvogelTable::<A>::LAYOUT);
-    let builder = SECTIONS.iter().zip(lens).fold(builder, |builder, (&(name, width), len)| {
-        builder.section_of_width(name, width as usize, len)
-    });
+    let builder = SECTIONS
+        .iter()
+        .zip(lens)
+        .fold(builder, |builder, (&(name, width), len)| builder.section_of_width(name, width as usize, len));
     let mut image = builder.build(cap)?;
     image.section_mut::<u64>(SEED)?.copy_from_slice(&seed.0);
     Ok(image)
@@ -150,9 +153,9 @@ impl<A: Address> WaldvogelTable<A> {
 
     /// Whether a word may be at its place in a bucket: a key can be anything.
     fn admits_word(&self, kind: Kind, place: usize, word: u64, results: u64) -> bool {
-        (0..kind.slots()).map(|slot| kind.value_at(slot)).all(|(at, shift)| {
-            at != place || self.admits_value(low(word >> shift), results, false)
-        })
+        (0..kind.slots())
+            .map(|slot| kind.value_at(slot))
+            .all(|(at, shift)| at != place || self.admits_value(low(word >> shift), results, false))
     }
 
     /// The first element of a section that is not admitted.

@@ -13,7 +13,7 @@ use wirespeed_image::{SectionId, Table};
 
 use crate::buckets::{Kind, WORDS, index, low};
 use crate::hash::{Key, WIDE_FROM, halves, word};
-use crate::layout::{BUCKETS, CHUNK_BITS, MOST_PROBES, ROPES, WIDE, WaldvogelTable};
+use crate::layout::{BUCKETS, CHUNK_BITS, MOST_READS, ROPES, WIDE, WaldvogelTable};
 use crate::rope::Rope;
 use crate::simd;
 use crate::value::{Says, Value};
@@ -54,9 +54,9 @@ impl<A: Address> WaldvogelTable<A> {
     /// The rope of a value.
     #[inline]
     pub(crate) fn rope(&self, value: Value) -> Rope {
-        value.record().map_or_else(Rope::default, |record| {
-            Rope(self.image().at(self.columns.ropes, record as usize))
-        })
+        value
+            .record()
+            .map_or_else(Rope::default, |record| Rope(self.image().at(self.columns.ropes, record as usize)))
     }
 
     /// The next hop of a value.
@@ -69,14 +69,18 @@ impl<A: Address> WaldvogelTable<A> {
         }
     }
 
-    /// The rest of a search: what was found so far, what to try next, and how many tries there were.
-    pub(crate) fn search(&self, high: u64, low: u64, found: Value, rope: Rope, tries: u32) -> Value {
-        let (mut found, mut rope) = (found, rope);
-        // Tables that we made end before.
-        for _ in tries..MOST_PROBES {
-            let Some(len) = rope.first() else { break };
-            rope = match self.find(high, low, len) {
-                Some(value) => {
+    /// The rest of a search: what was found so far, what to try next, and how many buckets were read.
+    pub(crate) fn search(&self, high: u64, low: u64, found: Value, rope: Rope, reads: u32) -> Value {
+        let (mut found, mut rope, mut reads) = (found, rope, reads);
+        while let Some(len) = rope.first() {
+            let (probe, in_bucket) = self.probe(high, low, len);
+            reads += probe.reads;
+            // Tables that we made end before.
+            if reads > MOST_READS {
+                break;
+            }
+            rope = match in_bucket {
+                Some((_, value)) => {
                     found = value;
                     self.rope(value)
                 }
@@ -84,12 +88,6 @@ impl<A: Address> WaldvogelTable<A> {
             };
         }
         found
-    }
-
-    /// The value of the first `len` bits of a key, if these are there.
-    #[inline]
-    pub(crate) fn find(&self, high: u64, low: u64, len: u8) -> Option<Value> {
-        self.probe(high, low, len).1.map(|(_, value)| value)
     }
 
     /// The bucket where the search for `len` bits ends, and the slot and the value where they are found there.
@@ -111,28 +109,27 @@ impl<A: Address> WaldvogelTable<A> {
         let words = bucket(first);
         let in_first = within(kind, &words, high, key);
         if in_first.is_some() || words[WORDS - 1] >> 32 == 0 {
-            return (Probe { kind, bucket: first }, in_first);
+            return (Probe { kind, bucket: first, reads: 1 }, in_first);
         }
         let second = hash.second(count);
-        (Probe { kind, bucket: second }, within(kind, &bucket(second), high, key))
+        (Probe { kind, bucket: second, reads: 2 }, within(kind, &bucket(second), high, key))
     }
 
     /// [`find`](Self::find) of fewer bits than a word has.
     #[inline]
-    fn find_narrow(&self, words: &[u64], high: u64, len: u8) -> Option<Value> {
+    fn find_narrow(&self, words: &[u64], high: u64, len: u8) -> (u32, Option<Value>) {
         let key = word(high, len);
         let hash = self.seed.of_word(key);
         let in_bucket = |bucket: u32| -> (Option<Value>, u64) {
-            let words: &[u64; WORDS] =
-                words[index(bucket, 0)..].first_chunk().expect("buckets are whole");
+            let words: &[u64; WORDS] = words[index(bucket, 0)..].first_chunk().expect("buckets are whole");
             // All five are compared: which one it is can't be predicted.
             let slot = (0..5).fold(5, |found, slot| if words[slot] == key { slot } else { found });
             let (at, shift) = Kind::Narrow.value_at(slot);
             ((slot < 5).then(|| Value(low(words[at] >> shift))), words[WORDS - 1] >> 32)
         };
         match in_bucket(hash.first(self.sizes.buckets)) {
-            (None, spilled) if spilled > 0 => in_bucket(hash.second(self.sizes.buckets)).0,
-            (found, _) => found,
+            (None, spilled) if spilled > 0 => (2, in_bucket(hash.second(self.sizes.buckets)).0),
+            (found, _) => (1, found),
         }
     }
 }
@@ -142,6 +139,8 @@ impl<A: Address> WaldvogelTable<A> {
 struct Probe {
     kind: Kind,
     bucket: u32,
+    /// Buckets read, this one included.
+    reads: u32,
 }
 
 impl Probe {
@@ -209,24 +208,27 @@ pub(crate) fn portable<A: Address>(table: &WaldvogelTable<A>, addresses: &[A], n
             let (high, _) = halves(address);
             let value = table.start(high);
             found[usize::from(at)] = value;
-            open[count] = Open { high, rope: table.rope(value), key: at };
+            open[count] = Open { high, rope: table.rope(value), key: at, reads: 0 };
             count += usize::from(value.record().is_some());
         }
-        for tries in 0..MOST_PROBES {
-            if count == 0 {
-                break;
-            }
+        while count > 0 {
             let mut still = 0;
             for which in 0..count {
-                let Open { high, rope, key } = open[which % BLOCK];
+                let Open { high, rope, key, reads } = open[which % BLOCK];
                 let at = usize::from(key);
                 let len = rope.first().unwrap_or(0);
                 if len >= WIDE_FROM {
                     let (_, low) = halves(addresses[at]);
-                    found[at] = table.search(high, low, found[at], rope, tries);
+                    found[at] = table.search(high, low, found[at], rope, reads);
                     continue;
                 }
-                let rope = match table.find_narrow(words, high, len) {
+                let (more, in_bucket) = table.find_narrow(words, high, len);
+                let reads = reads + more;
+                // Tables that we made end before.
+                if reads > MOST_READS {
+                    continue;
+                }
+                let rope = match in_bucket {
                     Some(value) => {
                         found[at] = value;
                         Rope(value.record().map_or(0, |record| ropes[record as usize]))
@@ -234,7 +236,7 @@ pub(crate) fn portable<A: Address>(table: &WaldvogelTable<A>, addresses: &[A], n
                     None => rope.rest(),
                 };
                 // Moving the end of the list or not takes the place of a branch.
-                open[still % BLOCK] = Open { high, rope, key };
+                open[still % BLOCK] = Open { high, rope, key, reads };
                 still += usize::from(!rope.is_empty());
             }
             count = still;
@@ -252,6 +254,8 @@ struct Open {
     rope: Rope,
     /// Which one of the block.
     key: u8,
+    /// Buckets read for it.
+    reads: u32,
 }
 
 fn explain<A: Address>(table: &WaldvogelTable<A>, address: A) -> Vec<Step> {
@@ -265,9 +269,13 @@ fn explain<A: Address>(table: &WaldvogelTable<A>, address: A) -> Vec<Step> {
         found = Value(table.image().at(table.columns.chunks, element));
         rope = say_value(table, &mut steps, "chunks", element as u64, found.0.into(), found);
     }
-    for _ in 0..MOST_PROBES {
-        let Some(len) = rope.first() else { break };
+    let mut reads = 0;
+    while let Some(len) = rope.first() {
         let (probe, in_bucket) = table.probe(high, low, len);
+        reads += probe.reads;
+        if reads > MOST_READS {
+            break;
+        }
         rope = match in_bucket {
             Some((slot, value)) => {
                 found = value;

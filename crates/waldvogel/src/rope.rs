@@ -58,7 +58,9 @@ mod tests {
 
     #[test]
     fn lengths_go_in_at_the_end_and_out_anywhere() {
-        let rope = [48, 44, 40, 36, 32, 29, 28, 24].into_iter().fold(Rope::default(), |rope, len| rope.with(len).unwrap());
+        let rope = [48, 44, 40, 36, 32, 29, 28, 24]
+            .into_iter()
+            .fold(Rope::default(), |rope, len| rope.with(len).unwrap());
         assert!(rope.is_valid(48) && !rope.is_valid(47));
         assert_eq!(rope.with(20), None);
         assert_eq!((rope.first(), rope.rest().first()), (Some(48), Some(44)));

@@ -11,14 +11,15 @@
 //! more than seven; halving needs as many at worst, and 2.25 instead of 1.63 on average of that table from bit 24 on.
 //!
 //! An update adds a length at the end of a rope, or a marker and a rope beneath a key that is there; nothing is
-//! rearranged. A length that no key of the node has any more is taken out of its rope.
+//! rearranged. A length that no key of the node has any more is taken out of its rope. Where a rope would need more lengths than it
+//! holds, or a search more tries than it may take, the region is planned anew.
 
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
-use wirespeed_fib::{Address, Family, Outgrown, Prefix, Rib};
+use wirespeed_fib::{Address, Family, Prefix, Rib};
 
-use crate::layout::{CHUNK_BITS, MOST_PROBES, ROOT_BITS};
+use crate::layout::{CHUNK_BITS, MOST_TRIES, ROOT_BITS};
 use crate::rope::{MOST, Rope};
 
 /// Tries in which every region can be searched: 7 for the 112 lengths of IPv6 that are left after the first 16 bits.
@@ -51,6 +52,19 @@ pub(crate) struct Try<A> {
     pub(crate) at: usize,
     /// What should be found.
     pub(crate) key: Prefix<A>,
+}
+
+/// One try on the path to a route that was put in.
+#[derive(Clone, Copy)]
+pub(crate) struct Step<A> {
+    /// Whose rope it is.
+    pub(crate) node: Prefix<A>,
+    /// What is found.
+    pub(crate) key: Prefix<A>,
+    /// Whether the key was not there before.
+    pub(crate) new_key: bool,
+    /// Whether the rope had not this length before.
+    pub(crate) new_length: bool,
 }
 
 impl<A: Address> Tree<A> {
@@ -107,28 +121,48 @@ impl<A: Address> Tree<A> {
         }
     }
 
+    /// Plans a region anew for the routes beneath it, in order; the nodes of `keys` and all markers are forgotten.
+    pub(crate) fn replan(
+        &mut self,
+        region: Prefix<A>,
+        routes: &[Prefix<A>],
+        keys: impl Iterator<Item = Prefix<A>>,
+    ) {
+        for node in self.markers_of(region).into_iter().chain(keys).chain([region]) {
+            self.nodes.remove(&node);
+            self.markers.remove(&node);
+        }
+        if !routes.is_empty() {
+            self.plan(region, routes, TRIES);
+        }
+    }
+
+    /// The markers beneath a region.
+    pub(crate) fn markers_of(&self, region: Prefix<A>) -> Vec<Prefix<A>> {
+        self.markers_beneath(region).collect()
+    }
+
     /// The path to a route, made where it is missing: for each try whether its key is new, and whether its node's
-    /// rope is.
+    /// rope is. `None` where it would be too long: then the region has to be planned anew.
     pub(crate) fn path_to(
         &mut self,
         region: Prefix<A>,
         route: Prefix<A>,
         is_there: impl Fn(Prefix<A>) -> bool,
-        mut visit: impl FnMut(Try<A>, bool, bool) -> Result<(), Outgrown>,
-    ) -> Result<(), Outgrown> {
-        let (mut at_node, mut probes) = (region, 0);
+    ) -> Option<Vec<Step<A>>> {
+        let (mut at_node, mut tries, mut path) = (region, 0, Vec::new());
         loop {
             let node = self.nodes.entry(at_node).or_default();
             let (at, new_length) = match node.rope.lengths().position(|len| len <= route.len()) {
                 Some(at) => (at, false),
                 None => {
-                    node.rope = node.rope.with(route.len()).ok_or(Outgrown("lengths of a rope"))?;
+                    node.rope = node.rope.with(route.len())?;
                     (node.rope.lengths().count() - 1, true)
                 }
             };
-            probes += u32::try_from(at).unwrap_or(u32::MAX) + 1;
-            if probes > MOST_PROBES {
-                return Err(Outgrown("lengths to try"));
+            tries += at + 1;
+            if tries > MOST_TRIES as usize {
+                return None;
             }
             let len = node.rope.lengths().nth(at).expect("a place in the rope");
             let key = Prefix::around(route.address(), len);
@@ -139,9 +173,9 @@ impl<A: Address> Tree<A> {
                     self.markers.insert(key);
                 }
             }
-            visit(Try { node: at_node, at, key }, new_key, new_length)?;
+            path.push(Step { node: at_node, key, new_key, new_length });
             if key == route {
-                return Ok(());
+                return Some(path);
             }
             at_node = key;
         }
@@ -153,7 +187,9 @@ impl<A: Address> Tree<A> {
         let mut node = region;
         while node != route {
             let rope = self.rope(node);
-            let Some((at, len)) = rope.lengths().enumerate().find(|&(_, len)| len <= route.len()) else { break };
+            let Some((at, len)) = rope.lengths().enumerate().find(|&(_, len)| len <= route.len()) else {
+                break;
+            };
             let key = Prefix::around(route.address(), len);
             path.push(Try { node, at, key });
             node = key;

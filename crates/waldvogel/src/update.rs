@@ -21,9 +21,7 @@ impl<A: Address> Waldvogel<A> {
             }
             self.results = self.results.max(now);
         }
-        for &prefix in changed {
-            self.form.refresh(rib, prefix, &mut changes)?;
-        }
+        self.form.refresh_all(rib, changed, &mut changes)?;
         Ok(changes.finish((rib.len() as u64, u64::from(self.results))))
     }
 }
