@@ -50,7 +50,7 @@ impl Kind {
     /// Where the value of a slot is: the word, and by how many bits it is shifted there.
     pub(crate) const fn value_at(self, slot: usize) -> (usize, u32) {
         match self {
-            Self::Narrow => (5 + slot / 2, if slot % 2 == 0 { 0 } else { 32 }),
+            Self::Narrow => (5 + slot / 2, if slot.is_multiple_of(2) { 0 } else { 32 }),
             Self::Wide => (3 * slot + 2, 0),
         }
     }
@@ -93,12 +93,6 @@ impl Buckets {
     /// All words.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
-    }
-
-    /// Number of keys.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.len
     }
 
     /// Bytes held.

@@ -110,3 +110,52 @@ fn compile<A: Address>(
 fn limit(what: &'static str, limit: u32, found: u64) -> BuildError {
     BuildError::Limit { engine: "waldvogel", what, limit: limit.into(), found }
 }
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{Expected, check};
+    use wirespeed_fib::{NextHop, V6, oracle};
+    use wirespeed_image::Table;
+
+    use super::*;
+    use crate::hash::word;
+    use crate::layout::SEED;
+
+    /// Prefixes whose two buckets are the same few under a seed: with that seed there is no room for them, with the next
+    /// there is.
+    #[test]
+    fn keys_made_to_collide_find_room_by_another_seed() {
+        const KEYS: usize = 300;
+        let options = BuildOptions { seed: Some(5), ..BuildOptions::default() };
+        let buckets = u32::try_from(KEYS / KEYS_A_BUCKET + 16).expect("a small number");
+        let first = Seed::new(options.seed, 0);
+        let colliding = |high: &u64| {
+            let hash = first.of_word(word(*high, 48));
+            hash.first(buckets) < 8 && hash.second(buckets) < 8
+        };
+        // All of one length in one region, so that they are all the keys that there are.
+        let made = (0..1u64 << 32).map(|at| 0x2001 << 48 | at << 16).filter(colliding).take(KEYS);
+        let rib: Rib<V6> = made
+            .zip((1..).map(NextHop))
+            .map(|(high, n)| (Prefix::around(V6(u128::from(high) << 64), 48), n))
+            .collect();
+        let (_, table) = Waldvogel::build(&rib, &options).expect("another seed has room");
+        assert_eq!(rib.len(), KEYS);
+        assert_eq!(table.sizes.buckets, buckets, "not by more buckets");
+        assert_ne!(table.image().section::<u64>(SEED), first.0);
+        check(
+            &table,
+            &Expected::of(&rib),
+            &oracle::boundaries(rib.iter().map(|(prefix, _)| prefix)),
+            "made to collide",
+        );
+        // Of the 116 buckets 60 are full at worst: that many lookups would read the same line.
+        let second = Seed::new(options.seed, 1);
+        let mut keys = vec![0; buckets as usize];
+        for (route, _) in &rib {
+            let (high, _) = crate::hash::halves(route.address());
+            keys[second.of_word(word(high, 48)).first(buckets) as usize] += 1;
+        }
+        assert!(keys.iter().all(|&keys| keys < 16), "{keys:?}");
+    }
+}

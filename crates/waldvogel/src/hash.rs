@@ -123,7 +123,7 @@ fn mix(word: u64, first: u64, second: u64) -> u64 {
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // below `below`
 fn scaled(number: u64, below: u32) -> u32 {
-    (number * u64::from(below) >> 32) as u32
+    ((number * u64::from(below)) >> 32) as u32
 }
 
 #[cfg(test)]

@@ -336,3 +336,34 @@ fn say_value<A: Address>(
 fn index_of(index: u64) -> usize {
     usize::try_from(index).expect("an index in memory")
 }
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{Expected, scattered, tables};
+    use wirespeed_fib::{BuildOptions, Engine, V4, V6, oracle};
+
+    use super::*;
+    use crate::build::Waldvogel;
+
+    fn portable_agrees<A: Address>() {
+        for (name, rib) in tables::hand_picked::<A>() {
+            let (_, table) =
+                Waldvogel::build(&rib, &BuildOptions::default()).expect("a valid table is built");
+            let expected = Expected::of(&rib);
+            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+            keys.extend(scattered::<A>(1_000));
+            let mut found = vec![NextHop(u32::MAX); keys.len()];
+            portable(&table, &keys, &mut found);
+            for (&key, &found) in keys.iter().zip(&found) {
+                assert_eq!(found, expected.lookup(key), "{name}: {key}");
+            }
+        }
+    }
+
+    /// The suite sees the portable way only for keys that fill no vector.
+    #[test]
+    fn the_portable_way_finds_the_same() {
+        portable_agrees::<V4>();
+        portable_agrees::<V6>();
+    }
+}

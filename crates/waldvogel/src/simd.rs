@@ -31,7 +31,21 @@ pub(crate) fn batch<A: Address>(
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod avx512 {
-    use std::arch::x86_64::*;
+    use std::arch::x86_64::{
+        __m256i, __m512i, __mmask8, _MM_HINT_NTA, _MM_HINT_T0, _mm_prefetch, _mm256_andnot_si256,
+        _mm256_loadu_si256, _mm256_mask_cmpeq_epi32_mask, _mm256_mask_cmpge_epu32_mask, _mm256_mask_or_epi32,
+        _mm256_mask_test_epi32_mask, _mm256_mask_testn_epi32_mask, _mm256_maskz_compress_epi32,
+        _mm256_movepi32_mask, _mm256_set1_epi32, _mm256_storeu_si256, _mm256_sub_epi32, _mm512_add_epi32,
+        _mm512_and_si512, _mm512_andnot_si512, _mm512_castsi256_si512, _mm512_castsi512_si256,
+        _mm512_cmpeq_epi64_mask, _mm512_cmpge_epu32_mask, _mm512_cvtepi64_epi32, _mm512_cvtepu32_epi64,
+        _mm512_extracti64x4_epi64, _mm512_i32gather_epi32, _mm512_inserti64x4, _mm512_loadu_si512,
+        _mm512_mask_cmpge_epu64_mask, _mm512_mask_i32gather_epi32, _mm512_mask_i32gather_epi64,
+        _mm512_mask_mov_epi64, _mm512_mask_srli_epi64, _mm512_maskz_compress_epi64, _mm512_maskz_srli_epi64,
+        _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512, _mm512_permutex2var_epi64, _mm512_set1_epi32,
+        _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64, _mm512_setzero_si512, _mm512_slli_epi32,
+        _mm512_slli_epi64, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512,
+        _mm512_sub_epi32, _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_si512,
+    };
     use std::hint::select_unpredictable;
 
     use wirespeed_fib::{Address, Family, NextHop, Way};
