@@ -6,10 +6,11 @@
 //! wide    h0  l0  n0  h1  l1  n1     -      -  spilled        2 keys of two words and, in n, the length and the value
 //! ```
 //!
-//! A key is in its first bucket or, where that was full, in its second; `spilled` counts the keys that are elsewhere, so
-//! that a search in vain ends at the first bucket nearly always, and at the second always. Where both are full, keys that are in the way move
-//! to their other bucket (cuckoo hashing; Pagh and Rodler, 2001, with buckets as Dietzfelbinger and Weidling, 2007), a bounded
-//! number of them; where that doesn't help the table is outgrown and is built with another seed.
+//! A key is in its first bucket or, where that was full, in its second; `spilled` counts the keys that are
+//! elsewhere, so that a search in vain ends at the first bucket nearly always, and at the second always. Where both
+//! are full, keys that are in the way move to their other bucket (cuckoo hashing; Pagh and Rodler, 2001, with
+//! buckets as Dietzfelbinger and Weidling, 2007), a bounded number of them; where that doesn't help the table is
+//! outgrown and is built with another seed.
 
 use wirespeed_fib::Outgrown;
 use wirespeed_image::SectionId;
@@ -156,8 +157,8 @@ impl Buckets {
         self.len -= 1;
     }
 
-    /// A slot of a full bucket, after what was there has moved to its other bucket; moves up to `moves` keys more to make
-    /// room there.
+    /// A slot of a full bucket, after what was there has moved to its other bucket; moves up to `moves` keys more to
+    /// make room there.
     fn make_room(&mut self, bucket: u32, moves: u32, changes: &mut Changes) -> Option<Spot> {
         for slot in 0..self.kind.slots() {
             let from = Spot { bucket, slot };

@@ -121,8 +121,8 @@ mod tests {
     use crate::hash::word;
     use crate::layout::SEED;
 
-    /// Prefixes whose two buckets are the same few under a seed: with that seed there is no room for them, with the next
-    /// there is.
+    /// Prefixes whose two buckets are the same few under a seed: with that seed there is no room for them, with the
+    /// next there is.
     #[test]
     fn keys_made_to_collide_find_room_by_another_seed() {
         const KEYS: usize = 300;

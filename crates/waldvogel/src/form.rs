@@ -77,8 +77,8 @@ impl<A: Address> Form<A> {
         crowded.into_iter().try_for_each(|region| self.replan(rib, region, changed, changes))
     }
 
-    /// Brings the table up to date with one prefix of the Rib. Whether that could be done: if not, the region it is in has to be
-    /// planned anew.
+    /// Brings the table up to date with one prefix of the Rib. Whether that could be done: if not, the region it is
+    /// in has to be planned anew.
     fn refresh(
         &mut self,
         rib: &Rib<A>,

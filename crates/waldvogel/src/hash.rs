@@ -1,17 +1,18 @@
 //! [`Key`]: a prefix as the hash tables hold it; [`Seed`]: in which bucket that is.
 //!
-//! A prefix of up to 63 bits is one word, its bits from the top, then a one, then zeros, so that prefixes of different lengths
-//! are different words and none is zero:
+//! A prefix of up to 63 bits is one word, its bits from the top, then a one, then zeros, so that prefixes of
+//! different lengths are different words and none is zero:
 //!
 //! ```text
 //! 2001:db8:0::/48    2001 0db8 0000 8000          2001:db8::/32    2001 0db8 8000 0000
 //! ```
 //!
-//! A longer one is its 128 bits and its length. Two multiplications by secret odd numbers with a fold between them hash a word; the upper
-//! half of the outcome chooses the first bucket, the lower half the second. Whoever chooses prefixes without knowing the seed cannot make them
-//! meet: for two different words a multiplication by a random odd number is a universal hash (Dietzfelbinger et al., "A
-//! reliable randomized algorithm for the closest-pair problem", 1997). The seed is random for each process, and where a table finds
-//! no room for a key in the buckets of one seed it is built with the next.
+//! A longer one is its 128 bits and its length. Two multiplications by secret odd numbers with a fold between them
+//! hash a word; the upper half of the outcome chooses the first bucket, the lower half the second. Whoever chooses
+//! prefixes without knowing the seed cannot make them meet: for two different words a multiplication by a random odd
+//! number is a universal hash (Dietzfelbinger et al., "A reliable randomized algorithm for the closest-pair
+//! problem", 1997). The seed is random for each process, and where a table finds no room for a key in the buckets of
+//! one seed it is built with the next.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;

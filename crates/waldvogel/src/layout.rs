@@ -13,9 +13,10 @@
 //!      not found: the next length of the rope
 //! ```
 //!
-//! A key of a hash table is a prefix of the routing table or the marker of longer ones; its value has the next hop of the longest route
-//! that covers it (the paper's precomputed best match), so that the last value found is the answer. Records, a rope and a
-//! next hop, are stored once where they are equal: of the real IPv6 table 24 thousand keys lead to longer ones.
+//! A key of a hash table is a prefix of the routing table or the marker of longer ones; its value has the next hop
+//! of the longest route that covers it (the paper's precomputed best match), so that the last value found is the
+//! answer. Records, a rope and a next hop, are stored once where they are equal: the real IPv6 table has some
+//! 2,200.
 
 use std::marker::PhantomData;
 
@@ -44,7 +45,8 @@ pub(crate) const ROOT_BITS: u8 = 16;
 pub(crate) const CHUNK_BITS: u8 = 8;
 /// Elements of a chunk.
 pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
-/// Most lengths that a lookup tries. A table is built with seven at most, and built anew before updates make it more than this.
+/// Most lengths that a lookup tries. A table is built with seven at most, and built anew before updates make it more
+/// than this.
 pub(crate) const MOST_TRIES: u32 = 16;
 /// Most buckets that a lookup reads.
 pub(crate) const MOST_READS: u32 = 2 * MOST_TRIES;

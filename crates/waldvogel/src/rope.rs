@@ -1,5 +1,5 @@
-//! [`Rope`]: the lengths to try, one after another, as long as nothing is found (section 5.3 of the paper: the leftmost path of
-//! a search tree).
+//! [`Rope`]: the lengths to try, one after another, as long as nothing is found (section 5.3 of the paper: the
+//! leftmost path of a search tree).
 //!
 //! What is found has a rope of its own, for the lengths between its own and the one tried before it: the search
 //! mutates into one that fits what is there, and most often nothing is.

@@ -1,11 +1,13 @@
 //! Batches with AVX-512: the only unsafe code of this crate.
 //!
-//! Keys go in blocks, try by try. A block begins with sixteen keys a vector: the root, the chunks and the ropes are gathers. From then on there is
-//! a list of the keys that are not done, eight a vector: which bits are the key of the next try, and in which bucket these are. All
-//! buckets of a list are prefetched, then each is compared with its key at once, and what is found goes back into vectors; the keys that are still not
-//! done move to the front of the list.
+//! Keys go in blocks, try by try. A block begins with sixteen keys a vector: the root, the chunks and the ropes are
+//! gathers. From then on there is a list of the keys that are not done, eight a vector: which bits are the key of
+//! the next try, and in which bucket these are. All buckets of a list are prefetched, then each is compared with its
+//! key at once, and what is found goes back into vectors; the keys that are still not done move to the front of the
+//! list.
 //!
-//! A next hop is only known when the search ends: until then the results hold values, whose records are read at the end.
+//! A next hop is only known when the search ends: until then the results hold values, whose records are read at the
+//! end.
 
 use wirespeed_fib::{Address, NextHop, Way};
 
@@ -196,7 +198,8 @@ mod avx512 {
         let mut places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
         for (keys, results) in addresses.chunks_exact(LANES).zip(results.chunks_exact_mut(LANES)) {
             // SAFETY: there are 16 keys and 16 results; the root has an element for any 16 bits, the numbers of
-            // chunks and records in elements are those of some, which every image and patch is checked for, and both are below 2^30.
+            // chunks and records in elements are those of some, which every image and patch is checked for, and both
+            // are below 2^30.
             unsafe {
                 let [upper, lower] = highs(keys);
                 let first = join(_mm512_srli_epi64::<32>(upper), _mm512_srli_epi64::<32>(lower));
@@ -376,8 +379,8 @@ mod avx512 {
     #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
     unsafe fn in_bucket(pointers: &Pointers<'_>, bucket: u32, word: u64) -> (u32, u32) {
         debug_assert!(index(bucket, WORDS) <= pointers.buckets.len());
-        // SAFETY: a bucket is eight words; a slot up to the fifth has its value, and the one after it the number of others,
-        // from the sixth word on.
+        // SAFETY: a bucket is eight words; a slot up to the fifth has its value, and the one after it the number of
+        // others, from the sixth word on.
         unsafe {
             let words = pointers.buckets.as_ptr().add(index(bucket, 0));
             let line = _mm512_loadu_si512(words.cast());
@@ -393,8 +396,8 @@ mod avx512 {
     unsafe fn next(pointers: &Pointers<'_>, open: &mut Open) {
         let count = std::mem::take(&mut open.count);
         for at in (0..count).step_by(HALF) {
-            // SAFETY: the columns are eight longer than a block. What is found is a next hop or the number of a record, and
-            // those are checked. The list grows no further than what was read of it.
+            // SAFETY: the columns are eight longer than a block. What is found is a next hop or the number of a
+            // record, and those are checked. The list grows no further than what was read of it.
             unsafe {
                 let high = _mm512_loadu_si512(open.high.as_ptr().add(at).cast());
                 let rope = _mm512_loadu_si512(open.rope.as_ptr().add(at).cast());

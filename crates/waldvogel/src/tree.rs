@@ -1,18 +1,20 @@
 //! [`Tree`]: which lengths are tried where, and which markers that takes.
 //!
-//! A node is a region of the first arrays, or a key of the hash tables beneath which there are longer ones. Its [`Rope`] says in which
-//! order lengths are tried there; what is found at one of these is a key of that length, with lengths between its own and the one tried before it
-//! left for its own rope. So each key belongs to one node, and a route is found by way of the markers on the path to
-//! it: its first bits at each length of a rope that it is longer than.
+//! A node is a region of the first arrays, or a key of the hash tables beneath which there are longer ones. Its
+//! [`Rope`] says in which order lengths are tried there; what is found at one of these is a key of that length, with
+//! lengths between its own and the one tried before it left for its own rope. So each key belongs to one node, and a
+//! route is found by way of the markers on the path to it: its first bits at each length of a rope that it is longer
+//! than.
 //!
-//! The paper's search halves the lengths. Here the length tried first is the one with the most routes in the region (its section
-//! 5.2, asymmetric search, made a habit): most routes of the real IPv6 table are found with the first try, and the shorter ones beneath need no
-//! marker. It is only chosen where what is left on both sides can still be searched in the tries that are left, so that no lookup takes
-//! more than seven; halving needs as many at worst, and 2.25 instead of 1.63 on average of that table from bit 24 on.
+//! The paper's search halves the lengths. Here the length tried first is the one with the most routes in the region
+//! (its section 5.2, asymmetric search, made a habit): most routes of the real IPv6 table are found with the first
+//! try, and the shorter ones beneath need no marker. It is only chosen where what is left on both sides can still be
+//! searched in the tries that are left, so that no lookup takes more than seven; halving needs as many at worst, and
+//! 2.25 instead of 1.63 on average of that table from bit 24 on.
 //!
 //! An update adds a length at the end of a rope, or a marker and a rope beneath a key that is there; nothing is
-//! rearranged. A length that no key of the node has any more is taken out of its rope. Where a rope would need more lengths than it
-//! holds, or a search more tries than it may take, the region is planned anew.
+//! rearranged. A length that no key of the node has any more is taken out of its rope. Where a rope would need more
+//! lengths than it holds, or a search more tries than it may take, the region is planned anew.
 
 use std::collections::BTreeSet;
 
