@@ -21,6 +21,8 @@ engines! {
     Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
     /// [`Rank`](wirespeed_rank::Rank): SAIL's split over ranked runs, for many next hops.
     Rank { V4: wirespeed_rank::Rank }
+    /// [`Waldvogel`](wirespeed_waldvogel::Waldvogel), binary search on prefix lengths.
+    Waldvogel { V4: wirespeed_waldvogel::Waldvogel<V4>, V6: wirespeed_waldvogel::Waldvogel<V6> }
 }
 
 /// The engine that suits a table best: what `auto` means.
