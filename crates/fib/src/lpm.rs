@@ -98,6 +98,9 @@ pub struct BuildOptions {
     pub next_hops: u32,
     /// How a multi-bit trie is cut into levels. Engines whose levels are fixed take no notice.
     pub strides: Strides,
+    /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can
+    /// choose routes must not know it.
+    pub seed: Option<u64>,
 }
 
 /// How a multi-bit trie is cut into levels.

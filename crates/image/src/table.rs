@@ -2,7 +2,7 @@
 
 use crate::error::{ImageError, PatchError};
 use crate::image::{Image, SectionId};
-use crate::patch::Patch;
+use crate::patch::{Patch, Write};
 
 /// Shows that what is about to be written was checked. Only this crate can make one, so that nobody else gets to
 /// write to a table, on whose elements an engine's unsafe code may rely.
@@ -31,11 +31,19 @@ pub trait Table: Clone + Send + Sync + Sized + 'static {
     /// Whether an element of a section may have this value in a table whose largest result is `results`.
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool;
 
+    /// [`admits`](Self::admits) of one element, for a section whose elements are of several kinds by their place: then
+    /// this is the home of the invariant.
+    fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
+        let _ = index;
+        self.admits(section, value, results)
+    }
+
     /// Whether a patch leaves the table one. O(writes).
     fn check(&self, patch: &Patch) -> Result<(), PatchError> {
         self.image().check(patch)?;
         let results = patch.counts().map_or(self.image().results(), |(_, results)| results);
-        match patch.writes().iter().find(|write| !self.admits(write.section(), write.value, results)) {
+        let is_bad = |write: &&Write| !self.admits_at(write.section(), write.index(), write.value, results);
+        match patch.writes().iter().find(is_bad) {
             Some(bad) => Err(PatchError::Value { section: bad.section(), value: bad.value }),
             None => Ok(()),
         }

@@ -21,8 +21,14 @@ engines! {
     Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
     /// [`Rank`](wirespeed_rank::Rank): SAIL's split over ranked runs, for many next hops.
     Rank { V4: wirespeed_rank::Rank }
+    /// [`GamtT`](wirespeed_gamt::GamtT): GAMT_T, a multi-bit trie as a state-jump table, next hops in the trie.
+    Gamt { V4: wirespeed_gamt::GamtT<V4>, V6: wirespeed_gamt::GamtT<V6> }
+    /// [`GamtS`](wirespeed_gamt::GamtS): GAMT_S, the same with a separate table of next hops.
+    GamtS { V4: wirespeed_gamt::GamtS<V4>, V6: wirespeed_gamt::GamtS<V6> }
     /// [`Dir24`](wirespeed_dir24::Dir24): DIR-24-8, one direct table and chunks beneath it.
     Dir24 { V4: wirespeed_dir24::Dir24 }
+    /// [`Waldvogel`](wirespeed_waldvogel::Waldvogel), binary search on prefix lengths.
+    Waldvogel { V4: wirespeed_waldvogel::Waldvogel<V4>, V6: wirespeed_waldvogel::Waldvogel<V6> }
 }
 
 /// The engine that suits a table best: what `auto` means.

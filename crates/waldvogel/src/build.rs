@@ -1,0 +1,161 @@
+//! [`Waldvogel`]: build, on top of the [`Form`].
+
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib};
+use wirespeed_image::{Image, Patch};
+
+use crate::form::Form;
+use crate::hash::{Seed, WIDE_FROM};
+use crate::layout::{BESTS, BUCKETS, CHUNKS, ROOT, ROPES, Sizes, WIDE, WaldvogelTable, allocate};
+use crate::tree::Tree;
+use crate::value::{MAX_NEXT_HOP, MOST};
+
+/// Seeds to try; each fourth one with a quarter more buckets. With one that nobody knows the first will do.
+const ATTEMPTS: u32 = 32;
+/// Keys for which there is a bucket: of five places three are taken at first.
+const KEYS_A_BUCKET: usize = 3;
+
+/// The control plane of binary search on prefix lengths: build, and keep up to date, a [`WaldvogelTable`].
+///
+/// Memory: the hash tables once more, and about 80 bytes for each key that leads to longer ones.
+#[derive(Clone, Debug)]
+pub struct Waldvogel<A: Address> {
+    pub(crate) form: Form<A>,
+    /// The largest next hop that has been in the table.
+    pub(crate) results: u32,
+}
+
+impl<A: Address> Engine<A> for Waldvogel<A> {
+    const NAME: &'static str = "waldvogel";
+    type Table = WaldvogelTable<A>;
+
+    fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, WaldvogelTable<A>), BuildError> {
+        let results = rib.max_next_hop().0;
+        let widest = results.max(options.next_hops);
+        if widest > MAX_NEXT_HOP {
+            return Err(limit("next hops", MAX_NEXT_HOP, u64::from(widest)));
+        }
+        let (mut form, mut sizes, seed) = filled(rib, options.seed)?;
+        let used = form.records.in_use();
+        sizes.records = (2 * used + 256).min(MOST);
+        form.records.set_capacity(sizes.records);
+        let mut image = compile(&form, sizes, seed, options.memory_cap)?;
+        image.set_counts(rib.len() as u64, u64::from(results));
+        let table = WaldvogelTable::of_shape(image)?;
+        Ok((Self { form, results }, table))
+    }
+
+    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+        self.patch(rib, changed)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.form.memory_usage()
+    }
+}
+
+/// The form of a whole Rib, with the first seed for which each key finds room.
+fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<(Form<A>, Sizes, Seed), BuildError> {
+    let (tree, chunked) = Tree::of(rib);
+    let longer = usize::from(WIDE_FROM).min(rib.by_length().len());
+    let (narrow, wide) = rib.by_length().split_at(longer);
+    let wide_markers = tree.markers().iter().filter(|marker| marker.len() >= WIDE_FROM).count();
+    let narrow = narrow.iter().sum::<usize>() + tree.markers().len() - wide_markers;
+    let wide = wide.iter().sum::<usize>() + wide_markers;
+    for attempt in 0..ATTEMPTS {
+        let count = |keys: usize, a_bucket: usize| {
+            let buckets = keys / a_bucket + 16;
+            let buckets = buckets + (buckets / 4 + 1) * (attempt / 4) as usize;
+            u32::try_from(buckets).map_err(|_| limit("buckets", u32::MAX, buckets as u64))
+        };
+        let sizes = Sizes {
+            chunks: u32::try_from(chunked.len()).expect("at most one for each element of the root"),
+            records: MOST,
+            buckets: count(narrow, KEYS_A_BUCKET)?,
+            wide: if A::BITS < WIDE_FROM { 1 } else { count(wide, 1)? },
+        };
+        let seed = Seed::new(chosen, attempt);
+        let mut form = Form::new(tree.clone(), &chunked, sizes, seed);
+        if form.fill(rib).is_ok() {
+            return Ok((form, sizes, seed));
+        }
+    }
+    Err(limit("seeds to place all keys by", ATTEMPTS, u64::from(ATTEMPTS) + 1))
+}
+
+/// The image of a form.
+fn compile<A: Address>(
+    form: &Form<A>,
+    sizes: Sizes,
+    seed: Seed,
+    cap: Option<u64>,
+) -> Result<Image, BuildError> {
+    let mut image = allocate::<A>(sizes, seed, cap)?;
+    for (section, values) in [(ROOT, &form.root), (CHUNKS, &form.chunks)] {
+        for (element, value) in image.section_mut::<u32>(section)?.iter_mut().zip(values) {
+            *element = value.0;
+        }
+    }
+    let records = form.records.contents().chunks_exact(2);
+    for (element, record) in image.section_mut::<u64>(ROPES)?.iter_mut().zip(records.clone()) {
+        *element = record[1];
+    }
+    for (element, record) in image.section_mut::<u32>(BESTS)?.iter_mut().zip(records) {
+        *element = u32::try_from(record[0]).expect("a next hop");
+    }
+    image.section_mut::<u64>(BUCKETS)?.copy_from_slice(form.narrow.words());
+    image.section_mut::<u64>(WIDE)?.copy_from_slice(form.wide.words());
+    Ok(image)
+}
+
+fn limit(what: &'static str, limit: u32, found: u64) -> BuildError {
+    BuildError::Limit { engine: "waldvogel", what, limit: limit.into(), found }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{Expected, check};
+    use wirespeed_fib::{NextHop, V6, oracle};
+    use wirespeed_image::Table;
+
+    use super::*;
+    use crate::hash::word;
+    use crate::layout::SEED;
+
+    /// Prefixes whose two buckets are the same few under a seed: with that seed there is no room for them, with the
+    /// next there is.
+    #[test]
+    fn keys_made_to_collide_find_room_by_another_seed() {
+        const KEYS: usize = 300;
+        let options = BuildOptions { seed: Some(5), ..BuildOptions::default() };
+        let buckets = u32::try_from(KEYS / KEYS_A_BUCKET + 16).expect("a small number");
+        let first = Seed::new(options.seed, 0);
+        let colliding = |high: &u64| {
+            let hash = first.of_word(word(*high, 48));
+            hash.first(buckets) < 8 && hash.second(buckets) < 8
+        };
+        // All of one length in one region, so that they are all the keys that there are.
+        let made = (0..1u64 << 32).map(|at| 0x2001 << 48 | at << 16).filter(colliding).take(KEYS);
+        let rib: Rib<V6> = made
+            .zip((1..).map(NextHop))
+            .map(|(high, n)| (Prefix::around(V6(u128::from(high) << 64), 48), n))
+            .collect();
+        let (_, table) = Waldvogel::build(&rib, &options).expect("another seed has room");
+        assert_eq!(rib.len(), KEYS);
+        assert_eq!(table.sizes.buckets, buckets, "not by more buckets");
+        assert_ne!(table.image().section::<u64>(SEED), first.0);
+        check(
+            &table,
+            &Expected::of(&rib),
+            &oracle::boundaries(rib.iter().map(|(prefix, _)| prefix)),
+            "made to collide",
+        );
+        // Of the 116 buckets 60 are full at worst: that many lookups would read the same line.
+        let second = Seed::new(options.seed, 1);
+        let mut keys = vec![0; buckets as usize];
+        for (route, _) in &rib {
+            let (high, _) = crate::hash::halves(route.address());
+            keys[second.of_word(word(high, 48)).first(buckets) as usize] += 1;
+        }
+        assert!(keys.iter().all(|&keys| keys < 16), "{keys:?}");
+    }
+}

@@ -1,0 +1,372 @@
+//! [`Form`]: the control plane's copy of a table, and how each value in it follows from the Rib and the search tree.
+
+use std::collections::BTreeSet;
+
+use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib};
+use wirespeed_image::{Placed, SharedPool};
+
+use crate::buckets::{Buckets, Kind};
+use crate::changes::Changes;
+use crate::hash::{Key, Seed};
+use crate::layout::{BESTS, BUCKETS, CHUNK, CHUNK_BITS, CHUNKS, ROOT, ROOT_BITS, ROPES, Sizes, WIDE};
+use crate::rope::Rope;
+use crate::tree::{Step, Tree};
+use crate::value::{MOST, Says, Value};
+
+/// All that an update has to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Form<A: Address> {
+    pub(crate) root: Vec<Value>,
+    pub(crate) chunks: Vec<Value>,
+    /// A best match and a rope each.
+    pub(crate) records: SharedPool<u64>,
+    pub(crate) narrow: Buckets,
+    pub(crate) wide: Buckets,
+    tree: Tree<A>,
+}
+
+impl<A: Address> Form<A> {
+    /// No values yet; for the chunks of some elements of the root.
+    pub(crate) fn new(tree: Tree<A>, chunked: &[u16], sizes: Sizes, seed: Seed) -> Self {
+        let mut root = vec![Value::default(); 1 << ROOT_BITS];
+        for (chunk, &element) in (0..).zip(chunked) {
+            root[usize::from(element)] = Value::of_chunk(chunk);
+        }
+        Self {
+            root,
+            chunks: vec![Value::default(); chunked.len() * CHUNK],
+            records: SharedPool::new(2, sizes.records),
+            narrow: Buckets::new(Kind::Narrow, BUCKETS, seed, sizes.buckets),
+            wide: Buckets::new(Kind::Wide, WIDE, seed, sizes.wide),
+            tree,
+        }
+    }
+
+    /// Fills in everything.
+    pub(crate) fn fill(&mut self, rib: &Rib<A>) -> Result<(), Outgrown> {
+        let changes = &mut Changes::none();
+        self.refresh_arrays(rib, Prefix::DEFAULT, changes)?;
+        for (route, next_hop) in rib {
+            if route.len() > self.region(route.address()).len() {
+                self.put(route, next_hop, changes)?;
+            }
+        }
+        for marker in self.tree.markers().iter().copied().collect::<Vec<_>>() {
+            self.put(marker, best(rib, marker), changes)?;
+        }
+        Ok(())
+    }
+
+    /// Brings the table up to date with the prefixes of the Rib that changed.
+    pub(crate) fn refresh_all(
+        &mut self,
+        rib: &Rib<A>,
+        changed: &[Prefix<A>],
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        let mut crowded = BTreeSet::new();
+        for &route in changed {
+            let region = self.region(route.address());
+            if route.len() > region.len() && crowded.contains(&region) {
+                continue;
+            }
+            if !self.refresh(rib, region, route, changes)? {
+                crowded.insert(region);
+            }
+        }
+        crowded.into_iter().try_for_each(|region| self.replan(rib, region, changed, changes))
+    }
+
+    /// Brings the table up to date with one prefix of the Rib. Whether that could be done: if not, the region it is
+    /// in has to be planned anew.
+    fn refresh(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        route: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<bool, Outgrown> {
+        let now = rib.get(route);
+        if route.len() <= region.len() {
+            self.refresh_arrays(rib, route, changes)?;
+        } else {
+            let was = self.is_key(route) && !self.tree.is_marker(route);
+            match (was, now) {
+                (false, None) => return Ok(true),
+                (true, None) => self.remove(rib, region, route, changes)?,
+                (true, Some(next_hop)) => self.set(route, next_hop, changes)?,
+                (false, Some(_)) => {
+                    if !self.insert(rib, region, route, changes)? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        // What is beneath only there for longer routes may have this one as its best match.
+        let beneath: Vec<_> = self.tree.markers_beneath(route).filter(|&marker| marker != route).collect();
+        for marker in beneath {
+            self.set(marker, best(rib, marker), changes)?;
+        }
+        Ok(true)
+    }
+
+    /// Plans the search in a region anew, whatever part of the changes the tree has seen.
+    fn replan(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        changed: &[Prefix<A>],
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        let gone =
+            |key: &Prefix<A>| region.covers(*key) && key.len() > region.len() && rib.get(*key).is_none();
+        let gone: Vec<_> = changed.iter().copied().filter(gone).collect();
+        for &key in self.tree.markers_of(region).iter().chain(&gone) {
+            // A marker of a route that has come since stays as the route.
+            if rib.get(key).is_none() {
+                self.take_out(key, changes);
+            }
+        }
+        let routes: Vec<_> =
+            rib.covered(region).map(|(route, _)| route).filter(|route| route.len() > region.len()).collect();
+        self.tree.replan(region, &routes, routes.iter().chain(&gone).copied());
+        for &key in routes.iter().chain(&self.tree.markers_of(region)) {
+            match self.is_key(key) {
+                true => self.set(key, best(rib, key), changes)?,
+                false => self.put(key, best(rib, key), changes)?,
+            }
+        }
+        self.refresh_node(rib, region, region, changes)
+    }
+
+    /// Bytes held.
+    pub(crate) fn memory_usage(&self) -> u64 {
+        let arrays = (self.root.capacity() + self.chunks.capacity()) * size_of::<Value>();
+        let tables = self.narrow.memory_usage() + self.wide.memory_usage();
+        arrays as u64 + tables + self.records.memory_usage() + self.tree.memory_usage()
+    }
+
+    /// The element of the arrays that decides where the search for an address begins, as a prefix.
+    fn region(&self, address: A) -> Prefix<A> {
+        let chunk = matches!(self.root[usize::from(address.first_16())].says(), Says::Chunk(_));
+        Prefix::around(address, if chunk { ROOT_BITS + CHUNK_BITS } else { ROOT_BITS })
+    }
+
+    /// Puts in a route. Whether there was a way to it that is not too long.
+    fn insert(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        route: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<bool, Outgrown> {
+        if self.tree.is_marker(route) {
+            self.tree.set_route(route, true);
+            self.set(route, best(rib, route), changes)?;
+            return Ok(true);
+        }
+        let (narrow, wide) = (&self.narrow, &self.wide);
+        let is_there = |key: Prefix<A>| of(narrow, wide, key).find(Key::of(key)).is_some();
+        let Some(path) = self.tree.path_to(region, route, is_there) else { return Ok(false) };
+        // The whole path is in the tree now: ropes are what they will be.
+        for Step { node, key, new_key, new_length } in path {
+            if new_length {
+                self.refresh_node(rib, region, node, changes)?;
+            }
+            if new_key {
+                self.put(key, best(rib, key), changes)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn remove(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        route: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        if !self.tree.rope(route).is_empty() {
+            self.tree.set_route(route, false);
+            return self.set(route, best(rib, route), changes);
+        }
+        // A node that leads nowhere any more and is no route itself goes with its last key.
+        for step in self.tree.path_of(region, route).into_iter().rev() {
+            self.take_out(step.key, changes);
+            if !self.tree.remove(step) {
+                return Ok(());
+            }
+            let is_done = !self.tree.rope(step.node).is_empty() || !self.tree.is_marker(step.node);
+            if is_done {
+                return self.refresh_node(rib, region, step.node, changes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the elements of the arrays up to date that a route reaches.
+    fn refresh_arrays(
+        &mut self,
+        rib: &Rib<A>,
+        route: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        for element in route.address().first_16()..=route.last().first_16() {
+            let address = A::from_u128_low(u128::from(element) << (A::BITS - ROOT_BITS));
+            match self.root[usize::from(element)].says() {
+                Says::Chunk(chunk) => {
+                    let octets = if route.len() > ROOT_BITS { route.octets(2) } else { 0..=u8::MAX };
+                    for octet in octets {
+                        let region = Prefix::around(address.with_octet(2, octet), ROOT_BITS + CHUNK_BITS);
+                        self.refresh_chunk_element(rib, chunk, region, changes)?;
+                    }
+                }
+                _ => self.refresh_root_element(rib, Prefix::around(address, ROOT_BITS), changes)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the value of a node, a region or a key, up to date.
+    fn refresh_node(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        node: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        if node != region {
+            return self.set(node, best(rib, node), changes);
+        }
+        match self.root[usize::from(node.address().first_16())].says() {
+            Says::Chunk(chunk) => self.refresh_chunk_element(rib, chunk, node, changes),
+            _ => self.refresh_root_element(rib, node, changes),
+        }
+    }
+
+    fn refresh_root_element(
+        &mut self,
+        rib: &Rib<A>,
+        region: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        let at = usize::from(region.address().first_16());
+        let old = self.root[at];
+        let new = self.value_for(old, best(rib, region), self.tree.rope(region), changes)?;
+        if new != old {
+            self.root[at] = new;
+            changes.set(ROOT, at as u64, new.0.into());
+        }
+        Ok(())
+    }
+
+    fn refresh_chunk_element(
+        &mut self,
+        rib: &Rib<A>,
+        chunk: u32,
+        region: Prefix<A>,
+        changes: &mut Changes,
+    ) -> Result<(), Outgrown> {
+        let at = chunk as usize * CHUNK + usize::from(region.address().octet(2));
+        let old = self.chunks[at];
+        let new = self.value_for(old, best(rib, region), self.tree.rope(region), changes)?;
+        if new != old {
+            self.chunks[at] = new;
+            changes.set(CHUNKS, at as u64, new.0.into());
+        }
+        Ok(())
+    }
+
+    fn is_key(&self, key: Prefix<A>) -> bool {
+        of(&self.narrow, &self.wide, key).find(Key::of(key)).is_some()
+    }
+
+    /// Puts in a key that is not there.
+    fn put(&mut self, key: Prefix<A>, best: NextHop, changes: &mut Changes) -> Result<(), Outgrown> {
+        let value = self.value_for(Value::default(), best, self.tree.rope(key), changes)?;
+        self.table(key).insert(Key::of(key), value, changes)
+    }
+
+    /// Gives a key that is there the value that goes with its best match and its rope.
+    fn set(&mut self, key: Prefix<A>, best: NextHop, changes: &mut Changes) -> Result<(), Outgrown> {
+        let Some(spot) = self.table(key).find(Key::of(key)) else { return Ok(()) };
+        let old = self.table(key).value(spot);
+        let new = self.value_for(old, best, self.tree.rope(key), changes)?;
+        if new != old {
+            self.table(key).set_value(spot, new, changes);
+        }
+        Ok(())
+    }
+
+    /// Takes out a key that has nothing beneath.
+    fn take_out(&mut self, key: Prefix<A>, changes: &mut Changes) {
+        let Some(spot) = self.table(key).find(Key::of(key)) else { return };
+        if let Some(record) = self.table(key).value(spot).record() {
+            self.records.unlink(record);
+        }
+        self.table(key).remove(spot, changes);
+    }
+
+    /// The hash table that a key belongs in.
+    fn table(&mut self, key: Prefix<A>) -> &mut Buckets {
+        if Key::of(key).is_wide() { &mut self.wide } else { &mut self.narrow }
+    }
+
+    /// The value for a best match and a rope. Takes the link to a record that the old value is, and gives one.
+    fn value_for(
+        &mut self,
+        old: Value,
+        best: NextHop,
+        rope: Rope,
+        changes: &mut Changes,
+    ) -> Result<Value, Outgrown> {
+        let content = [u64::from(best.0), rope.0];
+        let placed = match (old.record(), rope.is_empty()) {
+            (None, true) => return Ok(Value::of_next_hop(best)),
+            (Some(record), true) => {
+                self.records.unlink(record);
+                return Ok(Value::of_next_hop(best));
+            }
+            (Some(record), false) if self.records.content(record) == content => return Ok(old),
+            (Some(record), false) => self.records.relink(record, &content),
+            (None, false) => self.records.link(&content),
+        }
+        .filter(|placed| placed.piece() < MOST)
+        .ok_or(Outgrown("room for ropes"))?;
+        if let Placed::Fresh(record) = placed {
+            changes.set(BESTS, record.into(), content[0]);
+            changes.set(ROPES, record.into(), content[1]);
+        }
+        Ok(Value::of_record(placed.piece()))
+    }
+}
+
+fn of<'a, A: Address>(narrow: &'a Buckets, wide: &'a Buckets, key: Prefix<A>) -> &'a Buckets {
+    if Key::of(key).is_wide() { wide } else { narrow }
+}
+
+/// The next hop of the longest route that covers a prefix, itself included.
+fn best<A: Address>(rib: &Rib<A>, prefix: Prefix<A>) -> NextHop {
+    let mut best = NextHop::NONE;
+    let mut cursor = rib.cursor();
+    let whole = prefix.len() / 8;
+    for depth in 0..whole {
+        let octet = prefix.address().octet(usize::from(depth));
+        if let Some((_, next_hop)) = cursor.best(octet) {
+            best = next_hop;
+        }
+        match cursor.child(octet) {
+            Some(child) => cursor = child,
+            None => return best,
+        }
+    }
+    let bits = prefix.len() % 8;
+    if bits > 0 || whole == 0 {
+        let octet = prefix.address().octet(usize::from(whole));
+        if let Some((_, next_hop)) = cursor.best_within(octet, bits) {
+            best = next_hop;
+        }
+    }
+    best
+}
