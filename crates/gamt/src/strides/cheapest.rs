@@ -2,10 +2,15 @@
 //!
 //! A batch goes through a level together: the step is taken by all its keys as long as one is not done, and only those that
 //! are not done read. So a level costs a lookup the step, if any of the keys that it goes along with reads the level, then
-//! what its own read takes in so many bytes, if it reads, and the price of the level's
-//! bytes. That is a sum over levels, so one pass over depths finds its least. Where that choice takes more memory than it may,
-//! the pass keeps at each depth not the best way alone but every one that no other beats in cost and bytes both, which is
-//! exact as well. The bytes that the rest takes at the least prune what can't end under the cap.
+//! what its own read takes in so many bytes, if it reads, and the price of the level's bytes, which take room in the caches
+//! from all other levels. That is a sum over levels, so one pass over depths finds its least. Where that choice takes more memory
+//! than it may, the pass keeps at each depth not the best way alone but every one that no other beats in cost and bytes both,
+//! which is exact as well. The bytes that the rest takes at the least prune what can't end under the cap.
+//!
+//! On the real IPv6 table of 2026, with 1 MB of L2, these choices ran at, by prefix (M/s, medians of one run):
+//! 14-14-4-4-4-4-4 147, 16-16-4-4-4-4 162, 14-14-4-4-4-8 147, 14-14-4-8-8 124; with 1,024 keys over and over, 207, 237, 231 and
+//! 264. Fewer levels are faster until they leave the caches, which the price stands for. Counting but the cache lines that
+//! have longer prefixes in them as a level's bytes chose 16-17-7-8, with too many pages.
 
 use super::{Costs, MAX_STRIDE, NARROW, Profile, narrow_unit};
 
