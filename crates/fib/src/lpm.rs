@@ -34,13 +34,7 @@ pub trait Lpm<A: Address>: Send + Sync {
     ///
     /// Panics when the slices differ in length.
     fn par_lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
-        assert_eq!(addresses.len(), next_hops.len(), "as many next hops as addresses");
-        // A few parts a thread even out what slows one of them down.
-        let part = addresses.len().div_ceil(4 * rayon::current_num_threads()).max(LEAST_PART);
-        addresses
-            .par_chunks(part)
-            .zip(next_hops.par_chunks_mut(part))
-            .for_each(|(addresses, next_hops)| self.lookup_batch(addresses, next_hops));
+        on_all_cores(addresses, next_hops, |addresses, next_hops| self.lookup_batch(addresses, next_hops));
     }
 
     /// What shape the table took, in a line for people, where it depends on the routes.
@@ -50,6 +44,21 @@ pub trait Lpm<A: Address>: Send + Sync {
 
     /// The steps of one lookup, for people: each element that is read, in order.
     fn explain(&self, address: A) -> Vec<Step>;
+}
+
+/// Looks up parts of a batch on the threads of the `rayon` pool that the caller is in, each by `lookup`. For keys of any kind; a
+/// table does it by [`Lpm::par_lookup_batch`]. Panics when the slices differ in length.
+pub fn on_all_cores<K: Sync>(
+    keys: &[K],
+    next_hops: &mut [NextHop],
+    lookup: impl Fn(&[K], &mut [NextHop]) + Sync,
+) {
+    assert_eq!(keys.len(), next_hops.len(), "a result for each key");
+    // A few parts a thread even out what slows one of them down.
+    let part = keys.len().div_ceil(4 * rayon::current_num_threads()).max(LEAST_PART);
+    keys.par_chunks(part)
+        .zip(next_hops.par_chunks_mut(part))
+        .for_each(|(keys, next_hops)| lookup(keys, next_hops));
 }
 
 /// The shortest part of a batch that is worth handing to another thread.

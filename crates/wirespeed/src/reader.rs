@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_fib::{Address, Engine, NextHop};
+use wirespeed_fib::{Address, Engine, NextHop, on_all_cores};
 
 use crate::engine::{EngineName, Engines, Visitor, visit};
 use crate::erased::{AnyReader, Held};
@@ -49,6 +49,14 @@ impl<A: Engines> Reader<A> {
         self.enter().lookup_batch(addresses, next_hops);
     }
 
+    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the
+    /// caller is in, all in one state of the table. Worth it from some ten thousand addresses on.
+    ///
+    /// Panics when the slices differ in length.
+    pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
+        self.enter().par_lookup_batch(addresses, next_hops);
+    }
+
     /// One state of the table, for lookups that belong together. While a guard lives the writer can make one more change and
     /// waits with the next: hold it for some batches, not for good.
     #[inline]
@@ -77,6 +85,16 @@ impl<A: Address> Guard<'_, A> {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
         K::each_block(addresses, next_hops, |addresses, next_hops| {
             self.lookup_addresses(addresses, next_hops);
+        });
+    }
+
+    /// As [`Reader::par_lookup_batch`].
+    pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
+        let table = self.0.table();
+        on_all_cores(addresses, next_hops, |addresses, next_hops| {
+            K::each_block(addresses, next_hops, |addresses, next_hops| {
+                table.lookup_batch(addresses, next_hops);
+            });
         });
     }
 

@@ -143,7 +143,15 @@ fn check_all<A: Address, T: Lpm<A>>(table: &T, rib: &Rib<A>, also: &[A], what: &
     let mut addresses = boundaries(rib.iter().map(|(prefix, _)| prefix));
     addresses.extend(scattered::<A>(100));
     addresses.extend(also);
-    check(table, &Expected::of(rib), &addresses, what);
+    let expected = Expected::of(rib);
+    check(table, &expected, &addresses, what);
+    // Long enough for several parts.
+    let many: Vec<A> = addresses.iter().copied().cycle().take(5_000).collect();
+    let mut found = vec![NextHop(u32::MAX); many.len()];
+    table.par_lookup_batch(&many, &mut found);
+    for (&address, &found) in many.iter().zip(&found).take(2 * addresses.len()) {
+        assert_eq!(found, expected.lookup(address), "{what}: {address} on all cores");
+    }
 }
 
 fn build<A: Address, E: Engine<A>>(rib: &Rib<A>) -> (E, E::Table) {

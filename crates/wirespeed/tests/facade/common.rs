@@ -51,6 +51,9 @@ pub(crate) fn check<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
         let mut found = vec![NextHop::NONE; len];
         guard.lookup_batch(&keys, &mut found);
         assert_eq!(found, right, "{what}: {len} through a guard");
+        let mut found = vec![NextHop(u32::MAX); len];
+        reader.par_lookup_batch(addresses, &mut found);
+        assert_eq!(found, right, "{what}: {len} on all cores");
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use wirespeed::engine::{Engines, Visitor, best, of_family, visit};
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::stats::Stats;
-use wirespeed_fib::{BuildOptions, Engine, Family, Fib, NextHop, NextHops, Rib, V4, V6};
+use wirespeed_fib::{BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, V4, V6};
 use wirespeed_image::Table;
 use wirespeed_sail::SailM;
 
@@ -253,6 +253,9 @@ enum Built {
         bytes: u64,
         bytes_per_prefix: f64,
         control_plane_bytes: u64,
+        /// What shape it took, where that depends on the routes.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        shape: Option<String>,
         sections: Vec<Section>,
     },
     Refused {
@@ -313,6 +316,7 @@ impl<A: Engines> Visitor<A> for Measure<'_, A> {
                 bytes: table.image().bytes(),
                 bytes_per_prefix: share(table.image().bytes(), self.rib.len() as u64),
                 control_plane_bytes: engine.memory_usage(),
+                shape: Lpm::<A>::shape(&table),
                 sections: sections(table.image()),
             },
             Err(error) => Built::Refused { error: error.to_string() },
@@ -332,13 +336,21 @@ impl Report {
         output.line(format_args!("routes held for updates: {}", Bytes(self.rib_bytes)))?;
         for EngineReport { engine, built } in &self.engines {
             match built {
-                Built::Table { build_seconds, bytes, bytes_per_prefix, control_plane_bytes, sections } => {
+                Built::Table {
+                    build_seconds,
+                    bytes,
+                    bytes_per_prefix,
+                    control_plane_bytes,
+                    shape,
+                    sections,
+                } => {
                     output.line(format_args!(
                         "{engine}: {} ({bytes_per_prefix:.1} B a prefix), built in {build_seconds:.3} s; {} more to \
                          keep it up to date",
                         Bytes(*bytes),
                         Bytes(*control_plane_bytes),
                     ))?;
+                    shape.iter().try_for_each(|shape| output.line(format_args!("  {shape}")))?;
                     sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))?;
                 }
                 Built::Refused { error } => output.line(format_args!("{engine}: can't be built: {error}"))?,
