@@ -89,17 +89,17 @@ fn paper_unit(profile: &Profile, strides: &[u8], largest_leaf: u32) -> u32 {
     if widest <= NARROW && u64::from(largest_leaf) < NARROW { 4 } else { 8 }
 }
 
-/// Bytes of a unit in a level that ends at a depth: one bit says that it leads on, and the others count the nodes there,
-/// with as much room as there may be.
+/// Bytes of a unit in a level that ends at a depth: it has a value for each leaf, and one for each node there with as much
+/// room as there may be.
 fn narrow_unit(profile: &Profile, end: u8, largest_leaf: u32) -> u32 {
     let nodes = match end < profile.deepest() {
         true => room(profile.nodes(end), 1),
         // What lies past the deepest prefix is room alone.
         false => 0,
     };
-    match nodes.max(largest_leaf.into()) {
-        0..0x80 => 1,
-        0x80..0x8000 => 2,
+    match nodes.saturating_add(largest_leaf.into()) {
+        0..0x100 => 1,
+        0x100..0x1_0000 => 2,
         _ => 4,
     }
 }
@@ -209,13 +209,14 @@ mod tests {
 
     #[test]
     fn a_narrow_unit_holds_the_nodes_below_with_their_room() {
-        let nodes = vec![1, 1, 25_000, 28_000];
+        let nodes = vec![1, 1, 56_000, 57_000];
         let profile = Profile::from_parts(1, nodes, vec![1.0; 4], vec![1.0; 4]);
         let bytes = |leaf| Units::Narrow.bytes(&profile, &[2, 1, 1], leaf);
-        // 25,000 and the most room are under 2^15, with 28,000 they are over.
-        assert_eq!(bytes(0x7f), [2, 4, 1]);
-        assert_eq!(bytes(0x80), [2, 4, 2]);
-        assert_eq!(bytes(0x8000), [4, 4, 4]);
+        // 56,000 and the most room are under 2^16, with 57,000 they are over.
+        assert_eq!(bytes(0xff), [2, 4, 1]);
+        assert_eq!(bytes(0x100), [2, 4, 2]);
+        assert_eq!(bytes(0x2000), [4, 4, 2]);
+        assert_eq!(bytes(0x1_0000), [4, 4, 4]);
         let profile = Profile::from_parts(1, vec![1, 1, 1_000], vec![1.0; 3], vec![1.0; 3]);
         assert_eq!(Units::Narrow.bytes(&profile, &[2, 1], 5), [2, 1]);
     }
