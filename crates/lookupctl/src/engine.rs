@@ -1,10 +1,10 @@
 //! `--engine`: what may be given, and what it comes to for a table. The engines themselves are listed in
 //! [`wirespeed::engine`].
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed::engine::{self, AUTO, EngineName, Engines, Visitor, of_family};
-use wirespeed_fib::Rib;
+use wirespeed_fib::{Rib, Strides};
 
 /// Every engine, where one is wanted by name.
 const ALL: &str = "all";
@@ -19,18 +19,28 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// The engine for a table.
-    pub(crate) fn resolve<A: Engines>(self, rib: &Rib<A>) -> Result<EngineName> {
+    /// The engine for a table. An error where strides are asked for and it has its own.
+    pub(crate) fn resolve<A: Engines>(self, rib: &Rib<A>, strides: &Strides) -> Result<EngineName> {
         let name = match self {
             Self::Auto => AUTO,
             Self::Named(engine) => engine.as_str(),
         };
-        Ok(engine::choose(name, rib)?)
+        let engine = engine::choose(name, rib)?;
+        if *strides != Strides::Fastest && !matches!(engine, EngineName::Gamt | EngineName::GamtS) {
+            let (t, s) = (EngineName::Gamt, EngineName::GamtS);
+            bail!("--strides is for --engine {t} and {s}: the levels of {engine} are its own");
+        }
+        Ok(engine)
     }
 
     /// Visits the engine for a table.
-    pub(crate) fn visit<A: Engines, V: Visitor<A>>(self, rib: &Rib<A>, visitor: V) -> Result<V::Output> {
-        Ok(engine::visit(self.resolve(rib)?, visitor)?)
+    pub(crate) fn visit<A: Engines, V: Visitor<A>>(
+        self,
+        rib: &Rib<A>,
+        strides: &Strides,
+        visitor: V,
+    ) -> Result<V::Output> {
+        Ok(engine::visit(self.resolve(rib, strides)?, visitor)?)
     }
 }
 
@@ -66,10 +76,10 @@ pub(crate) enum Selection {
 
 impl Selection {
     /// The engines for a table.
-    pub(crate) fn engines<A: Engines>(self, rib: &Rib<A>) -> Result<Vec<EngineName>> {
+    pub(crate) fn engines<A: Engines>(self, rib: &Rib<A>, strides: &Strides) -> Result<Vec<EngineName>> {
         match self {
             Self::All => Ok(of_family::<A>().collect()),
-            Self::One(choice) => Ok(vec![choice.resolve(rib)?]),
+            Self::One(choice) => Ok(vec![choice.resolve(rib, strides)?]),
         }
     }
 }
@@ -84,8 +94,13 @@ mod tests {
         for &engine in EngineName::ALL {
             assert_eq!(Choice::from(engine.as_str()), Choice::Named(engine));
         }
-        let (four, six) = (Rib::<V4>::new(), Rib::<V6>::new());
-        assert_eq!(Choice::from(AUTO).resolve(&four).unwrap(), engine::best(&four));
-        assert_eq!(Selection::All.engines(&six).unwrap(), of_family::<V6>().collect::<Vec<_>>());
+        let (four, six, own) = (Rib::<V4>::new(), Rib::<V6>::new(), Strides::Fastest);
+        assert_eq!(Choice::from(AUTO).resolve(&four, &own).unwrap(), engine::best(&four));
+        let given = Strides::Given(vec![8]);
+        assert!(Choice::from(AUTO).resolve(&four, &given).is_err());
+        for name in [EngineName::Gamt, EngineName::GamtS] {
+            assert_eq!(Choice::Named(name).resolve(&four, &given).unwrap(), name);
+        }
+        assert_eq!(Selection::All.engines(&six, &own).unwrap(), of_family::<V6>().collect::<Vec<_>>());
     }
 }

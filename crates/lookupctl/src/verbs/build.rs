@@ -77,7 +77,12 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 fn build<A: Engines>(options: &Options, fib: &Fib) -> Result<Report> {
     let build = options.table.build_options(1);
     let rib = A::rib(fib);
-    options.engine.visit(rib, Compile { rib, next_hops: &fib.next_hops, build, to: &options.output })?
+    let strides = build.strides.clone();
+    options.engine.visit(
+        rib,
+        &strides,
+        Compile { rib, next_hops: &fib.next_hops, build, to: &options.output },
+    )?
 }
 
 /// What was written.

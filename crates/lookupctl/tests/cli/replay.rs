@@ -111,7 +111,7 @@ fn people_get_text_and_talk_goes_to_stderr() {
 fn what_this_build_does_not_have_is_refused() {
     let folder = Folder::new();
     folder.run("replay --fib v4 --device gpu").refused(&["no GPU engine"]);
-    let ran = folder.run("replay --fib v4 --engine gamt").status(2);
+    let ran = folder.run("replay --fib v4 --engine poptrie").status(2);
     assert!(ran.stderr.contains("auto, sail-l"), "{ran:?}");
     for wrong in
         ["--batch 0", "--threads 0", "--seconds -1", "--rate 5", "--keys x", "--trace zipf:x", "--family 5"]

@@ -63,10 +63,21 @@ fn transactions_decide_by_their_size() {
 fn every_verb_takes_them() {
     let folder = Folder::new();
     for strides in ["fastest", "levels=6", "levels=4,transaction=32", "16,8,8"] {
-        folder.run(&format!("build --fib v4 --strides {strides} -o table.img")).ok();
+        folder.run(&format!("build --engine gamt --fib v4 --strides {strides} -o table.img")).ok();
         folder.run(&format!("verify --fib v4 --updates updates --strides {strides}")).ok();
-        folder.run(&format!("lookup --fib v4 --strides {strides} 10.1.2.3")).ok();
-        folder.run(&format!("replay --fib v4 --keys 1000 --seconds 0.01 --strides {strides}")).ok();
+        folder.run(&format!("lookup --engine gamt-s --fib v4 --strides {strides} 10.1.2.3")).ok();
+        let replay = "replay --engine gamt --fib v4 --keys 1000 --seconds 0.01";
+        folder.run(&format!("{replay} --strides {strides}")).ok();
+    }
+}
+
+#[test]
+fn engines_with_levels_of_their_own_refuse_them() {
+    let folder = Folder::new();
+    for verb in ["build --fib v4 -o x.img", "replay --fib v4", "lookup --fib v4 10.0.0.1", "verify --fib v4"]
+    {
+        let ran = folder.run(&format!("{verb} --engine sail-l --strides 16,8,8")).status(2);
+        assert!(ran.stderr.contains("the levels of sail-l are its own"), "{ran:#?}");
     }
 }
 

@@ -95,7 +95,7 @@ fn compile<'a, A: Engines>(
 ) -> Result<Box<dyn Answer + 'a>> {
     let rib = A::rib(routes.fib());
     if routes.fibs.len() == 1 {
-        return engine.visit(rib, Make { rib: Some(rib), from: Origin::Routes(build) })?;
+        return engine.visit(rib, &build.strides, Make { rib: Some(rib), from: Origin::Routes(build) })?;
     }
     let table = SailM::overlay(&several::routes::<A>(routes.fibs)?, build);
     let (_, table) = table.with_context(|| format!("{} can't be built", several::ENGINE))?;

@@ -264,7 +264,7 @@ fn from_routes<A: Engines>(options: &Options, mut fib: Fib) -> Result<Report> {
         next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
         ..options.table.build_options(2)
     };
-    let engine = options.engine.resolve(&rib)?;
+    let engine = options.engine.resolve(&rib, &build.strides)?;
     visit(engine, FromRoutes { options, rib, build, trace: &trace, updates: &updates })?
 }
 

@@ -86,7 +86,7 @@ fn verify<A: Engines>(options: &Options, mut fib: Fib) -> Result<Outcome> {
         None => Vec::new(),
     };
     let (rib, next_hops) = A::into_rib(fib);
-    let engines = options.engine.engines(&rib)?;
+    let engines = options.engine.engines(&rib, &options.table.build_options(1).strides)?;
     let job = Job {
         before: Expected::of(&rib, options.exhaustive, &[]),
         after: (!updates.is_empty()).then(|| {
