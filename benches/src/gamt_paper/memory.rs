@@ -97,10 +97,7 @@ pub fn sizes_row<A: Address, E: Levelled<A>>(
     let (engine, built) = E::build(rib, options)?;
     let usage = engine.usage();
     let (used, room) = (used(&usage), room(&usage));
-    // The strides come first, then the levels, each with units as wide as it needs.
-    let sections = built.image().memory_usage();
-    let widths = sections.iter().skip(1).map(|section| u64::from(section.width));
-    let used_bytes = usage.iter().zip(widths).map(|(level, width)| level.used_units * width).sum();
+    let used_bytes = usage.iter().map(|level| level.used_units * u64::from(level.unit_bytes)).sum();
     let bytes = built.image().bytes();
     let per_prefix = |bytes: u64| format!("{:.1}", bytes as f64 / rib.len().max(1) as f64);
     Ok(vec![

@@ -68,6 +68,8 @@ struct Level {
 pub struct LevelUsage {
     /// Bits that it reads.
     pub stride: u8,
+    /// Bytes of a unit in the table.
+    pub unit_bytes: u32,
     /// Units of nodes in use.
     pub used_units: u64,
     /// Units that there is room for: the threshold at which a table is rebuilt.
@@ -365,6 +367,7 @@ impl Trie {
     pub(crate) fn usage(&self) -> Vec<LevelUsage> {
         let usage = |level: &Level| LevelUsage {
             stride: level.stride,
+            unit_bytes: level.code.width(),
             used_units: u64::from(level.nodes.in_use()) << level.stride,
             room_units: level.infs.len() as u64,
         };
