@@ -42,6 +42,8 @@ pub struct Dir24Table {
     image: Image,
     /// Bytes of an entry.
     width: usize,
+    /// Number of chunks, found once: each write of a patch is held against it.
+    chunks: u64,
     pub(super) tbl24: Column,
     pub(super) tbl8: Column,
 }
@@ -83,7 +85,8 @@ impl Dir24Table {
     pub(crate) fn new(image: Image) -> Self {
         let width = (image.padded(TBL24).len() - 64) / SLOTS;
         let (tbl24, tbl8) = (image.column(TBL24), image.column(TBL8));
-        Self { image, width, tbl24, tbl8 }
+        let chunks = (image.section::<u64>(TBL8).len() / (CHUNK * width / WORD)) as u64;
+        Self { image, width, chunks, tbl24, tbl8 }
     }
 
     /// Bytes of an entry: 1, 2 or 4.
@@ -93,7 +96,7 @@ impl Dir24Table {
 
     /// Number of chunks that there is room for, number 0 included.
     pub fn chunks(&self) -> u64 {
-        (self.image.section::<u64>(TBL8).len() / (CHUNK * self.width / WORD)) as u64
+        self.chunks
     }
 
     /// Whether an entry may have a value: a next hop within the count, or in tbl24 a chunk that exists.

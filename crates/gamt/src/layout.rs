@@ -82,6 +82,8 @@ pub struct GamtTable<A, P> {
     pub(crate) levels: Vec<Level>,
     /// The separate table, with the width of its elements.
     pub(crate) next_hops: Option<(Column, u32)>,
+    /// Number of its elements, found once: each write of a patch is held against it.
+    slots: u64,
     kind: PhantomData<(A, P)>,
 }
 
@@ -261,7 +263,8 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
             let section = next_hops(levels.len());
             (image.column(section), image.width(section).unwrap_or(0))
         });
-        Self { image, levels, next_hops, kind: PhantomData }
+        let slots = next_hops.and(usage.get(levels.len())).map_or(0, |slots| slots.len);
+        Self { image, levels, next_hops, slots, kind: PhantomData }
     }
 
     /// Bits that each level reads.
@@ -317,11 +320,7 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
 
     /// What a leaf may hold at most.
     fn widest_leaf(&self, results: u64) -> u64 {
-        if !P::SEPARATE {
-            return results;
-        }
-        let usage = self.image.memory_usage();
-        usage.get(usize::from(BEFORE) + self.levels.len()).map_or(0, |slots| slots.len - 1)
+        if P::SEPARATE { self.slots - 1 } else { results }
     }
 
     /// Whether a unit of a level leads where a lookup may go.

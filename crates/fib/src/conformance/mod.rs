@@ -9,6 +9,9 @@
 //! under concurrent readers, and full real tables where `../shared/data` has them. In each state every prefix
 //! is probed at its first and last address, one before and one after, along with random addresses; single, in
 //! batches of odd sizes, and step by step.
+//!
+//! An engine whose images are of megabytes however few the routes goes through the same tests in fewer rounds, as
+//! [`affordable`] says; those that count the routes through all of them.
 
 mod real;
 pub mod tables;
@@ -158,6 +161,16 @@ fn build<A: Address, E: Engine<A>>(rib: &Rib<A>) -> (E, E::Table) {
     E::build(rib, &BuildOptions::default()).expect("a valid table is built")
 }
 
+/// So many rounds of a test, fewer in proportion where the image of no routes at all is large: each round builds, copies or
+/// rewrites tables of that size. By bytes and not by time, so that every run is the same.
+fn affordable<A: Address, E: Engine<A>>(rounds: u32) -> u32 {
+    /// Images up to here get all rounds.
+    const SMALL: u64 = 3 << 20;
+    let bytes = build::<A, E>(&Rib::new()).1.image().bytes();
+    let share = u64::from(rounds) * SMALL / bytes.max(SMALL);
+    u32::try_from(share).unwrap_or(rounds).max(rounds.div_ceil(16))
+}
+
 /// The tables of [`tables::hand_picked`].
 pub fn hand_picked_tables<A: Address, E: Engine<A>>() {
     for (name, rib) in tables::hand_picked::<A>() {
@@ -180,7 +193,7 @@ pub fn hand_picked_tables<A: Address, E: Engine<A>>() {
 
 /// Random tables, built whole.
 pub fn random_tables<A: Address, E: Engine<A>>() {
-    run(64, &tables::random::<A>(0..300), |rib| {
+    run(affordable::<A, E>(64), &tables::random::<A>(0..300), |rib| {
         let (_, table) = build::<A, E>(&rib);
         check_all(&table, &rib, &[], "a random table");
     });
@@ -189,7 +202,7 @@ pub fn random_tables<A: Address, E: Engine<A>>() {
 /// Random histories: every state of a patched table is right, and so is a table built from the same routes.
 pub fn random_updates<A: Address, E: Engine<A>>() {
     let strategy = (tables::random::<A>(0..150), tables::random_updates::<A>(0..120), 1..20usize);
-    run(64, &strategy, |(rib, updates, step)| {
+    run(affordable::<A, E>(64), &strategy, |(rib, updates, step)| {
         history::<A, E>(rib, &updates, step, "a random history");
     });
 }
@@ -266,8 +279,11 @@ pub fn images<A: Address, E: Engine<A>>() {
     assert!(E::Table::from_image(bare.expect("an empty image")).is_err(), "sections are missing");
 }
 
-/// Elements that no engine wrote: an image either refuses them or still answers every lookup with something.
+/// Elements that no engine wrote: an image either refuses them or still answers every lookup with something. Each value
+/// is tried in a copy of the image; where these would be too many bytes in all, some values are, the same in every run.
 fn hostile<A: Address, E: Engine<A>>(rib: &Rib<A>, table: &E::Table, what: &str) {
+    /// Bytes of copies.
+    const BUDGET: u64 = 2 << 30;
     let image = table.image();
     let mut addresses = boundaries(rib.iter().take(50).map(|(prefix, _)| prefix));
     addresses.extend(scattered::<A>(64));
@@ -278,12 +294,20 @@ fn hostile<A: Address, E: Engine<A>>(rib: &Rib<A>, table: &E::Table, what: &str)
         .flat_map(|&address| table.explain(address))
         .map(|step| (step.section, step.index))
         .collect();
-    for (section, index) in read.into_iter().take(40) {
+    let read: Vec<_> = read.into_iter().take(40).collect();
+    // Of so many values one is tried. Drawn, so that each kind of value and of element has its turn.
+    let values = read.len() as u64 * 27;
+    let one_in = (values * image.bytes() / BUDGET).clamp(1, (values / 32).max(1));
+    let mut rng = Rng::new(11);
+    for (section, index) in read {
         let id = image.find(section).expect("an explained step names its section");
         let bits = 8 * image.width(id).expect("a section found is there");
         let top = u64::MAX >> (64 - bits);
         // Just inside and just outside of small tables, and far outside.
         for value in (0..24).chain([top / 3, top >> 1, top]) {
+            if !rng.bits().is_multiple_of(one_in) {
+                continue;
+            }
             let mut patch = wirespeed_image::PatchBuilder::new();
             patch.set(id, index, value);
             let patch = patch.finish(None);
@@ -332,13 +356,17 @@ pub fn live_readers<A: Address, E: Engine<A>>() {
                     table.lookup_batch(probes, &mut found);
                     assert!(found[0].is_some() && found.iter().all(|&n| n == found[0]), "mixed: {found:?}");
                     assert!(probes.iter().all(|&a| table.lookup(a) == found[0]), "the state changed");
+                    drop(table);
+                    // The writer is to have its share of two cores, too.
+                    std::thread::yield_now();
                 }
             });
         }
         let mut rebuilt = 0;
-        for round in 2..600u32 {
+        let rounds = affordable::<A, E>(600);
+        for round in 2..rounds {
             // Now and then a next hop that no narrow entry holds.
-            let next_hop = if round % 200 == 0 { round << 14 } else { round };
+            let next_hop = if round % (rounds / 3) == 0 { round << 14 } else { round };
             let updates: Vec<_> = at(next_hop).collect();
             let applied = live.apply(&updates).expect("the table takes the update");
             assert_eq!(applied.changes, routes.len());
@@ -364,16 +392,16 @@ pub fn live_readers<A: Address, E: Engine<A>>() {
     assert!(probes.iter().all(|&a| !live.reader().enter().lookup(a).is_some()));
 }
 
-/// A million random updates and then everything withdrawn, twice: answers are right on the way, and what the first round took
+/// Half a million random updates and then everything withdrawn, twice: answers are right on the way, and what the first round took
 /// in storage serves the second. A live table that is emptied is that of an empty Rib to the last byte.
 pub fn churn<A: Address, E: Engine<A>>() {
-    const CALLS: usize = 500;
+    let calls = affordable::<A, E>(500);
     let pool = tables::scattered_routes::<A>(4_000);
     let mut rng = Rng::new(7);
     let mut patched = Patched::<A, E>::new(Rib::new());
     for round in 0..2 {
         let before = patched.rebuilds;
-        for call in 1..=CALLS {
+        for call in 1..=calls {
             let update = |_| {
                 let prefix = pool[rng.index(pool.len())];
                 match rng.index(10) {
@@ -383,8 +411,8 @@ pub fn churn<A: Address, E: Engine<A>>() {
             };
             let updates: Vec<_> = (0..1_000).map(update).collect();
             patched.apply(&updates);
-            if call % 100 == 0 {
-                let addresses = boundaries(pool.iter().copied().skip(call % 7).step_by(7));
+            if call % (calls / 5) == 0 {
+                let addresses = boundaries(pool.iter().copied().skip(call as usize % 7).step_by(7));
                 check(&patched.table, &Expected::of(&patched.rib), &addresses, "churn");
             }
         }
