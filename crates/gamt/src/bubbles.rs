@@ -29,7 +29,7 @@ impl Bubbles {
 
     /// All of these did.
     pub(crate) fn note_all(&mut self, level: usize, elements: Range<usize>) {
-        self.levels[level].extend(Self::location(elements.start)..Self::location(elements.end));
+        self.levels[level].extend(elements.map(Self::location));
     }
 
     /// Takes the bubbles of a level, each location once and in order, and adds them to a patch with their values.

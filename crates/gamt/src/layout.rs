@@ -320,7 +320,8 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
 
     /// What a leaf may hold at most.
     fn widest_leaf(&self, results: u64) -> u64 {
-        if P::SEPARATE { self.slots - 1 } else { results }
+        // A next hop has 32 bits, whatever an image states.
+        if P::SEPARATE { self.slots - 1 } else { results.min(u32::MAX.into()) }
     }
 
     /// Whether a unit of a level leads where a lookup may go.

@@ -1,8 +1,8 @@
-//! Batches by gathers: the only unsafe code of the engine. Units of 4 bytes; wider ones go the portable way.
+//! Batches by gathers: the only unsafe code of the engine. Units of up to 4 bytes; wider ones are walked key by key.
 //!
 //! Sixteen keys a vector with AVX-512, several vectors at a time, one gather a level for the keys that are not done. All keys of a
-//! batch are in the same level at the same time (`layout.rs` says why), so shifts are by constants of the level, and no
-//! jump is ever looked at but for whether it is one.
+//! batch are in the same level at the same time (`layout.rs` says why), so shifts are by constants of the level, and of a
+//! unit nothing is looked at but whether it leads on.
 //!
 //! IPv6 keys are taken apart into their first two words of 32 bits, and a level reads from one of them or across both. Levels
 //! past bit 64 are walked key by key: few tables have any prefix there.
