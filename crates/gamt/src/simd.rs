@@ -1,6 +1,6 @@
 //! Batches by gathers: the only unsafe code of the engine. Units of up to 4 bytes; wider ones are walked key by key.
 //!
-//! Sixteen keys a vector with AVX-512, several vectors at a time, one gather a level for the keys that are not done. All keys of a
+//! Sixteen keys a vector with AVX-512, for IPv4 eight with AVX2, several vectors at a time, one gather a level for the keys that are not done. All keys of a
 //! batch are in the same level at the same time (`layout.rs` says why), so shifts are by constants of the level, and of a
 //! unit nothing is looked at but whether it leads on.
 //!
@@ -9,6 +9,8 @@
 
 use wirespeed_fib::{Address, NextHop, Way};
 
+#[cfg(target_arch = "x86_64")]
+use crate::layout::Level;
 use crate::layout::{GamtTable, Placement};
 
 /// Looks up as many of the keys, from the front, as a way does in vectors; how many that were.
@@ -20,13 +22,28 @@ pub(crate) fn batch<A: Address, P: Placement>(
 ) -> usize {
     assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
     #[cfg(target_arch = "x86_64")]
-    if way == Way::Avx512 && way.is_here() {
+    if way.is_here() {
         #[allow(unsafe_code)]
-        // SAFETY: the CPU has it.
-        return unsafe { avx512::batch(table, addresses, next_hops) };
+        // SAFETY: the CPU has the feature, and AVX2 gets keys of 32 bits.
+        unsafe {
+            match way {
+                Way::Avx512 => return avx512::batch(table, addresses, next_hops),
+                Way::Avx2 if A::OCTETS == 4 => return avx2::batch(table, addresses, next_hops),
+                _ => {}
+            }
+        }
     }
-    let _ = (way, table, addresses, next_hops);
+    let _ = (way, table);
     0
+}
+
+/// The levels that vectors go through: those within the first two words, of units of up to 4 bytes, and short enough for
+/// an index of 32 bits.
+#[cfg(target_arch = "x86_64")]
+fn in_vectors<A: Address, P: Placement>(table: &GamtTable<A, P>) -> &[Level] {
+    let fits =
+        |level: &&Level| level.from + level.stride <= 64 && level.code.width() <= 4 && level.len <= 1 << 30;
+    &table.levels[..table.levels.iter().take_while(fits).count()]
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -44,6 +61,7 @@ mod avx512 {
     use wirespeed_fib::{Address, NextHop};
     use wirespeed_image::Table;
 
+    use super::in_vectors;
     use crate::layout::{Code, GamtTable, JUMP_BITS, Level, Placement, next_hops, units};
 
     /// Keys in a vector.
@@ -205,15 +223,6 @@ mod avx512 {
         }
     }
 
-    /// The levels that vectors go through: those within the first two words, of units of up to 4 bytes, and short enough for
-    /// an index of 32 bits.
-    fn in_vectors<A: Address, P: Placement>(table: &GamtTable<A, P>) -> &[Level] {
-        let fits = |level: &&Level| {
-            level.from + level.stride <= 64 && level.code.width() <= 4 && level.len <= 1 << 30
-        };
-        &table.levels[..table.levels.iter().take_while(fits).count()]
-    }
-
     /// Finishes the keys of the lanes in the mask, from a level on.
     #[cold]
     fn finish<A: Address, P: Placement>(
@@ -367,5 +376,247 @@ mod avx512 {
                 _ => _mm512_mask_i32gather_epi32::<4>(found, mask, index, from),
             }
         }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod avx2 {
+    use std::arch::x86_64::{
+        __m256i, _MM_HINT_NTA, _mm_cvtsi32_si128, _mm_prefetch, _mm256_add_epi32, _mm256_and_si256,
+        _mm256_andnot_si256, _mm256_blendv_epi8, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32,
+        _mm256_loadu_si256, _mm256_mask_i32gather_epi32, _mm256_movemask_ps, _mm256_or_si256,
+        _mm256_set1_epi32, _mm256_setzero_si256, _mm256_sll_epi32, _mm256_srl_epi32, _mm256_srli_epi32,
+        _mm256_storeu_si256, _mm256_sub_epi32,
+    };
+
+    use wirespeed_fib::{Address, NextHop};
+    use wirespeed_image::Table;
+
+    use super::in_vectors;
+    use crate::layout::{Code, GamtTable, JUMP_BITS, Level, Placement, next_hops, units};
+
+    /// Keys in a vector.
+    const LANES: usize = 8;
+    /// Vectors at a time.
+    const VECTORS: usize = 8;
+    /// How far ahead keys are prefetched, in bytes.
+    const AHEAD: usize = 2_048;
+
+    /// Looks up keys, so many vectors at a time, while there are enough; how many keys that were.
+    ///
+    /// # Safety
+    /// The CPU must have AVX2, and `A` be IPv4.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn batch<A: Address, P: Placement>(
+        table: &GamtTable<A, P>,
+        addresses: &[A],
+        results: &mut [NextHop],
+    ) -> usize {
+        let at_a_time = LANES * VECTORS;
+        let levels = in_vectors(table);
+        let all = _mm256_set1_epi32(-1);
+        for (keys, results) in addresses.chunks_exact(at_a_time).zip(results.chunks_exact_mut(at_a_time)) {
+            let mut key = [_mm256_setzero_si256(); VECTORS];
+            for (v, key) in key.iter_mut().enumerate() {
+                let from = keys.as_ptr().wrapping_add(v * LANES).cast::<__m256i>();
+                // SAFETY: these are 8 keys of 32 bits; a prefetch may be of any address.
+                unsafe {
+                    _mm_prefetch::<_MM_HINT_NTA>(from.wrapping_byte_add(AHEAD).cast());
+                    *key = _mm256_loadu_si256(from);
+                }
+            }
+            let mut round = Round { key, found: [_mm256_setzero_si256(); VECTORS], open: [all; VECTORS] };
+            // The first level begins where a unit of zeros would lead to.
+            let mut before = Code::paper(4, 0);
+            let mut done = 0;
+            for (at, level) in levels.iter().enumerate() {
+                let units = table.image().padded(units(at));
+                // SAFETY: open lanes come from the level before, or there is none.
+                let any = unsafe {
+                    match level.code.width() {
+                        1 => round.read::<1>(level, before, units),
+                        2 => round.read::<2>(level, before, units),
+                        _ => round.read::<4>(level, before, units),
+                    }
+                };
+                (before, done) = (level.code, at + 1);
+                if !any {
+                    break;
+                }
+            }
+            for (v, (&found, &open)) in round.found.iter().zip(&round.open).enumerate() {
+                // SAFETY: the leaf of a lane that is not open is a slot, if next hops are separate; `results` are
+                // `at_a_time` integers of 32 bits.
+                unsafe {
+                    let next_hop = next_hop(table, found, _mm256_andnot_si256(open, all));
+                    _mm256_storeu_si256(results.as_mut_ptr().add(v * LANES).cast(), next_hop);
+                }
+                let mut lanes = _mm256_movemask_ps(_mm256_castsi256_ps(open)).cast_unsigned();
+                if lanes == 0 {
+                    continue;
+                }
+                let mut units = [0u32; LANES];
+                // SAFETY: these are 8 integers of 32 bits.
+                unsafe { _mm256_storeu_si256(units.as_mut_ptr().cast(), found) };
+                while lanes != 0 {
+                    let lane = lanes.trailing_zeros() as usize;
+                    // Without a level for vectors all lanes are still before the first.
+                    let to = if done == 0 { 0 } else { before.read(units[lane].into()).1 };
+                    let at = v * LANES + lane;
+                    results[at] = table.rest_of_lookup(keys[at], done, to);
+                    lanes &= lanes - 1;
+                }
+            }
+        }
+        addresses.len() - addresses.len() % at_a_time
+    }
+
+    /// Keys that go through the levels together.
+    struct Round {
+        key: [__m256i; VECTORS],
+        /// The unit that each open lane read last, and the leaf of the others.
+        found: [__m256i; VECTORS],
+        /// All ones in the lanes whose unit leads on.
+        open: [__m256i; VECTORS],
+    }
+
+    impl Round {
+        /// Takes the open lanes through a level of units of a width; whether any lane is still open.
+        ///
+        /// # Safety
+        /// The CPU must have AVX2. The open lanes must have units of a level whose code is `before` and which is right above this
+        /// one, in a table that was checked; or this is the first, and all is zero. `units` are those of the level, with their
+        /// padding, and the width is theirs. All levels are of those [`in_vectors`].
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        unsafe fn read<const WIDTH: u32>(&mut self, level: &Level, before: Code, units: &[u8]) -> bool {
+            let right = _mm_cvtsi32_si128(32 - i32::from(level.from + level.stride));
+            let mask = _mm256_set1_epi32((1 << level.stride) - 1);
+            // Units are of 16 bits where there is a base, so that it compares as a signed number.
+            let below_base = _mm256_set1_epi32(level.code.base().cast_signed() - 1);
+            let jump = _mm256_set1_epi32((1 << JUMP_BITS) - 1);
+            let mut any = _mm256_setzero_si256();
+            for v in 0..VECTORS {
+                let (open, found) = (self.open[v], self.found[v]);
+                let node = match before {
+                    Code::Paper { .. } => _mm256_srli_epi32::<8>(found),
+                    Code::Narrow { base, below, .. } => _mm256_sll_epi32(
+                        _mm256_sub_epi32(found, _mm256_set1_epi32(base.cast_signed())),
+                        _mm_cvtsi32_si128(below.into()),
+                    ),
+                };
+                let bits = _mm256_and_si256(_mm256_srl_epi32(self.key[v], right), mask);
+                // SAFETY: an open lane has the first unit of a node of this level, which every image and patch is checked
+                // for.
+                let unit = unsafe { gather::<WIDTH>(found, open, _mm256_add_epi32(node, bits), units) };
+                let leads_on = match WIDTH {
+                    4 => {
+                        let leaf = _mm256_cmpeq_epi32(_mm256_and_si256(unit, jump), _mm256_setzero_si256());
+                        _mm256_andnot_si256(leaf, open)
+                    }
+                    _ => _mm256_and_si256(_mm256_cmpgt_epi32(unit, below_base), open),
+                };
+                self.found[v] = match WIDTH {
+                    4 => {
+                        let done = _mm256_andnot_si256(leads_on, open);
+                        _mm256_blendv_epi8(unit, _mm256_srli_epi32::<8>(unit), done)
+                    }
+                    _ => unit,
+                };
+                self.open[v] = leads_on;
+                any = _mm256_or_si256(any, leads_on);
+            }
+            _mm256_movemask_ps(_mm256_castsi256_ps(any)) != 0
+        }
+    }
+
+    /// What the leaves of the lanes in the mask come to.
+    ///
+    /// # Safety
+    /// The CPU must have AVX2. In a table with separate next hops these leaves must be slots.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn next_hop<A: Address, P: Placement>(
+        table: &GamtTable<A, P>,
+        leaf: __m256i,
+        mask: __m256i,
+    ) -> __m256i {
+        let Some((_, width)) = table.next_hops else { return leaf };
+        let slots = table.image().padded(next_hops(table.levels.len()));
+        let none = _mm256_setzero_si256();
+        // SAFETY: a slot is one of the table, which every image and patch is checked for.
+        unsafe {
+            match width {
+                1 => gather::<1>(none, mask, leaf, slots),
+                2 => gather::<2>(none, mask, leaf, slots),
+                _ => gather::<4>(none, mask, leaf, slots),
+            }
+        }
+    }
+
+    /// Elements of so many bytes, 1, 2 or 4, at the indexes of the lanes in the mask, widened; `found` in the others.
+    ///
+    /// # Safety
+    /// The CPU must have AVX2. Each index in the mask must be of an element of `bytes`, at least 3 bytes before its end,
+    /// and below 2^31.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn gather<const WIDTH: u32>(
+        found: __m256i,
+        mask: __m256i,
+        index: __m256i,
+        bytes: &[u8],
+    ) -> __m256i {
+        let from = bytes.as_ptr().cast();
+        let narrow = |wide: __m256i, low: i32| {
+            _mm256_blendv_epi8(found, _mm256_and_si256(wide, _mm256_set1_epi32(low)), mask)
+        };
+        // SAFETY: as our caller promises; the scale is the size of an element.
+        unsafe {
+            match WIDTH {
+                1 => narrow(_mm256_mask_i32gather_epi32::<1>(found, from, index, mask), 0xff),
+                2 => narrow(_mm256_mask_i32gather_epi32::<2>(found, from, index, mask), 0xffff),
+                _ => _mm256_mask_i32gather_epi32::<4>(found, from, index, mask),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{Expected, scattered, tables};
+    use wirespeed_fib::{BuildOptions, Engine, Rib, Strides, V4, V6, oracle};
+
+    use super::*;
+    use crate::{GamtS, GamtT};
+
+    /// Every way of this CPU, with narrow units and the paper's, finds what the oracle does.
+    fn every_way<A: Address, P: Placement>(build: impl Fn(&Rib<A>, &BuildOptions) -> GamtTable<A, P>) {
+        let deep = Strides::Levels { levels: 11, transaction: 128 };
+        for (name, rib) in tables::hand_picked::<A>() {
+            let expected = Expected::of(&rib);
+            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+            keys.extend(scattered::<A>(1_000));
+            for strides in [Strides::Fastest, deep.clone()] {
+                let table = build(&rib, &BuildOptions { strides, ..BuildOptions::default() });
+                for way in Way::ALL.into_iter().filter(|way| way.is_here()) {
+                    let mut found = vec![NextHop(u32::MAX); keys.len()];
+                    let done = batch(way, &table, &keys, &mut found);
+                    let vectors = way == Way::Avx512 || way == Way::Avx2 && A::OCTETS == 4;
+                    assert_eq!(done > 0, vectors, "{name}: {way:?}");
+                    for (&key, &found) in keys[..done].iter().zip(&found) {
+                        assert_eq!(found, expected.lookup(key), "{name}: {key} by {way:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_way_finds_the_same() {
+        every_way(|rib, options| GamtT::<V4>::build(rib, options).expect("a valid table is built").1);
+        every_way(|rib, options| GamtT::<V6>::build(rib, options).expect("a valid table is built").1);
+        every_way(|rib, options| GamtS::<V4>::build(rib, options).expect("a valid table is built").1);
     }
 }
