@@ -114,7 +114,11 @@ fn compile<A: Address>(
     Ok(trie)
 }
 
-fn write_next_hops<A: Address>(slots: &Slots<A>, image: &mut Image, levels: usize) -> Result<(), ImageError> {
+pub(crate) fn write_next_hops<A: Address>(
+    slots: &Slots<A>,
+    image: &mut Image,
+    levels: usize,
+) -> Result<(), ImageError> {
     fn write<W: Element>(from: &[u32], to: &mut [W]) {
         for (to, &next_hop) in to.iter_mut().zip(from) {
             *to = W::try_from(next_hop.into()).ok().expect("the width was chosen for the largest next hop");

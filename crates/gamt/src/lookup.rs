@@ -190,3 +190,48 @@ const NAMES: [&str; 130] = [
     "level115", "level116", "level117", "level118", "level119", "level120", "level121", "level122",
     "level123", "level124", "level125", "level126", "level127", "level128",
 ];
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{Expected, scattered, tables};
+    use wirespeed_fib::{BuildOptions, Engine, Strides, V4, V6, oracle};
+
+    use super::*;
+    use crate::{GamtS, GamtT};
+
+    /// The suite sees the portable way only for keys that fill no vector.
+    fn every_way<A: Address, E: Engine<A, Table = GamtTable<A, P>>, P: Placement>(strides: &[Strides]) {
+        for (name, rib) in tables::hand_picked::<A>() {
+            let expected = Expected::of(&rib);
+            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+            keys.extend(scattered::<A>(500));
+            for strides in strides {
+                let options = BuildOptions { strides: strides.clone(), ..BuildOptions::default() };
+                let (_, table) = E::build(&rib, &options).unwrap();
+                for way in Way::ALL {
+                    let mut found = vec![NextHop(u32::MAX); keys.len()];
+                    table.batch(way, &keys, &mut found);
+                    for (&key, &found) in keys.iter().zip(&found) {
+                        assert_eq!(found, expected.lookup(key), "{name}, {strides:?}, {way:?}: {key}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_way_finds_the_same_in_ipv4() {
+        let strides = [Strides::Fastest, Strides::Given(vec![7, 12, 1, 3, 9])];
+        every_way::<V4, GamtT<V4>, _>(&strides);
+        every_way::<V4, GamtS<V4>, _>(&strides);
+    }
+
+    #[test]
+    fn every_way_finds_the_same_in_ipv6() {
+        // One level lies across the first two words, one across the second and the third.
+        let odd = [vec![13, 18, 5, 11, 15, 7], vec![3; 19], vec![2]].concat();
+        let strides = [Strides::Fastest, Strides::Given(odd)];
+        every_way::<V6, GamtT<V6>, _>(&strides);
+        every_way::<V6, GamtS<V6>, _>(&strides);
+    }
+}

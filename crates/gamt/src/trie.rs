@@ -184,7 +184,8 @@ impl Trie {
             let range = level.range(node, prefix);
             if prefix.len() <= level.end() {
                 let owned = level.lens[range.clone()].iter().position(|&len| len == prefix.len())?;
-                return Some(level.infs[range.start + owned]);
+                // Of length 0 are the default route's leaves, and those of no route, which hold 0.
+                return Some(level.infs[range.start + owned]).filter(|&value| value > 0);
             }
             if level.lens[range.start] != CHILD {
                 return None;

@@ -141,3 +141,88 @@ fn cover<A: Address>(rib: &Rib<A>, prefix: Prefix<A>) -> Leaf {
 fn finish<A: Address>(patch: PatchBuilder, rib: &Rib<A>, results: u32) -> Patch {
     patch.finish(Some((rib.len() as u64, results.into())))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wirespeed_fib::conformance::tables;
+    use wirespeed_fib::{BuildOptions, Engine, Strides, Update, V4, V6};
+    use wirespeed_image::{Image, Table};
+
+    use super::*;
+    use crate::build::write_next_hops;
+
+    /// What an engine's form compiles to.
+    trait Form<A: Address>: Engine<A> {
+        fn write(&self, image: &mut Image);
+    }
+
+    impl<A: Address> Form<A> for GamtT<A> {
+        fn write(&self, image: &mut Image) {
+            self.trie.write(image).unwrap();
+        }
+    }
+
+    impl<A: Address> Form<A> for GamtS<A> {
+        fn write(&self, image: &mut Image) {
+            self.trie.write(image).unwrap();
+            write_next_hops(&self.slots, image, self.trie.levels()).unwrap();
+        }
+    }
+
+    fn bytes(image: &Image) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        image.write(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// After every patch the table is, to the last byte, what the writer's form compiles to: no change of the form goes
+    /// without a bubble.
+    fn patched_is_compiled<A: Address, E: Form<A>>(
+        mut rib: Rib<A>,
+        updates: &[Update<A>],
+        step: usize,
+        strides: Strides,
+    ) -> Result<(), TestCaseError> {
+        let options = BuildOptions { strides, ..BuildOptions::default() };
+        let (mut engine, mut table) = E::build(&rib, &options).unwrap();
+        for updates in updates.chunks(step) {
+            let changed: Vec<_> = updates.iter().filter(|u| rib.apply(u)).map(Update::prefix).collect();
+            match engine.update(&rib, &changed) {
+                Ok(patch) => table.apply(&patch).unwrap(),
+                Err(_) => (engine, table) = E::build(&rib, &options).unwrap(),
+            }
+            let mut compiled = table.image().clone();
+            engine.write(&mut compiled);
+            prop_assert!(bytes(&compiled) == bytes(table.image()), "the table is another one");
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_form_is_what_its_table_is(
+            rib in tables::random::<V4>(0..60),
+            updates in tables::random_updates::<V4>(1..60),
+            step in 1..12usize,
+        ) {
+            // Wide levels leave room for a node or two beside those in use: much is collapsed and banished.
+            for strides in [Strides::Fastest, Strides::Given(vec![8, 15, 9])] {
+                patched_is_compiled::<V4, GamtT<V4>>(rib.clone(), &updates, step, strides.clone())?;
+                patched_is_compiled::<V4, GamtS<V4>>(rib.clone(), &updates, step, strides)?;
+            }
+        }
+
+        #[test]
+        fn the_form_is_what_its_table_is_in_ipv6(
+            rib in tables::random::<V6>(0..30),
+            updates in tables::random_updates::<V6>(1..30),
+            step in 1..12usize,
+        ) {
+            patched_is_compiled::<V6, GamtT<V6>>(rib.clone(), &updates, step, Strides::Fastest)?;
+            patched_is_compiled::<V6, GamtS<V6>>(rib, &updates, step, Strides::Fastest)?;
+        }
+    }
+}
