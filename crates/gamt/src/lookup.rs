@@ -128,12 +128,12 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
                 count: addresses.len(),
                 to: [0; BLOCK],
             };
-            for level in &self.levels {
+            for (at, level) in self.levels.iter().enumerate() {
                 match level.code.width() {
-                    1 => self.step::<u8>(level, addresses, &mut block),
-                    2 => self.step::<u16>(level, addresses, &mut block),
-                    4 => self.step::<u32>(level, addresses, &mut block),
-                    _ => self.step::<u64>(level, addresses, &mut block),
+                    1 => self.step::<u8>(at, level, addresses, &mut block),
+                    2 => self.step::<u16>(at, level, addresses, &mut block),
+                    4 => self.step::<u32>(at, level, addresses, &mut block),
+                    _ => self.step::<u64>(at, level, addresses, &mut block),
                 }
                 if block.count == 0 {
                     break;
@@ -148,12 +148,13 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
     /// Takes the keys of a block that are not done through a level.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // of an element of an image, which is in memory
-    fn step<U: Element>(&self, level: &Level, addresses: &[A], block: &mut Block) {
+    fn step<U: Element>(&self, at: usize, level: &Level, addresses: &[A], block: &mut Block) {
+        let units = self.image().section::<U>(units(at));
         let mut still = 0;
         for which in 0..block.count {
             let key = usize::from(block.open[which % BLOCK]) % BLOCK;
             let index = block.to[key] + u64::from(addresses[key].bits(level.from, level.stride));
-            let (leads_on, to) = level.code.read(self.image().at::<U>(level.units, index as usize).into());
+            let (leads_on, to) = level.code.read(units[index as usize].into());
             block.to[key] = to;
             // Moving the end of the list or not takes the place of a branch.
             block.open[still % BLOCK] = block.open[which % BLOCK];
