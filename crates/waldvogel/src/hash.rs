@@ -132,10 +132,10 @@ pub(crate) fn group(hash: u64, bits: u32) -> u32 {
     (hash << bits >> (66 - bits)) as u32
 }
 
-/// The last 32 bits of a hash.
+/// The last 31 bits of a hash and a one.
 #[inline]
 pub(crate) fn rest(hash: u64) -> u32 {
-    low(hash >> BELOW)
+    low(hash >> (BELOW - 1)) | 1
 }
 
 /// The slot where a pilot takes a hash.
@@ -143,13 +143,13 @@ pub(crate) fn rest(hash: u64) -> u32 {
 #[allow(clippy::cast_possible_truncation)] // fewer than 32 bits
 pub(crate) fn slot(hash: u64, pilot: u32, bits: u32) -> u32 {
     let home = (hash >> (64 - bits)) as u32;
-    home.wrapping_add(pilot.wrapping_mul(rest(hash) | 1)) & ((1 << bits) - 1)
+    home.wrapping_add(pilot.wrapping_mul(rest(hash))) & ((1 << bits) - 1)
 }
 
 /// The hash whose rest is in a slot, by the pilots of groups.
 pub(crate) fn whole(rest: u64, at: u32, bits: u32, pilot: impl Fn(u32) -> u32) -> u64 {
-    let known = rest << BELOW & (u64::MAX >> bits);
-    let home = at.wrapping_sub(pilot(group(known, bits)).wrapping_mul(low(rest) | 1)) & ((1 << bits) - 1);
+    let known = rest << (BELOW - 1) & HASH_MASK & (u64::MAX >> bits);
+    let home = at.wrapping_sub(pilot(group(known, bits)).wrapping_mul(low(rest))) & ((1 << bits) - 1);
     u64::from(home) << (64 - bits) | known
 }
 
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn slots_and_groups_are_used_evenly() {
-        const BITS: u32 = 17;
+        const BITS: u32 = 18;
         // Keys in steps, as prefixes come.
         for shift in [16, 20, 32, 44] {
             let seed = Seed::new(Some(shift), 0);
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_slot_and_what_is_in_it_give_the_hash() {
         let seed = Seed::new(Some(1), 0);
-        for bits in [17, 19, 25] {
+        for bits in [18, 19, 25] {
             for key in 0..1_000u64 {
                 let hash = seed.of_word(word(key.wrapping_mul(0x9e37_79b9_7f4a_7c15), 48));
                 let pilot = |group: u32| group % 256;

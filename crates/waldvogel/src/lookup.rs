@@ -83,8 +83,7 @@ impl<A: Address> WaldvogelTable<A> {
         let pilot: u8 = self.image().at(self.columns.pilots, group(hash, bits) as usize);
         let at = slot(hash, pilot.into(), bits) as usize;
         let word: u64 = self.image().at(self.columns.slots, at);
-        // A free slot is zero, and no key that is there has that value.
-        let is_here = word >> 32 == u64::from(rest(hash)) && low(word) != 0;
+        let is_here = word >> 32 == u64::from(rest(hash));
         (at, is_here.then_some(Value(low(word))))
     }
 

@@ -35,8 +35,8 @@ mod avx512 {
         _mm512_and_si512, _mm512_castsi512_si256, _mm512_cmpge_epu32_mask, _mm512_cmplt_epu32_mask,
         _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64, _mm512_i32gather_epi32, _mm512_loadu_si512,
         _mm512_mask_cmpeq_epi32_mask, _mm512_mask_cmpge_epu32_mask, _mm512_mask_i32gather_epi32,
-        _mm512_mask_i32gather_epi64, _mm512_mask_i32scatter_epi32, _mm512_mask_mov_epi32,
-        _mm512_mask_test_epi32_mask, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
+        _mm512_mask_i32gather_epi64, _mm512_mask_i32scatter_epi32, _mm512_mask_mov_epi32, _mm512_mask_storeu_epi32,
+        _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
         _mm512_mullo_epi32, _mm512_mullo_epi64, _mm512_or_si512, _mm512_permutex2var_epi32,
         _mm512_permutex2var_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
         _mm512_setr_epi64, _mm512_setzero_si512, _mm512_sll_epi32, _mm512_slli_epi32, _mm512_slli_epi64,
@@ -103,7 +103,7 @@ mod avx512 {
                 pilots: image.padded(PILOTS),
                 odd: [one, other],
                 home: shift(32 - bits),
-                group: [shift(bits + 32 - HASH_BITS), shift(34 - bits)],
+                group: [shift(bits + 31 - HASH_BITS), shift(34 - bits)],
                 mask: _mm512_set1_epi32((1 << bits) - 1),
             }
         }
@@ -267,7 +267,10 @@ mod avx512 {
             }
             let before = keys;
             find(sections, &mut keys);
-            for (keys, before) in keys.iter_mut().zip(&before) {
+            let to = results[from..from + LANES * VECTORS].as_mut_ptr();
+            for (at, (keys, before)) in keys.iter_mut().zip(&before).enumerate() {
+                // What is not a next hop yet is overwritten later.
+                _mm512_mask_storeu_epi32(to.add(at * LANES).cast(), before.open, keys.value);
                 leave(table, pile, keys, before.open, addresses, results);
             }
         }
@@ -306,6 +309,22 @@ mod avx512 {
             let before = keys;
             find(sections, &mut keys);
             for (keys, before) in keys.iter_mut().zip(&before) {
+                // Those that are not done too: they are written again.
+                if before.open == !0 {
+                    let (mut values, mut places) = ([0u32; LANES], [0u32; LANES]);
+                    _mm512_storeu_si512(values.as_mut_ptr().cast(), keys.value);
+                    _mm512_storeu_si512(places.as_mut_ptr().cast(), keys.place);
+                    for (&value, &place) in values.iter().zip(&places) {
+                        *results.get_unchecked_mut(place as usize) = NextHop(value);
+                    }
+                } else {
+                    _mm512_mask_i32scatter_epi32::<4>(
+                        results.as_mut_ptr().cast(),
+                        before.open,
+                        keys.place,
+                        keys.value,
+                    );
+                }
                 leave(table, pile, keys, before.open, addresses, results);
             }
         }
@@ -327,17 +346,18 @@ mod avx512 {
         let mut slot = [zero; VECTORS];
         for (v, keys) in keys.iter().enumerate() {
             let hash = hashes(sections, keys);
-            rest[v] = lower([
-                _mm512_srli_epi64::<{ 64 - HASH_BITS }>(hash[0]),
-                _mm512_srli_epi64::<{ 64 - HASH_BITS }>(hash[1]),
-            ]);
+            let from_bit = [
+                _mm512_srli_epi64::<{ 63 - HASH_BITS }>(hash[0]),
+                _mm512_srli_epi64::<{ 63 - HASH_BITS }>(hash[1]),
+            ];
+            rest[v] = _mm512_or_si512(lower(from_bit), one);
             let home = _mm512_srl_epi32(upper(hash), sections.home);
             let [left, right] = sections.group;
             let group = _mm512_srl_epi32(_mm512_sll_epi32(rest[v], left), right);
             // SAFETY: there is a pilot for each group, and three bytes more.
             let pilot =
                 unsafe { _mm512_mask_i32gather_epi32::<1>(zero, keys.open, group, sections.pilots.as_ptr().cast()) };
-            let way = _mm512_mullo_epi32(_mm512_and_si512(pilot, octet), _mm512_or_si512(rest[v], one));
+            let way = _mm512_mullo_epi32(_mm512_and_si512(pilot, octet), rest[v]);
             slot[v] = _mm512_and_si512(_mm512_add_epi32(home, way), sections.mask);
         }
         for (v, keys) in keys.iter_mut().enumerate() {
@@ -356,8 +376,8 @@ mod avx512 {
                     ),
                 ];
                 let value = lower(words);
-                let same = _mm512_mask_cmpeq_epi32_mask(keys.open, upper(words), rest[v]);
-                let found = _mm512_mask_test_epi32_mask(same, value, value);
+                // A free slot is zero, and a rest is odd.
+                let found = _mm512_mask_cmpeq_epi32_mask(keys.open, upper(words), rest[v]);
                 let record = _mm512_and_si512(keys.value, numbers);
                 let next = _mm512_mask_mov_epi32(keys.value, found, value);
                 let missed = keys.open & !found;
@@ -411,12 +431,8 @@ mod avx512 {
         results: &mut [NextHop],
     ) {
         keys.open = _mm512_mask_cmpge_epu32_mask(tried, keys.value, _mm512_set1_epi32(OPEN.cast_signed()));
-        let done = tried & !keys.open;
-        // SAFETY: the places are those of results.
-        unsafe {
-            _mm512_mask_i32scatter_epi32::<4>(results.as_mut_ptr().cast(), done, keys.place, keys.value);
-            finish_wide(table, keys, addresses, results);
-        }
+        // SAFETY: as our caller promises.
+        unsafe { finish_wide(table, keys, addresses, results) };
         let [open, more_open] = keys.open.to_le_bytes();
         let at = pile.count;
         let middle = at + open.count_ones() as usize;

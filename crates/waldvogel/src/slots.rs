@@ -4,10 +4,10 @@
 //! ```text
 //! hash of a key, 49 bits      b bits        b − 2 bits
 //!                            ┌────────────┬───────────┬────────┐
-//!                            │ home       │ group     │        │   rest: the last 32 bits, which include the group
+//!                            │ home       │ group     │        │   rest: the last 31 bits, which include the group, and a one
 //!                            └────────────┴───────────┴────────┘
 //! pilots u8  × 2^(b−2)       p = pilots[group]
-//! slots  u64 × 2^b           slots[home + p × (rest | 1)] = rest, value
+//! slots  u64 × 2^b           slots[home + p × (rest)]     = rest, value
 //! ```
 //!
 //! Every group of keys, some two of them, has a pilot that takes all of its keys to slots of their own (perfect
@@ -15,7 +15,7 @@
 //! databases", 1992). A search is two reads, whether in vain or not, and a gather each. The hash is one to one, and a
 //! slot and the rest in it give the whole of it back: a key whose rest is the same but whose home is another one comes
 //! to another slot, as its group and so its pilot are the same. So the rest is compared in place of the key, and a slot is
-//! no more than a word.
+//! no more than a word; one that is free is zero, which no rest is.
 //!
 //! A key that finds its slot taken gives its group another pilot; where none will do, the group takes the one that is in the
 //! way of fewest keys, and the groups of these look for new ones, a bounded number of them.
@@ -31,9 +31,9 @@ use crate::value::Value;
 const CHOICE: u32 = 1 << 8;
 /// Groups that may move to make room for a key.
 const MOVES: u32 = 64;
-/// Fewest and most bits of the number of a slot: with fewer the rest is more than 32 bits, with more it has not a
-/// group's.
-pub(crate) const FEWEST_BITS: u32 = HASH_BITS - 32;
+/// Fewest and most bits of the number of a slot: with fewer the rest is not all that is left, with more it
+/// has not all of the group.
+pub(crate) const FEWEST_BITS: u32 = HASH_BITS - 31;
 pub(crate) const MOST_BITS: u32 = (HASH_BITS + 2) / 2;
 /// The end of a group's list.
 const END: u32 = u32::MAX;
