@@ -34,7 +34,7 @@ mod avx512 {
         __m128i, __m512i, __mmask16, _MM_HINT_NTA, _mm_cvtsi32_si128, _mm_prefetch, _mm512_add_epi32,
         _mm512_and_si512, _mm512_castsi512_si256, _mm512_cmpge_epu32_mask, _mm512_cmplt_epu32_mask,
         _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64, _mm512_i32gather_epi32, _mm512_loadu_si512,
-        _mm512_mask_cmpeq_epi32_mask, _mm512_mask_cmpge_epu32_mask, _mm512_mask_i32gather_epi32,
+        _mm512_mask_cmpeq_epi32_mask, _mm512_mask_cmpge_epu32_mask, _mm512_mask_cmplt_epu32_mask, _mm512_mask_xor_epi32, _mm512_mask_i32gather_epi32,
         _mm512_mask_i32gather_epi64, _mm512_mask_i32scatter_epi32, _mm512_mask_mov_epi32, _mm512_mask_storeu_epi32,
         _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
         _mm512_mullo_epi32, _mm512_mullo_epi64, _mm512_or_si512, _mm512_permutex2var_epi32,
@@ -114,7 +114,8 @@ mod avx512 {
     struct Pile {
         /// The first 64 bits.
         high: [MaybeUninit<u64>; 3 * ROUND],
-        /// What to do next: to try a length that a word holds.
+        /// What to do next: to try a length that a word holds. Without [`OPEN`], which is the mark of a try in vain:
+        /// what the record says.
         value: [MaybeUninit<u32>; 3 * ROUND],
         /// The place in the part.
         key: [MaybeUninit<u32>; 3 * ROUND],
@@ -166,7 +167,7 @@ mod avx512 {
             count: 0,
         };
         // Tables that we made end before.
-        let mut tries_left = addresses.len() * MOST_TRIES as usize;
+        let mut tries_left = addresses.len() * (MOST_TRIES as usize + 1);
         let mut done = 0;
         // SAFETY: as our caller promises; see each.
         unsafe {
@@ -265,13 +266,13 @@ mod avx512 {
             for keys in &mut keys {
                 finish_wide(table, keys, addresses, results);
             }
-            let before = keys;
+            let here = keys.map(|keys| keys.open);
             find(sections, &mut keys);
             let to = results[from..from + LANES * VECTORS].as_mut_ptr();
-            for (at, (keys, before)) in keys.iter_mut().zip(&before).enumerate() {
+            for (at, (keys, here)) in keys.iter_mut().zip(here).enumerate() {
                 // What is not a next hop yet is overwritten later.
-                _mm512_mask_storeu_epi32(to.add(at * LANES).cast(), before.open, keys.value);
-                leave(table, pile, keys, before.open, addresses, results);
+                _mm512_mask_storeu_epi32(to.add(at * LANES).cast(), here, keys.value);
+                leave(table, pile, keys, addresses, results);
             }
         }
     }
@@ -304,13 +305,27 @@ mod avx512 {
             }
         }
         pile.count = from;
-        // SAFETY: the values come from a table; the places are those of results.
+        let open = _mm512_set1_epi32(OPEN.cast_signed());
+        let numbers = _mm512_set1_epi32((MOST - 1).cast_signed());
+        let mut here = [0; VECTORS];
+        // SAFETY: the values come from a table, and the records in them are those of some, which every image and patch
+        // is checked for; the places are those of results.
         unsafe {
-            let before = keys;
+            for (keys, here) in keys.iter_mut().zip(&mut here) {
+                *here = keys.open;
+                let missed = _mm512_mask_cmplt_epu32_mask(keys.open, keys.value, open);
+                let record = _mm512_and_si512(keys.value, numbers);
+                let misses = sections.misses.as_ptr().cast();
+                keys.value = _mm512_mask_i32gather_epi32::<4>(keys.value, missed, record, misses);
+                keys.open = _mm512_mask_cmpge_epu32_mask(keys.open, keys.value, open);
+                let open = keys.open;
+                finish_wide(table, keys, addresses, results);
+                *here &= !(open & !keys.open);
+            }
             find(sections, &mut keys);
-            for (keys, before) in keys.iter_mut().zip(&before) {
+            for (keys, &here) in keys.iter_mut().zip(&here) {
                 // Those that are not done too: they are written again.
-                if before.open == !0 {
+                if here == !0 {
                     let (mut values, mut places) = ([0u32; LANES], [0u32; LANES]);
                     _mm512_storeu_si512(values.as_mut_ptr().cast(), keys.value);
                     _mm512_storeu_si512(places.as_mut_ptr().cast(), keys.place);
@@ -320,17 +335,18 @@ mod avx512 {
                 } else {
                     _mm512_mask_i32scatter_epi32::<4>(
                         results.as_mut_ptr().cast(),
-                        before.open,
+                        here,
                         keys.place,
                         keys.value,
                     );
                 }
-                leave(table, pile, keys, before.open, addresses, results);
+                leave(table, pile, keys, addresses, results);
             }
         }
     }
 
-    /// Looks for the open keys where they belong, with the length that their value says; what comes then.
+    /// Looks for the open keys where they belong, with the length that their value says. Those that are found have
+    /// the value that is there, those that are not have a [mark](Pile::value); open are those that are not done.
     ///
     /// # Safety
     /// The CPU must have AVX-512F and DQ. The values of open keys must come from a table and say to try a length that a word
@@ -341,7 +357,7 @@ mod avx512 {
         let zero = _mm512_setzero_si512();
         let one = _mm512_set1_epi32(1);
         let octet = _mm512_set1_epi32(0xff);
-        let numbers = _mm512_set1_epi32((MOST - 1).cast_signed());
+        let open = _mm512_set1_epi32(OPEN.cast_signed());
         let mut rest = [zero; VECTORS];
         let mut slot = [zero; VECTORS];
         for (v, keys) in keys.iter().enumerate() {
@@ -361,16 +377,15 @@ mod avx512 {
             slot[v] = _mm512_and_si512(_mm512_add_epi32(home, way), sections.mask);
         }
         for (v, keys) in keys.iter_mut().enumerate() {
-            let [open, more_open] = keys.open.to_le_bytes();
-            // SAFETY: a slot is one of 2^bits; records of values are those of some, which every image and patch is checked
-            // for.
+            let [here, more_here] = keys.open.to_le_bytes();
+            // SAFETY: a slot is one of 2^bits.
             unsafe {
                 let from = sections.slots.as_ptr().cast();
                 let words = [
-                    _mm512_mask_i32gather_epi64::<8>(zero, open, _mm512_castsi512_si256(slot[v]), from),
+                    _mm512_mask_i32gather_epi64::<8>(zero, here, _mm512_castsi512_si256(slot[v]), from),
                     _mm512_mask_i32gather_epi64::<8>(
                         zero,
-                        more_open,
+                        more_here,
                         _mm512_extracti64x4_epi64::<1>(slot[v]),
                         from,
                     ),
@@ -378,14 +393,13 @@ mod avx512 {
                 let value = lower(words);
                 // A free slot is zero, and a rest is odd.
                 let found = _mm512_mask_cmpeq_epi32_mask(keys.open, upper(words), rest[v]);
-                let record = _mm512_and_si512(keys.value, numbers);
-                let next = _mm512_mask_mov_epi32(keys.value, found, value);
                 let missed = keys.open & !found;
-                keys.value = if missed == 0 {
-                    next
-                } else {
-                    _mm512_mask_i32gather_epi32::<4>(next, missed, record, sections.misses.as_ptr().cast())
-                };
+                keys.value = _mm512_mask_mov_epi32(
+                    _mm512_mask_xor_epi32(keys.value, missed, keys.value, open),
+                    found,
+                    value,
+                );
+                keys.open = missed | _mm512_mask_cmpge_epu32_mask(found, value, open);
             }
         }
     }
@@ -426,11 +440,9 @@ mod avx512 {
         table: &WaldvogelTable<A>,
         pile: &mut Pile,
         keys: &mut Keys,
-        tried: __mmask16,
         addresses: &[A],
         results: &mut [NextHop],
     ) {
-        keys.open = _mm512_mask_cmpge_epu32_mask(tried, keys.value, _mm512_set1_epi32(OPEN.cast_signed()));
         // SAFETY: as our caller promises.
         unsafe { finish_wide(table, keys, addresses, results) };
         let [open, more_open] = keys.open.to_le_bytes();
