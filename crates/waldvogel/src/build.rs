@@ -68,7 +68,11 @@ fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<(Form<A>, Siz
         let sizes = Sizes {
             chunks: u32::try_from(chunked.len()).expect("at most one for each element of the root"),
             pieces: MOST_PIECES,
-            slot_bits: Slots::bits_for(roomy(narrow)).ok_or(limit("keys of 48 bits", 3 << 25, narrow as u64))?,
+            slot_bits: Slots::bits_for(roomy(narrow)).ok_or(limit(
+                "keys of 48 bits",
+                3 << 25,
+                narrow as u64,
+            ))?,
             wide: u32::try_from(if A::BITS < WIDE_FROM { 1 } else { roomy(wide) + 16 })
                 .map_err(|_| limit("longer keys", u32::MAX, wide as u64))?,
         };

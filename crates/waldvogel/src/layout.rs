@@ -176,9 +176,9 @@ impl<A: Address> WaldvogelTable<A> {
 
     /// Whether a record may say what to do where its length is in vain: the one after it of its piece, if any.
     fn admits_miss(&self, index: u64, value: u32, results: u64) -> bool {
-        let goes_on = Value(value).record().is_none_or(|record| {
-            u64::from(record) == index + 1 && !record.is_multiple_of(STEPS)
-        });
+        let goes_on = Value(value)
+            .record()
+            .is_none_or(|record| u64::from(record) == index + 1 && !record.is_multiple_of(STEPS));
         goes_on && self.admits_value(value, results, false)
     }
 

@@ -1,10 +1,12 @@
 //! Batches with AVX-512: the only unsafe code of this crate.
 //!
-//! Sixteen keys a vector from the first array to the last try: a try is the masking of the keys to their lengths and
-//! two multiplications in lanes of 64 bits, a gather of pilots, one of slots, and one of what to do instead for the
-//! keys that are not found. A value is all there is to know about where a search stands, whatever the number of tries
-//! before, so that keys that are not done go on a pile and are taken from it a round at a time: vectors are full until a batch
-//! ends. A round is several vectors, so that there are many reads under way at a time.
+//! Keys stay in vectors, sixteen each, from the first array to the last try. A try masks the keys to their lengths,
+//! hashes them in lanes of 64 bits, gathers their pilots and gathers their slots.
+//!
+//! A value is all there is to know of how far a search has come, however many tries it took. So the keys that are not
+//! done go on a pile whatever their next length is, and whenever there are enough for a round they are taken from it:
+//! vectors are full until the batch ends. What to do after a try in vain is read only then, for those that need it. A
+//! round is four vectors, so that many reads are under way at a time.
 
 use wirespeed_fib::{Address, NextHop, Way};
 
@@ -34,14 +36,14 @@ mod avx512 {
         __m128i, __m512i, __mmask16, _MM_HINT_NTA, _mm_cvtsi32_si128, _mm_prefetch, _mm512_add_epi32,
         _mm512_and_si512, _mm512_castsi512_si256, _mm512_cmpge_epu32_mask, _mm512_cmplt_epu32_mask,
         _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64, _mm512_i32gather_epi32, _mm512_loadu_si512,
-        _mm512_mask_cmpeq_epi32_mask, _mm512_mask_cmpge_epu32_mask, _mm512_mask_cmplt_epu32_mask, _mm512_mask_xor_epi32, _mm512_mask_i32gather_epi32,
-        _mm512_mask_i32gather_epi64, _mm512_mask_i32scatter_epi32, _mm512_mask_mov_epi32, _mm512_mask_storeu_epi32,
-        _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
-        _mm512_mullo_epi32, _mm512_mullo_epi64, _mm512_or_si512, _mm512_permutex2var_epi32,
-        _mm512_permutex2var_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
-        _mm512_setr_epi64, _mm512_setzero_si512, _mm512_sll_epi32, _mm512_slli_epi32, _mm512_slli_epi64,
-        _mm512_srl_epi32, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512,
-        _mm512_sub_epi64, _mm512_ternarylogic_epi64,
+        _mm512_mask_cmpeq_epi32_mask, _mm512_mask_cmpge_epu32_mask, _mm512_mask_cmplt_epu32_mask,
+        _mm512_mask_i32gather_epi32, _mm512_mask_i32gather_epi64, _mm512_mask_i32scatter_epi32,
+        _mm512_mask_mov_epi32, _mm512_mask_storeu_epi32, _mm512_mask_xor_epi32, _mm512_maskz_compress_epi32,
+        _mm512_maskz_compress_epi64, _mm512_mullo_epi32, _mm512_mullo_epi64, _mm512_or_si512,
+        _mm512_permutex2var_epi32, _mm512_permutex2var_epi64, _mm512_set1_epi32, _mm512_set1_epi64,
+        _mm512_setr_epi32, _mm512_setr_epi64, _mm512_setzero_si512, _mm512_sll_epi32, _mm512_slli_epi32,
+        _mm512_slli_epi64, _mm512_srl_epi32, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_srlv_epi64,
+        _mm512_storeu_si512, _mm512_sub_epi64, _mm512_ternarylogic_epi64,
     };
     use std::mem::MaybeUninit;
 
@@ -241,7 +243,8 @@ mod avx512 {
                 let mut value = _mm512_i32gather_epi32::<4>(element, sections.root.as_ptr().cast());
                 let chunked = _mm512_cmpge_epu32_mask(value, open) & _mm512_cmplt_epu32_mask(value, tries);
                 if chunked != 0 {
-                    let octet = _mm512_and_si512(_mm512_srli_epi32::<{ 16 - CHUNK_BITS as u32 }>(bits), octets);
+                    let octet =
+                        _mm512_and_si512(_mm512_srli_epi32::<{ 16 - CHUNK_BITS as u32 }>(bits), octets);
                     let chunk = _mm512_slli_epi32::<{ CHUNK_BITS as u32 }>(_mm512_and_si512(value, numbers));
                     let element = _mm512_or_si512(chunk, octet);
                     value = _mm512_mask_i32gather_epi32::<4>(
@@ -325,21 +328,7 @@ mod avx512 {
             find(sections, &mut keys);
             for (keys, &here) in keys.iter_mut().zip(&here) {
                 // Those that are not done too: they are written again.
-                if here == !0 {
-                    let (mut values, mut places) = ([0u32; LANES], [0u32; LANES]);
-                    _mm512_storeu_si512(values.as_mut_ptr().cast(), keys.value);
-                    _mm512_storeu_si512(places.as_mut_ptr().cast(), keys.place);
-                    for (&value, &place) in values.iter().zip(&places) {
-                        *results.get_unchecked_mut(place as usize) = NextHop(value);
-                    }
-                } else {
-                    _mm512_mask_i32scatter_epi32::<4>(
-                        results.as_mut_ptr().cast(),
-                        here,
-                        keys.place,
-                        keys.value,
-                    );
-                }
+                _mm512_mask_i32scatter_epi32::<4>(results.as_mut_ptr().cast(), here, keys.place, keys.value);
                 leave(table, pile, keys, addresses, results);
             }
         }
@@ -371,8 +360,9 @@ mod avx512 {
             let [left, right] = sections.group;
             let group = _mm512_srl_epi32(_mm512_sll_epi32(rest[v], left), right);
             // SAFETY: there is a pilot for each group, and three bytes more.
-            let pilot =
-                unsafe { _mm512_mask_i32gather_epi32::<1>(zero, keys.open, group, sections.pilots.as_ptr().cast()) };
+            let pilot = unsafe {
+                _mm512_mask_i32gather_epi32::<1>(zero, keys.open, group, sections.pilots.as_ptr().cast())
+            };
             let way = _mm512_mullo_epi32(_mm512_and_si512(pilot, octet), rest[v]);
             slot[v] = _mm512_and_si512(_mm512_add_epi32(home, way), sections.mask);
         }
@@ -453,7 +443,10 @@ mod avx512 {
         unsafe {
             let high = pile.high.as_mut_ptr();
             _mm512_storeu_si512(high.add(at).cast(), _mm512_maskz_compress_epi64(open, keys.high[0]));
-            _mm512_storeu_si512(high.add(middle).cast(), _mm512_maskz_compress_epi64(more_open, keys.high[1]));
+            _mm512_storeu_si512(
+                high.add(middle).cast(),
+                _mm512_maskz_compress_epi64(more_open, keys.high[1]),
+            );
             let value = _mm512_maskz_compress_epi32(keys.open, keys.value);
             _mm512_storeu_si512(pile.value.as_mut_ptr().add(at).cast(), value);
             let place = _mm512_maskz_compress_epi32(keys.open, keys.place);

@@ -1,24 +1,24 @@
-//! [`Slots`]: a hash table of one key a slot, as the control plane keeps it beside the image, in which a key can be in
-//! one place only.
+//! [`Slots`]: a hash table in which a key can be in one place only, as the control plane keeps it beside the image.
 //!
 //! ```text
-//! hash of a key, 49 bits      b bits        b − 2 bits
-//!                            ┌────────────┬───────────┬────────┐
-//!                            │ home       │ group     │        │   rest: the last 31 bits, which include the group, and a one
-//!                            └────────────┴───────────┴────────┘
-//! pilots u8  × 2^(b−2)       p = pilots[group]
-//! slots  u64 × 2^b           slots[home + p × (rest)]     = rest, value
+//! hash of a key, 49 bits     b bits       b − 2 bits
+//!                           ┌────────────┬───────────┬────────┐   rest: the last 31 bits, which
+//!                           │ home       │ group     │        │         include the group, and a one
+//!                           └────────────┴───────────┴────────┘
+//! pilots u8  × 2^(b−2)      p = pilots[group]
+//! slots  u64 × 2^b          slots[home + p × rest] = rest, value
 //! ```
 //!
-//! Every group of keys, some two of them, has a pilot that takes all of its keys to slots of their own (perfect
+//! Keys are in groups of some two. A group has a pilot, which takes each of its keys to a slot of its own (perfect
 //! hashing by displacement: Fox, Heath, Chen and Daoud, "Practical minimal perfect hash functions for large
-//! databases", 1992). A search is two reads, whether in vain or not, and a gather each. The hash is one to one, and a
-//! slot and the rest in it give the whole of it back: a key whose rest is the same but whose home is another one comes
-//! to another slot, as its group and so its pilot are the same. So the rest is compared in place of the key, and a slot is
-//! no more than a word; one that is free is zero, which no rest is.
+//! databases", 1992). So a search is two reads, in vain or not: the pilot and the slot.
 //!
-//! A key that finds its slot taken gives its group another pilot; where none will do, the group takes the one that is in the
-//! way of fewest keys, and the groups of these look for new ones, a bounded number of them.
+//! A slot has the rest of a key's hash in place of the key, and that is enough: the hash is one to one, and two keys
+//! with the same rest are in the same group, have the same pilot, and come to the same slot only if their homes are the
+//! same too. A free slot is zero, which no rest is.
+//!
+//! A key whose slot is taken gives its group another pilot. Where none leads to free slots alone, the group takes the
+//! one that is in the way of fewest keys, and the groups of these look for new ones, a bounded number of them.
 
 use wirespeed_fib::Outgrown;
 
@@ -103,7 +103,8 @@ impl Slots {
     pub(crate) fn find(&self, word: u64) -> Option<u32> {
         let hash = self.seed.of_word(word);
         let at = self.slot(hash);
-        (self.nexts[at as usize] != FREE && self.words[at as usize] >> 32 == u64::from(rest(hash))).then_some(at)
+        (self.nexts[at as usize] != FREE && self.words[at as usize] >> 32 == u64::from(rest(hash)))
+            .then_some(at)
     }
 
     /// The value in a slot.
@@ -171,9 +172,7 @@ impl Slots {
         let pilot = (1..=CHOICE)
             .map(|step| (had + step) % CHOICE)
             .filter_map(|pilot| Some((self.hurt(&keys, pilot)?, pilot)))
-            .scan(false, |over, (hurt, pilot)| {
-                (!std::mem::replace(over, hurt == 0)).then_some((hurt, pilot))
-            })
+            .scan(false, |over, (hurt, pilot)| (!std::mem::replace(over, hurt == 0)).then_some((hurt, pilot)))
             .min()
             .ok_or(Outgrown("a slot for a key"))?
             .1;
