@@ -133,11 +133,11 @@ mod tests {
     /// is nothing special about them.
     #[test]
     fn keys_made_to_collide_find_room_by_another_seed() {
-        const KEYS: usize = 2_000;
+        const KEYS: usize = 3_000;
         let options = BuildOptions { seed: Some(5), ..BuildOptions::default() };
         let bits = Slots::bits_for(KEYS).expect("a small number");
         let first = Seed::new(options.seed, 0);
-        let colliding = |high: &u64| group(first.of_word(word(*high, 48)), bits) < 4;
+        let colliding = |high: &u64| group(first.of_word(word(*high, 48)), bits) == 0;
         // All of one length in one region, so that they are all the keys that there are.
         let made = (0..1u64 << 32).map(|at| 0x2001 << 48 | at << 16).filter(colliding).take(KEYS);
         let rib: Rib<V6> = made
