@@ -1,18 +1,20 @@
 //! [`Waldvogel`]: build, on top of the [`Form`].
 
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib};
 use wirespeed_image::{Image, Patch};
 
-use crate::form::Form;
+use crate::form::{Form, STEPS, misses};
 use crate::hash::{Seed, WIDE_FROM};
-use crate::layout::{BESTS, BUCKETS, CHUNKS, ROOT, ROPES, Sizes, WIDE, WaldvogelTable, allocate};
+use crate::layout::{CHUNKS, MISSES, PILOTS, ROOT, ROPES, SLOTS, Sizes, WIDE, WaldvogelTable, allocate};
+use crate::rope::Rope;
+use crate::slots::Slots;
 use crate::tree::Tree;
 use crate::value::{MAX_NEXT_HOP, MOST};
 
-/// Seeds to try; each fourth one with a quarter more buckets. With one that nobody knows the first will do.
-const ATTEMPTS: u32 = 32;
-/// Keys for which there is a bucket: of five places three are taken at first.
-const KEYS_A_BUCKET: usize = 3;
+/// Seeds to try; each fourth one with room for half as many keys more. With one that nobody knows the first will do.
+const ATTEMPTS: u32 = 16;
+/// Most pieces, of [`STEPS`] records each.
+const MOST_PIECES: u32 = MOST / STEPS;
 
 /// The control plane of binary search on prefix lengths: build, and keep up to date, a [`WaldvogelTable`].
 ///
@@ -36,8 +38,8 @@ impl<A: Address> Engine<A> for Waldvogel<A> {
         }
         let (mut form, mut sizes, seed) = filled(rib, options.seed)?;
         let used = form.records.in_use();
-        sizes.records = (2 * used + 256).min(MOST);
-        form.records.set_capacity(sizes.records);
+        sizes.pieces = (2 * used + 256).min(MOST_PIECES);
+        form.records.set_capacity(sizes.pieces);
         let mut image = compile(&form, sizes, seed, options.memory_cap)?;
         image.set_counts(rib.len() as u64, u64::from(results));
         let table = WaldvogelTable::of_shape(image)?;
@@ -62,16 +64,17 @@ fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<(Form<A>, Siz
     let narrow = narrow.iter().sum::<usize>() + tree.markers().len() - wide_markers;
     let wide = wide.iter().sum::<usize>() + wide_markers;
     for attempt in 0..ATTEMPTS {
-        let count = |keys: usize, a_bucket: usize| {
-            let buckets = keys / a_bucket + 16;
-            let buckets = buckets + (buckets / 4 + 1) * (attempt / 4) as usize;
-            u32::try_from(buckets).map_err(|_| limit("buckets", u32::MAX, buckets as u64))
-        };
+        let roomy = |keys: usize| keys + keys / 2 * (attempt / 4) as usize;
         let sizes = Sizes {
             chunks: u32::try_from(chunked.len()).expect("at most one for each element of the root"),
-            records: MOST,
-            buckets: count(narrow, KEYS_A_BUCKET)?,
-            wide: if A::BITS < WIDE_FROM { 1 } else { count(wide, 1)? },
+            pieces: MOST_PIECES,
+            slot_bits: Slots::bits_for(roomy(narrow)).ok_or(limit(
+                "keys of 48 bits",
+                3 << 25,
+                narrow as u64,
+            ))?,
+            wide: u32::try_from(if A::BITS < WIDE_FROM { 1 } else { roomy(wide) + 16 })
+                .map_err(|_| limit("longer keys", u32::MAX, wide as u64))?,
         };
         let seed = Seed::new(chosen, attempt);
         let mut form = Form::new(tree.clone(), &chunked, sizes, seed);
@@ -95,15 +98,20 @@ fn compile<A: Address>(
             *element = value.0;
         }
     }
-    let records = form.records.contents().chunks_exact(2);
-    for (element, record) in image.section_mut::<u64>(ROPES)?.iter_mut().zip(records.clone()) {
-        *element = record[1];
+    let pieces = form.records.contents().chunks_exact(2);
+    for (element, piece) in image.section_mut::<u64>(ROPES)?.iter_mut().zip(pieces.clone()) {
+        *element = piece[1];
     }
-    for (element, record) in image.section_mut::<u32>(BESTS)?.iter_mut().zip(records) {
-        *element = u32::try_from(record[0]).expect("a next hop");
+    let records = image.section_mut::<u32>(MISSES)?.chunks_exact_mut(STEPS as usize);
+    for ((elements, piece), number) in records.zip(pieces).zip(0..) {
+        let best = NextHop(u32::try_from(piece[0]).expect("a next hop"));
+        for (element, miss) in elements.iter_mut().zip(misses(number, best, Rope(piece[1]))) {
+            *element = miss.0;
+        }
     }
-    image.section_mut::<u64>(BUCKETS)?.copy_from_slice(form.narrow.words());
-    image.section_mut::<u64>(WIDE)?.copy_from_slice(form.wide.words());
+    image.section_mut::<u8>(PILOTS)?.copy_from_slice(form.keys.narrow.pilots());
+    image.section_mut::<u64>(SLOTS)?.copy_from_slice(form.keys.narrow.words());
+    image.section_mut::<u64>(WIDE)?.copy_from_slice(form.keys.wide.words());
     Ok(image)
 }
 
@@ -114,25 +122,22 @@ fn limit(what: &'static str, limit: u32, found: u64) -> BuildError {
 #[cfg(test)]
 mod tests {
     use wirespeed_fib::conformance::{Expected, check};
-    use wirespeed_fib::{NextHop, V6, oracle};
+    use wirespeed_fib::{V6, oracle};
     use wirespeed_image::Table;
 
     use super::*;
-    use crate::hash::word;
+    use crate::hash::{group, word};
     use crate::layout::SEED;
 
-    /// Prefixes whose two buckets are the same few under a seed: with that seed there is no room for them, with the
-    /// next there is.
+    /// Prefixes that are all of one group under a seed: no pilot takes them to slots of their own, with the next seed there
+    /// is nothing special about them.
     #[test]
     fn keys_made_to_collide_find_room_by_another_seed() {
-        const KEYS: usize = 300;
+        const KEYS: usize = 3_000;
         let options = BuildOptions { seed: Some(5), ..BuildOptions::default() };
-        let buckets = u32::try_from(KEYS / KEYS_A_BUCKET + 16).expect("a small number");
+        let bits = Slots::bits_for(KEYS).expect("a small number");
         let first = Seed::new(options.seed, 0);
-        let colliding = |high: &u64| {
-            let hash = first.of_word(word(*high, 48));
-            hash.first(buckets) < 8 && hash.second(buckets) < 8
-        };
+        let colliding = |high: &u64| group(first.of_word(word(*high, 48)), bits) == 0;
         // All of one length in one region, so that they are all the keys that there are.
         let made = (0..1u64 << 32).map(|at| 0x2001 << 48 | at << 16).filter(colliding).take(KEYS);
         let rib: Rib<V6> = made
@@ -141,7 +146,7 @@ mod tests {
             .collect();
         let (_, table) = Waldvogel::build(&rib, &options).expect("another seed has room");
         assert_eq!(rib.len(), KEYS);
-        assert_eq!(table.sizes.buckets, buckets, "not by more buckets");
+        assert_eq!(table.sizes.slot_bits, bits, "not by more slots");
         assert_ne!(table.image().section::<u64>(SEED), first.0);
         check(
             &table,
@@ -149,13 +154,5 @@ mod tests {
             &oracle::boundaries(rib.iter().map(|(prefix, _)| prefix)),
             "made to collide",
         );
-        // Of the 116 buckets 60 are full at worst: that many lookups would read the same line.
-        let second = Seed::new(options.seed, 1);
-        let mut keys = vec![0; buckets as usize];
-        for (route, _) in &rib {
-            let (high, _) = crate::hash::halves(route.address());
-            keys[second.of_word(word(high, 48)).first(buckets) as usize] += 1;
-        }
-        assert!(keys.iter().all(|&keys| keys < 16), "{keys:?}");
     }
 }

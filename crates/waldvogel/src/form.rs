@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib};
 use wirespeed_image::{Placed, SharedPool};
 
-use crate::buckets::{Buckets, Kind};
 use crate::changes::Changes;
-use crate::hash::{Key, Seed};
-use crate::layout::{BESTS, BUCKETS, CHUNK, CHUNK_BITS, CHUNKS, ROOT, ROOT_BITS, ROPES, Sizes, WIDE};
-use crate::rope::Rope;
+use crate::hash::Seed;
+use crate::keys::Keys;
+use crate::layout::{CHUNK, CHUNK_BITS, CHUNKS, MISSES, ROOT, ROOT_BITS, ROPES, Sizes};
+use crate::rope::{self, Rope};
 use crate::tree::{Step, Tree};
-use crate::value::{MOST, Says, Value};
+use crate::value::{Says, Value};
 
 /// All that an update has to know.
 #[derive(Clone, Debug)]
@@ -20,8 +20,7 @@ pub(crate) struct Form<A: Address> {
     pub(crate) chunks: Vec<Value>,
     /// A best match and a rope each.
     pub(crate) records: SharedPool<u64>,
-    pub(crate) narrow: Buckets,
-    pub(crate) wide: Buckets,
+    pub(crate) keys: Keys,
     tree: Tree<A>,
 }
 
@@ -35,9 +34,8 @@ impl<A: Address> Form<A> {
         Self {
             root,
             chunks: vec![Value::default(); chunked.len() * CHUNK],
-            records: SharedPool::new(2, sizes.records),
-            narrow: Buckets::new(Kind::Narrow, BUCKETS, seed, sizes.buckets),
-            wide: Buckets::new(Kind::Wide, WIDE, seed, sizes.wide),
+            records: SharedPool::new(2, sizes.pieces),
+            keys: Keys::new(sizes, seed),
             tree,
         }
     }
@@ -142,8 +140,7 @@ impl<A: Address> Form<A> {
     /// Bytes held.
     pub(crate) fn memory_usage(&self) -> u64 {
         let arrays = (self.root.capacity() + self.chunks.capacity()) * size_of::<Value>();
-        let tables = self.narrow.memory_usage() + self.wide.memory_usage();
-        arrays as u64 + tables + self.records.memory_usage() + self.tree.memory_usage()
+        arrays as u64 + self.keys.memory_usage() + self.records.memory_usage() + self.tree.memory_usage()
     }
 
     /// The element of the arrays that decides where the search for an address begins, as a prefix.
@@ -165,8 +162,8 @@ impl<A: Address> Form<A> {
             self.set(route, best(rib, route), changes)?;
             return Ok(true);
         }
-        let (narrow, wide) = (&self.narrow, &self.wide);
-        let is_there = |key: Prefix<A>| of(narrow, wide, key).find(Key::of(key)).is_some();
+        let keys = &self.keys;
+        let is_there = |key: Prefix<A>| keys.value(key).is_some();
         let Some(path) = self.tree.path_to(region, route, is_there) else { return Ok(false) };
         // The whole path is in the tree now: ropes are what they will be.
         for Step { node, key, new_key, new_length } in path {
@@ -279,38 +276,31 @@ impl<A: Address> Form<A> {
     }
 
     fn is_key(&self, key: Prefix<A>) -> bool {
-        of(&self.narrow, &self.wide, key).find(Key::of(key)).is_some()
+        self.keys.value(key).is_some()
     }
 
     /// Puts in a key that is not there.
     fn put(&mut self, key: Prefix<A>, best: NextHop, changes: &mut Changes) -> Result<(), Outgrown> {
         let value = self.value_for(Value::default(), best, self.tree.rope(key), changes)?;
-        self.table(key).insert(Key::of(key), value, changes)
+        self.keys.insert(key, value, changes)
     }
 
     /// Gives a key that is there the value that goes with its best match and its rope.
     fn set(&mut self, key: Prefix<A>, best: NextHop, changes: &mut Changes) -> Result<(), Outgrown> {
-        let Some(spot) = self.table(key).find(Key::of(key)) else { return Ok(()) };
-        let old = self.table(key).value(spot);
+        let Some(old) = self.keys.value(key) else { return Ok(()) };
         let new = self.value_for(old, best, self.tree.rope(key), changes)?;
         if new != old {
-            self.table(key).set_value(spot, new, changes);
+            self.keys.set_value(key, new, changes);
         }
         Ok(())
     }
 
     /// Takes out a key that has nothing beneath.
     fn take_out(&mut self, key: Prefix<A>, changes: &mut Changes) {
-        let Some(spot) = self.table(key).find(Key::of(key)) else { return };
-        if let Some(record) = self.table(key).value(spot).record() {
-            self.records.unlink(record);
+        if let Some(record) = self.keys.value(key).and_then(Value::record) {
+            self.records.unlink(record / STEPS);
         }
-        self.table(key).remove(spot, changes);
-    }
-
-    /// The hash table that a key belongs in.
-    fn table(&mut self, key: Prefix<A>) -> &mut Buckets {
-        if Key::of(key).is_wide() { &mut self.wide } else { &mut self.narrow }
+        self.keys.remove(key, changes);
     }
 
     /// The value for a best match and a rope. Takes the link to a record that the old value is, and gives one.
@@ -322,7 +312,7 @@ impl<A: Address> Form<A> {
         changes: &mut Changes,
     ) -> Result<Value, Outgrown> {
         let content = [u64::from(best.0), rope.0];
-        let placed = match (old.record(), rope.is_empty()) {
+        let placed = match (old.record().map(|record| record / STEPS), rope.is_empty()) {
             (None, true) => return Ok(Value::of_next_hop(best)),
             (Some(record), true) => {
                 self.records.unlink(record);
@@ -332,18 +322,32 @@ impl<A: Address> Form<A> {
             (Some(record), false) => self.records.relink(record, &content),
             (None, false) => self.records.link(&content),
         }
-        .filter(|placed| placed.piece() < MOST)
         .ok_or(Outgrown("room for ropes"))?;
-        if let Placed::Fresh(record) = placed {
-            changes.set(BESTS, record.into(), content[0]);
-            changes.set(ROPES, record.into(), content[1]);
+        if let Placed::Fresh(piece) = placed {
+            changes.set(ROPES, piece.into(), rope.0);
+            for (at, miss) in (piece * STEPS..).zip(misses(piece, best, rope)) {
+                changes.set(MISSES, at.into(), miss.0.into());
+            }
         }
-        Ok(Value::of_record(placed.piece()))
+        Ok(try_of(placed.piece(), rope, 0).unwrap_or_else(|| Value::of_next_hop(best)))
     }
 }
 
-fn of<'a, A: Address>(narrow: &'a Buckets, wide: &'a Buckets, key: Prefix<A>) -> &'a Buckets {
-    if Key::of(key).is_wide() { wide } else { narrow }
+/// Records of a piece: one for each length that a rope can have.
+pub(crate) const STEPS: u32 = 8;
+const _: () = assert!(STEPS as usize == rope::MOST, "a record for each length");
+
+/// What to do where the lengths of a rope are in vain, one after another: try the next one, or take the best match so
+/// far.
+pub(crate) fn misses(piece: u32, best: NextHop, rope: Rope) -> [Value; rope::MOST] {
+    std::array::from_fn(|at| try_of(piece, rope, at + 1).unwrap_or_else(|| Value::of_next_hop(best)))
+}
+
+/// The value that says to try the length at a place of a rope.
+fn try_of(piece: u32, rope: Rope, at: usize) -> Option<Value> {
+    let len = rope.lengths().nth(at)?;
+    let at = u32::try_from(at).expect("a place in a rope");
+    Some(Value::of_try(len, piece * STEPS + at))
 }
 
 /// The next hop of the longest route that covers a prefix, itself included.

@@ -1,6 +1,6 @@
 //! [`Key`]: a prefix as the hash tables hold it; [`Seed`]: in which bucket that is.
 //!
-//! A prefix of up to 63 bits is one word, its bits from the top, then a one, then zeros, so that prefixes of
+//! A prefix of up to 48 bits is a word of 49 bits, its bits from the top, then a one, then zeros, so that prefixes of
 //! different lengths are different words and none is zero:
 //!
 //! ```text
@@ -8,19 +8,29 @@
 //! ```
 //!
 //! A longer one is its 128 bits and its length. Two multiplications by secret odd numbers with a fold between them
-//! hash a word; the upper half of the outcome chooses the first bucket, the lower half the second. Whoever chooses
-//! prefixes without knowing the seed cannot make them meet: for two different words a multiplication by a random odd
-//! number is a universal hash (Dietzfelbinger et al., "A reliable randomized algorithm for the closest-pair
-//! problem", 1997). The seed is random for each process, and where a table finds no room for a key in the buckets of
-//! one seed it is built with the next.
+//! hash a word: each of the three is one to one on 49 bits, so that different words have different hashes (`slots.rs`
+//! says what that is for). Whoever chooses prefixes without knowing the seed cannot make them meet: for two different
+//! words a multiplication by a random odd number is a universal hash (Dietzfelbinger et al., "A reliable randomized
+//! algorithm for the closest-pair problem", 1997). The seed is random for each process, and where a table finds no room
+//! for a key with one seed it is built with the next.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 use wirespeed_fib::{Address, Prefix};
 
+use crate::buckets::low;
+
 /// Prefixes from this length on don't fit in a word.
-pub(crate) const WIDE_FROM: u8 = 64;
+pub(crate) const WIDE_FROM: u8 = 49;
+/// Bits of a word and of its hash, which are the upper ones of 64.
+pub(crate) const HASH_BITS: u32 = WIDE_FROM as u32;
+/// The bits of 64 that are not theirs.
+const BELOW: u32 = 64 - HASH_BITS;
+/// How far the fold between the multiplications goes.
+pub(crate) const FOLD: u32 = 25;
+/// Those that are theirs.
+pub(crate) const HASH_MASK: u64 = u64::MAX << BELOW;
 
 /// A prefix as it is found by hashing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +76,7 @@ pub(crate) fn word(high: u64, len: u8) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seed(pub(crate) [u64; 4]);
 
-/// What both buckets of a key follow from.
+/// What both buckets of a long key follow from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hash(u64);
 
@@ -86,10 +96,11 @@ impl Seed {
         }))
     }
 
-    /// The hash of a word.
+    /// The hash of a word, 49 bits at the top.
     #[inline]
-    pub(crate) fn of_word(&self, word: u64) -> Hash {
-        Hash(mix(word, self.0[0], self.0[1]))
+    pub(crate) fn of_word(&self, word: u64) -> u64 {
+        let product = word.wrapping_mul(self.0[0]);
+        (product ^ product >> FOLD & HASH_MASK).wrapping_mul(self.0[1])
     }
 
     /// The hash of a key that is longer than a word.
@@ -112,6 +123,34 @@ impl Hash {
     pub(crate) fn second(self, buckets: u32) -> u32 {
         scaled(self.0 & u64::from(u32::MAX), buckets)
     }
+}
+
+/// The group of a hash, where the number of a slot has `bits` bits.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // fewer than 32 bits
+pub(crate) fn group(hash: u64, bits: u32) -> u32 {
+    (hash << bits >> (66 - bits)) as u32
+}
+
+/// The last 31 bits of a hash and a one.
+#[inline]
+pub(crate) fn rest(hash: u64) -> u32 {
+    low(hash >> (BELOW - 1)) | 1
+}
+
+/// The slot where a pilot takes a hash.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // fewer than 32 bits
+pub(crate) fn slot(hash: u64, pilot: u32, bits: u32) -> u32 {
+    let home = (hash >> (64 - bits)) as u32;
+    home.wrapping_add(pilot.wrapping_mul(rest(hash))) & ((1 << bits) - 1)
+}
+
+/// The hash whose rest is in a slot, by the pilots of groups.
+pub(crate) fn whole(rest: u64, at: u32, bits: u32, pilot: impl Fn(u32) -> u32) -> u64 {
+    let known = rest << (BELOW - 1) & HASH_MASK & (u64::MAX >> bits);
+    let home = at.wrapping_sub(pilot(group(known, bits)).wrapping_mul(low(rest))) & ((1 << bits) - 1);
+    u64::from(home) << (64 - bits) | known
 }
 
 #[inline]
@@ -153,20 +192,33 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_used_evenly() {
+    fn slots_and_groups_are_used_evenly() {
+        const BITS: u32 = 18;
         // Keys in steps, as prefixes come.
         for shift in [16, 20, 32, 44] {
             let seed = Seed::new(Some(shift), 0);
-            let (keys, buckets) = (1u64 << 12, 1 << 8);
-            let mut first = vec![0; buckets as usize];
-            let mut second = first.clone();
+            let keys = 1u64 << 12;
+            let (mut homes, mut groups) = (vec![0; 1 << 8], vec![0; 1 << 8]);
             for key in 0..keys {
-                let hash = seed.of_word(word(key << shift, 63 - u8::try_from(shift).unwrap()));
-                first[hash.first(buckets) as usize] += 1;
-                second[hash.second(buckets) as usize] += 1;
+                let hash = seed.of_word(word(key << shift, 63 - u8::try_from(shift.max(15)).unwrap()));
+                homes[slot(hash, 0, BITS) as usize >> (BITS - 8)] += 1;
+                groups[group(hash, BITS) as usize >> (BITS - 10)] += 1;
             }
             // 16 on average.
-            assert!(first.iter().chain(&second).all(|&keys| keys < 64), "{shift}: {first:?} {second:?}");
+            assert!(homes.iter().chain(&groups).all(|&keys| keys < 64), "{shift}: {homes:?} {groups:?}");
+        }
+    }
+
+    #[test]
+    fn a_slot_and_what_is_in_it_give_the_hash() {
+        let seed = Seed::new(Some(1), 0);
+        for bits in [18, 19, 25] {
+            for key in 0..1_000u64 {
+                let hash = seed.of_word(word(key.wrapping_mul(0x9e37_79b9_7f4a_7c15), 48));
+                let pilot = |group: u32| group % 256;
+                let at = slot(hash, pilot(group(hash, bits)), bits);
+                assert_eq!(whole(rest(hash).into(), at, bits, pilot), hash);
+            }
         }
     }
 

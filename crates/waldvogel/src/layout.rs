@@ -1,43 +1,55 @@
 //! The sections of a table and what their elements say.
 //!
 //! ```text
-//!             first 16 bits         next 8, where there is a chunk        a rope: lengths to try, the longest first
-//! key ──► root u32 × 2^16 ──────► chunks u32 × n×256 ──────► ropes u64 × r   48 44 40 32 - - - -
-//!            a value                a value                  bests u32 × r   the next hop if all are in vain
-//!                                                               │ length, key ──hash──► bucket
+//!             first 16 bits         next 8, where there is a chunk
+//! key ──► root u32 × 2^16 ──────► chunks u32 × n×256 ──────► a value: the next hop, or a length to try and a record
+//!            a value                a value                     │ length, key ──hash──► group, home, rest
 //!                                                               ▼
-//!    ┌────┬────┬────┬────┬────┬───────┬───────┬──────────┐  buckets u64 × b×8, a cache line each: five keys of up to 63 bits,
-//!    │ k0 │ k1 │ k2 │ k3 │ k4 │ v0 v1 │ v2 v3 │ v4 spill │  their values, and how many keys are not where they were looked
-//!    └────┴────┴────┴────┴────┴───────┴───────┴──────────┘  for first. wide u64 × w×8: two longer keys each
-//!      found: the value is a next hop, or a record with another rope;      seed u64 × 4: where a key is
-//!      not found: the next length of the rope
+//!                                    pilots u8 × g   how far from its home the group of a key is
+//!                                    slots u64 × s   rest, value: the key is there if its rest is
+//!                                     ├─ found:      that value is what goes on
+//!                                     └─ not found:  misses u32 × 8×r, the record's, does: the next length of
+//!                                                    the same rope, or the best match so far
+//! wide u64 × w×8: two keys of more than 48 bits a bucket        ropes u64 × r: the lengths that records are for
+//! seed u64 × 4: where a key is
 //! ```
 //!
 //! A key of a hash table is a prefix of the routing table or the marker of longer ones; its value has the next hop
-//! of the longest route that covers it (the paper's precomputed best match), so that the last value found is the
-//! answer. Records, a rope and a next hop, are stored once where they are equal: the real IPv6 table has some
-//! 2,200.
+//! of the longest route that covers it (the paper's precomputed best match), so that a search that ends has the
+//! answer. Eight records, a piece, are a rope and a next hop; pieces are stored once where they are equal: the real IPv6
+//! table has some 2,200.
 
 use std::marker::PhantomData;
 
 use wirespeed_fib::{Address, Family};
 use wirespeed_image::{Checked, Column, Image, ImageBuilder, ImageError, SectionId, Table};
 
-use crate::buckets::{Kind, WORDS, low};
-use crate::hash::Seed;
+use crate::buckets::{SLOTS as WIDE_SLOTS, WORDS, low};
+use crate::form::STEPS;
+use crate::hash::{Seed, WIDE_FROM};
 use crate::rope::Rope;
+use crate::slots::{FEWEST_BITS, MOST_BITS};
 use crate::value::{MOST, Says, Value};
 
 pub(crate) const ROOT: SectionId = SectionId(0);
 pub(crate) const CHUNKS: SectionId = SectionId(1);
 pub(crate) const ROPES: SectionId = SectionId(2);
-pub(crate) const BESTS: SectionId = SectionId(3);
-pub(crate) const BUCKETS: SectionId = SectionId(4);
-pub(crate) const WIDE: SectionId = SectionId(5);
-pub(crate) const SEED: SectionId = SectionId(6);
+pub(crate) const MISSES: SectionId = SectionId(3);
+pub(crate) const SLOTS: SectionId = SectionId(4);
+pub(crate) const PILOTS: SectionId = SectionId(5);
+pub(crate) const WIDE: SectionId = SectionId(6);
+pub(crate) const SEED: SectionId = SectionId(7);
 /// Names and widths, in order.
-const SECTIONS: [(&str, u32); 7] =
-    [("root", 4), ("chunks", 4), ("ropes", 8), ("bests", 4), ("buckets", 8), ("wide", 8), ("seed", 8)];
+const SECTIONS: [(&str, u32); 8] = [
+    ("root", 4),
+    ("chunks", 4),
+    ("ropes", 8),
+    ("misses", 4),
+    ("slots", 8),
+    ("pilots", 1),
+    ("wide", 8),
+    ("seed", 8),
+];
 
 /// Bits of an address that choose an element of the root.
 pub(crate) const ROOT_BITS: u8 = 16;
@@ -48,8 +60,6 @@ pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
 /// Most lengths that a lookup tries. A table is built with seven at most, and built anew before updates make it more
 /// than this.
 pub(crate) const MOST_TRIES: u32 = 16;
-/// Most buckets that a lookup reads.
-pub(crate) const MOST_READS: u32 = 2 * MOST_TRIES;
 
 /// A table of binary search on lengths, ready for lookups.
 #[derive(Clone, Debug)]
@@ -67,8 +77,9 @@ pub(crate) struct Columns {
     pub(crate) root: Column,
     pub(crate) chunks: Column,
     pub(crate) ropes: Column,
-    pub(crate) bests: Column,
-    pub(crate) buckets: Column,
+    pub(crate) misses: Column,
+    pub(crate) slots: Column,
+    pub(crate) pilots: Column,
     pub(crate) wide: Column,
 }
 
@@ -76,8 +87,11 @@ pub(crate) struct Columns {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) chunks: u32,
-    pub(crate) records: u32,
-    pub(crate) buckets: u32,
+    /// Of eight records each.
+    pub(crate) pieces: u32,
+    /// Bits of the number of a slot.
+    pub(crate) slot_bits: u32,
+    /// Buckets of longer keys.
     pub(crate) wide: u32,
 }
 
@@ -86,9 +100,10 @@ pub(crate) fn allocate<A: Address>(sizes: Sizes, seed: Seed, cap: Option<u64>) -
     let lens = [
         1 << ROOT_BITS,
         u64::from(sizes.chunks) << CHUNK_BITS,
-        sizes.records.into(),
-        sizes.records.into(),
-        u64::from(sizes.buckets) * WORDS as u64,
+        sizes.pieces.into(),
+        u64::from(sizes.pieces) * u64::from(STEPS),
+        1 << sizes.slot_bits,
+        1 << (sizes.slot_bits - 2),
         u64::from(sizes.wide) * WORDS as u64,
         seed.0.len() as u64,
     ];
@@ -123,20 +138,24 @@ impl<A: Address> WaldvogelTable<A> {
         };
         count(ROOT, 1 << ROOT_BITS, 1, 1)?;
         count(SEED, 4, 1, 1)?;
+        let slots = count(SLOTS, 1, 1 << FEWEST_BITS, 1 << MOST_BITS)?;
+        count(SLOTS, slots.next_power_of_two().into(), 1, 1)?;
+        count(PILOTS, u64::from(slots) / 4, 1, 1)?;
         let sizes = Sizes {
             // A vector's signed 32-bit index must reach every element.
             chunks: count(CHUNKS, CHUNK as u64, 0, 1 << ROOT_BITS)?,
-            records: count(ROPES, 1, 1, MOST.into())?,
-            buckets: count(BUCKETS, WORDS as u64, 1, u32::MAX.into())?,
+            pieces: count(ROPES, 1, 1, u64::from(MOST / STEPS))?,
+            slot_bits: slots.ilog2(),
             wide: count(WIDE, WORDS as u64, 1, u32::MAX.into())?,
         };
-        count(BESTS, sizes.records.into(), 1, 1)?;
+        count(MISSES, u64::from(sizes.pieces) * u64::from(STEPS), 1, 1)?;
         let columns = Columns {
             root: image.column(ROOT),
             chunks: image.column(CHUNKS),
             ropes: image.column(ROPES),
-            bests: image.column(BESTS),
-            buckets: image.column(BUCKETS),
+            misses: image.column(MISSES),
+            slots: image.column(SLOTS),
+            pilots: image.column(PILOTS),
             wide: image.column(WIDE),
         };
         let seed = Seed(image.section::<u64>(SEED).try_into().expect("there are four"));
@@ -148,16 +167,24 @@ impl<A: Address> WaldvogelTable<A> {
     fn admits_value(&self, value: u32, results: u64, from_root: bool) -> bool {
         match Value(value).says() {
             Says::NextHop(next_hop) => u64::from(next_hop.0) <= results,
-            Says::Record(record) => record < self.sizes.records,
+            Says::Try(len, record) => {
+                len.is_none_or(|len| len < WIDE_FROM) && record / STEPS < self.sizes.pieces
+            }
             Says::Chunk(chunk) => from_root && chunk < self.sizes.chunks,
         }
     }
 
+    /// Whether a record may say what to do where its length is in vain: the one after it of its piece, if any.
+    fn admits_miss(&self, index: u64, value: u32, results: u64) -> bool {
+        let goes_on = Value(value)
+            .record()
+            .is_none_or(|record| u64::from(record) == index + 1 && !record.is_multiple_of(STEPS));
+        goes_on && self.admits_value(value, results, false)
+    }
+
     /// Whether a word may be at its place in a bucket: a key can be anything.
-    fn admits_word(&self, kind: Kind, place: usize, word: u64, results: u64) -> bool {
-        (0..kind.slots())
-            .map(|slot| kind.value_at(slot))
-            .all(|(at, shift)| at != place || self.admits_value(low(word >> shift), results, false))
+    fn admits_word(&self, place: usize, word: u64, results: u64) -> bool {
+        (0..WIDE_SLOTS).all(|slot| 3 * slot + 2 != place || self.admits_value(low(word), results, false))
     }
 
     /// The first element of a section that is not admitted.
@@ -169,6 +196,7 @@ impl<A: Address> WaldvogelTable<A> {
                 let elements = self.image.section::<u32>(id).iter().map(|&value| u64::from(value));
                 (0..).zip(elements).find(|&element| bad(element))
             }
+            Some(1) => None,
             _ => (0..).zip(self.image.section::<u64>(id).iter().copied()).find(|&element| bad(element)),
         }
         .map(|(index, _)| index)
@@ -180,12 +208,12 @@ impl<A: Address> Table for WaldvogelTable<A> {
         Family::V4 => "waldvogel-v4",
         Family::V6 => "waldvogel-v6",
     };
-    const LAYOUT: u32 = 1;
+    const LAYOUT: u32 = 2;
 
     fn from_image(image: Image) -> Result<Self, ImageError> {
         Self::expect_kind(&image)?;
         let table = Self::of_shape(image)?;
-        for id in [ROOT, CHUNKS, ROPES, BESTS, BUCKETS, WIDE] {
+        for id in [ROOT, CHUNKS, ROPES, MISSES, SLOTS, WIDE] {
             if let Some(index) = table.first_bad(id) {
                 let name = SECTIONS[usize::from(id.0)].0;
                 return Err(ImageError::Malformed(format!("{name}[{index}] leads nowhere")));
@@ -204,7 +232,10 @@ impl<A: Address> Table for WaldvogelTable<A> {
 
     /// Whether it may be somewhere in the section.
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
-        (0..WORDS as u64).any(|index| self.admits_at(section, index, value, results))
+        match section {
+            MISSES => self.admits_value(low(value), results, false),
+            _ => (0..WORDS as u64).any(|index| self.admits_at(section, index, value, results)),
+        }
     }
 
     #[inline]
@@ -214,9 +245,11 @@ impl<A: Address> Table for WaldvogelTable<A> {
             ROOT => self.admits_value(low(value), results, true),
             CHUNKS => self.admits_value(low(value), results, false),
             ROPES => Rope(value).is_valid(A::BITS),
-            BESTS => value <= results,
-            BUCKETS => self.admits_word(Kind::Narrow, place, value, results),
-            WIDE => self.admits_word(Kind::Wide, place, value, results),
+            MISSES => self.admits_miss(index, low(value), results),
+            SLOTS => self.admits_value(low(value), results, false),
+            // Any pilot leads to a slot.
+            PILOTS => true,
+            WIDE => self.admits_word(place, value, results),
             // What a table was built with stays.
             _ => false,
         }

@@ -4,8 +4,8 @@
 //! Prefixes of one length are found by hashing. Where a search for one length finds something, a route or the marker
 //! of longer ones, it goes on with longer lengths, else with shorter ones; a marker has the best match so far, so
 //! that no search goes back. Here every region of the first bits and every key has its own order of lengths, a rope,
-//! chosen by what is beneath it (the paper's mutating search, its sections 5.1 to 5.3), and buckets are cache lines,
-//! compared at once.
+//! chosen by what is beneath it (the paper's mutating search, its sections 5.1 to 5.3), and a key of up to 48 bits can
+//! be in one slot only, so that a try reads two words at most, in vain or not.
 //!
 //! [`Waldvogel`] is the control plane, [`WaldvogelTable`] looks up.
 //!
@@ -26,48 +26,50 @@
 //!
 //! # When to choose it
 //!
-//! For IPv6 tables with many scattered long prefixes, and where memory must follow the number of routes whatever
-//! their lengths: a key takes 8 bytes and a value 4, a table of the real 246,175 IPv6 prefixes 24 bytes a prefix
-//! with two fifths of its room free. `wirespeed-fold` is faster on real tables.
+//! For IPv6 tables with many scattered prefixes, and where memory must follow the number of routes whatever their
+//! lengths: 20 bytes a prefix for the real 246,175 IPv6 prefixes, half of the room free. No table is below 2.5 MB, as
+//! slots are 2^18 at least. Keys of more than 48 bits are looked up one by one: the real table has none.
+//! `wirespeed-fold` is faster on real tables.
 //!
 //! # How fast it is
 //!
-//! In one quiet run on a Zen 4 core, the real IPv6 table of 2026 (62 next hops), batches of 1,024 of 4 million
-//! distinct keys: 494 M/s for random keys, 63 M/s for keys drawn by prefix, beside 373 and 233 of FOLD, and 139 and
-//! 71 of DPDK's `rte_fib6` with AVX-512: 3.6 times the last for random keys, which the arrays decide, and 0.9 times
-//! it by prefix. The build takes 0.09 s, updates of the real day 3.1 M/s in calls of 256.
+//! On a Zen 4 core, the real IPv6 table of 2026 (62 next hops), batches of 1,024, keys drawn by prefix: 143 M/s with a
+//! million distinct keys and 176 with a thousand over and over. Beside others, in one run on a machine that was busy
+//! elsewhere (all rates are a third of those of a quiet one): 37 M/s beside 60 of FOLD and 25 of DPDK's `rte_fib6` with
+//! AVX-512, so 1.3 to 1.5 times the last; random keys, which the arrays decide, 3.4 to 3.9 times. The build takes some
+//! 0.15 s.
 //!
-//! Where the 57 cycles of a key drawn by prefix go, with all keys in the caches: 21 for the arrays, the ropes and
-//! the list of the first try; 16 to compare a bucket and 6 to work out the next try; 15 for the 0.5 tries after the
-//! first, which are the tail of a block. Memory is not what decides: 4 million keys are as fast as a thousand.
+//! Ablations in a prototype of the lookup, a thousand keys over and over: of 25 cycles a key the first arrays and the
+//! first try took 17.5, of which 2.9 were a gather of what to do after a try in vain and 2.0 the gather of pilots. The
+//! first of these gathers is now done for the keys that need it alone, when they are tried again: 141 to 176 M/s from the
+//! caches, 110 to 140 M/s with a million distinct keys.
 //!
 //! # What was tried
-//!
-//! On a Zen 4 core that other programs share, on the real IPv6 table of 2026, batches of 1,024 of 4 million distinct
-//! keys; FOLD in the same rounds gives the scale.
 //!
 //! **Tries a lookup** of keys drawn by prefix, counted: halving the lengths from bit 24 on 2.25, the weighted half
 //! 1.65, the length with the most routes 1.63, the best of all trees 0.6 % below that where it was worked out
 //! (beneath bit 32). From bit 16 on 1.99, from bit 20 1.85, from bit 28 1.48; all the longest first from bit 24:
 //! 2.89. Markers: 11 thousand of 257 thousand keys; by halving 40 thousand.
 //!
-//! **The second bucket** at once, by a branch, instead of as one more try of the list: 60 beside 70 M/s for keys drawn
-//! by prefix from a set that fits the caches.
-//! **Conditions by branches** instead of selections: 39 beside 59 M/s by prefix.
-//! **One scalar pass** a try, with the comparison alone in a vector: 51 beside 70 M/s from the caches. Noting first
-//! who has a next try and moving the others after that: 49; working out words and buckets in a pass of their own: 64.
-//! **Blocks** of 64, 128 and 256 keys: 43, 45 and 48 M/s by prefix. Buckets half full instead of three fifths: no
-//! faster.
+//! **Buckets of a cache line**, five keys each, two choices: the keys that are not done in a list, eight a vector, each
+//! compared with its bucket by itself. 63 M/s by prefix, 57 cycles a key: 21 for the arrays and the list, 16 to compare
+//! a bucket, 6 to work out the next try, 15 for the tries after the first. Second buckets at once, by a branch: 60 beside
+//! 70 M/s from the caches. One scalar pass a try: 51 beside 70.
+//!
+//! **Vectors of a round**: two 173 and 117 M/s (a thousand keys over and over, a million distinct ones), four 174 and
+//! 137, eight 167 and 125. **Results** stored one by one instead of scattered: no faster.
 
 mod buckets;
 mod build;
 mod changes;
 mod form;
 mod hash;
+mod keys;
 mod layout;
 mod lookup;
 mod rope;
 mod simd;
+mod slots;
 mod tree;
 mod update;
 mod value;

@@ -1,19 +1,20 @@
 //! Lookups, alone and in batches.
 //!
 //! ```text
-//! value ← root, chunk;  rope ← the value's, if it is a record
-//! while the rope has a length:  look for the first bits of the key, that many, in their bucket
-//!     found:      value ← its value;  rope ← the value's, if it is a record, else empty
-//!     not found:  rope ← what is left of it
-//! the next hop is the value, or its record's
+//! value ← root, chunk
+//! while the value says to try a length:  look for the first bits of the key, that many, where they belong
+//!     found:      value ← its value
+//!     not found:  value ← misses[its record]
+//! the value is the next hop
 //! ```
 
 use wirespeed_fib::{Address, Lpm, NextHop, Step, Way};
-use wirespeed_image::{SectionId, Table};
+use wirespeed_image::Table;
 
-use crate::buckets::{Kind, WORDS, index, low};
-use crate::hash::{Key, WIDE_FROM, halves, word};
-use crate::layout::{BUCKETS, CHUNK_BITS, MOST_READS, ROPES, WIDE, WaldvogelTable};
+use crate::buckets::{SLOTS, WORDS, index, low};
+use crate::form::STEPS;
+use crate::hash::{Key, group, halves, rest, slot, word};
+use crate::layout::{CHUNK_BITS, MOST_TRIES, WaldvogelTable};
 use crate::rope::Rope;
 use crate::simd;
 use crate::value::{Says, Value};
@@ -25,8 +26,7 @@ impl<A: Address> Lpm<A> for WaldvogelTable<A> {
     #[inline]
     fn lookup(&self, address: A) -> NextHop {
         let (high, low) = halves(address);
-        let start = self.start(high);
-        self.best(self.search(high, low, start, self.rope(start), 0))
+        self.search(high, low, self.start(high))
     }
 
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
@@ -51,136 +51,84 @@ impl<A: Address> WaldvogelTable<A> {
         }
     }
 
-    /// The rope of a value.
-    #[inline]
-    pub(crate) fn rope(&self, value: Value) -> Rope {
-        value
-            .record()
-            .map_or_else(Rope::default, |record| Rope(self.image().at(self.columns.ropes, record as usize)))
-    }
-
-    /// The next hop of a value.
-    #[inline]
-    pub(crate) fn best(&self, value: Value) -> NextHop {
-        match value.says() {
-            Says::NextHop(next_hop) => next_hop,
-            Says::Record(record) => NextHop(self.image().at(self.columns.bests, record as usize)),
-            Says::Chunk(_) => NextHop::NONE,
-        }
-    }
-
-    /// The rest of a search: what was found so far, what to try next, and how many buckets were read.
-    pub(crate) fn search(&self, high: u64, low: u64, found: Value, rope: Rope, reads: u32) -> Value {
-        let (mut found, mut rope, mut reads) = (found, rope, reads);
-        while let Some(len) = rope.first() {
-            let (probe, in_bucket) = self.probe(high, low, len);
-            reads += probe.reads;
-            // Tables that we made end before.
-            if reads > MOST_READS {
-                break;
-            }
-            rope = match in_bucket {
-                Some((_, value)) => {
-                    found = value;
-                    self.rope(value)
+    /// The rest of a search, from what was found so far.
+    pub(crate) fn search(&self, high: u64, low: u64, found: Value) -> NextHop {
+        let mut value = found;
+        // Tables that we made end before.
+        for _ in 0..=MOST_TRIES {
+            value = match value.says() {
+                Says::NextHop(next_hop) => return next_hop,
+                Says::Try(Some(len), record) => {
+                    let (_, found) = self.probe(high, len);
+                    found.unwrap_or_else(|| self.miss(record))
                 }
-                None => rope.rest(),
+                Says::Try(None, record) => self.probe_wide(high, low, record).2,
+                Says::Chunk(_) => break,
             };
         }
-        found
+        NextHop::NONE
     }
 
-    /// The bucket where the search for `len` bits ends, and the slot and the value where they are found there.
+    /// What a record says to do where its length is in vain.
     #[inline]
-    fn probe(&self, high: u64, low: u64, len: u8) -> (Probe, Option<(usize, Value)>) {
-        let (kind, column, count) = match len >= WIDE_FROM {
-            false => (Kind::Narrow, self.columns.buckets, self.sizes.buckets),
-            true => (Kind::Wide, self.columns.wide, self.sizes.wide),
-        };
-        let key = wide_key(high, low, len);
-        let hash = match kind {
-            Kind::Narrow => self.seed.of_word(word(high, len)),
-            Kind::Wide => self.seed.of_wide(key),
-        };
-        let first = hash.first(count);
-        let bucket = |bucket: u32| -> [u64; WORDS] {
-            std::array::from_fn(|at| self.image().at(column, index(bucket, at)))
-        };
-        let words = bucket(first);
-        let in_first = within(kind, &words, high, key);
-        if in_first.is_some() || words[WORDS - 1] >> 32 == 0 {
-            return (Probe { kind, bucket: first, reads: 1 }, in_first);
-        }
-        let second = hash.second(count);
-        (Probe { kind, bucket: second, reads: 2 }, within(kind, &bucket(second), high, key))
+    fn miss(&self, record: u32) -> Value {
+        Value(self.image().at(self.columns.misses, record as usize))
     }
 
-    /// [`find`](Self::find) of fewer bits than a word has.
+    /// The slot for so many bits, fewer than 49, and the value there if they are.
     #[inline]
-    fn find_narrow(&self, words: &[u64], high: u64, len: u8) -> (u32, Option<Value>) {
-        let key = word(high, len);
-        let hash = self.seed.of_word(key);
-        let in_bucket = |bucket: u32| -> (Option<Value>, u64) {
-            let words: &[u64; WORDS] = words[index(bucket, 0)..].first_chunk().expect("buckets are whole");
-            // All five are compared: which one it is can't be predicted.
-            let slot = (0..5).fold(5, |found, slot| if words[slot] == key { slot } else { found });
-            let (at, shift) = Kind::Narrow.value_at(slot);
-            ((slot < 5).then(|| Value(low(words[at] >> shift))), words[WORDS - 1] >> 32)
+    fn probe(&self, high: u64, len: u8) -> (usize, Option<Value>) {
+        let hash = self.seed.of_word(word(high, len));
+        let bits = self.sizes.slot_bits;
+        let pilot: u8 = self.image().at(self.columns.pilots, group(hash, bits) as usize);
+        let at = slot(hash, pilot.into(), bits) as usize;
+        let word: u64 = self.image().at(self.columns.slots, at);
+        let is_here = word >> 32 == u64::from(rest(hash));
+        (at, is_here.then_some(Value(low(word))))
+    }
+
+    /// The rope of a record.
+    fn rope(&self, record: u32) -> Rope {
+        Rope(self.image().at(self.columns.ropes, (record / STEPS) as usize))
+    }
+
+    /// The length to try that a record is for.
+    fn length(&self, record: u32) -> u8 {
+        self.rope(record).0.to_le_bytes()[(record % STEPS) as usize]
+    }
+
+    /// The word where the search for the bits that a record is for ends, whether they are there, and the value to go on
+    /// with.
+    #[cold]
+    fn probe_wide(&self, high: u64, low: u64, record: u32) -> (usize, bool, Value) {
+        let key = wide_key(high, low, self.length(record));
+        let hash = self.seed.of_wide(key);
+        let word = |bucket: u32, at: usize| -> u64 { self.image().at(self.columns.wide, index(bucket, at)) };
+        let within = |bucket: u32| {
+            let word = |at| word(bucket, at);
+            let same = |slot: &usize| {
+                let first = 3 * slot;
+                (word(first), word(first + 1), word(first + 2) >> 32)
+                    == (key.high, key.low, u64::from(key.len))
+            };
+            let at = 3 * (0..SLOTS).find(same)? + 2;
+            Some((index(bucket, at), true, Value(crate::buckets::low(word(at)))))
         };
-        match in_bucket(hash.first(self.sizes.buckets)) {
-            (None, spilled) if spilled > 0 => (2, in_bucket(hash.second(self.sizes.buckets)).0),
-            (found, _) => (1, found),
+        let first = hash.first(self.sizes.wide);
+        let in_vain = (index(first, WORDS - 1), false, self.miss(record));
+        match within(first) {
+            Some(found) => found,
+            None if word(first, WORDS - 1) >> 32 == 0 => in_vain,
+            None => within(hash.second(self.sizes.wide)).unwrap_or(in_vain),
         }
     }
-}
-
-/// The bucket that a search in a hash table ended in.
-#[derive(Clone, Copy)]
-struct Probe {
-    kind: Kind,
-    bucket: u32,
-    /// Buckets read, this one included.
-    reads: u32,
-}
-
-impl Probe {
-    fn section(self) -> SectionId {
-        match self.kind {
-            Kind::Narrow => BUCKETS,
-            Kind::Wide => WIDE,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self.kind {
-            Kind::Narrow => "buckets",
-            Kind::Wide => "wide",
-        }
-    }
-}
-
-/// The slot of a key in a bucket, and its value.
-#[inline]
-fn within(kind: Kind, words: &[u64; WORDS], high: u64, key: Key) -> Option<(usize, Value)> {
-    let slot = match kind {
-        Kind::Narrow => {
-            let word = word(high, key.len);
-            (0..kind.slots()).find(|&slot| words[slot] == word)
-        }
-        Kind::Wide => (0..kind.slots()).find(|&slot| {
-            (words[3 * slot], words[3 * slot + 1], words[3 * slot + 2] >> 32)
-                == (key.high, key.low, u64::from(key.len))
-        }),
-    }?;
-    let (at, shift) = kind.value_at(slot);
-    Some((slot, Value(low(words[at] >> shift))))
 }
 
 /// The first `len` bits of 128.
 #[inline]
 fn wide_key(high: u64, low: u64, len: u8) -> Key {
-    let past = u32::from(len).saturating_sub(64);
-    Key { high, low: low & !u64::MAX.checked_shr(past).unwrap_or(0), len }
+    let keep = |bits: u64, len: u8| bits & !u64::MAX.checked_shr(len.into()).unwrap_or(0);
+    Key { high: keep(high, len), low: keep(low, len.saturating_sub(64)), len }
 }
 
 #[inline]
@@ -195,54 +143,43 @@ fn chunk_element(chunk: u32, high: u64) -> usize {
     (chunk as usize) << CHUNK_BITS | (high >> (48 - CHUNK_BITS)) as usize & ((1 << CHUNK_BITS) - 1)
 }
 
-/// A batch block by block, each try for all keys of a block that are not done before the next, the buckets read one try
-/// ahead.
+/// A batch block by block, each try for all keys of a block that are not done before the next.
 pub(crate) fn portable<A: Address>(table: &WaldvogelTable<A>, addresses: &[A], next_hops: &mut [NextHop]) {
-    let words = table.image().section::<u64>(BUCKETS);
-    let ropes = table.image().section::<u64>(ROPES);
     for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
         let mut open = [Open::default(); BLOCK];
         let mut count = 0;
-        let mut found = [Value::default(); BLOCK];
-        for (at, &address) in (0u8..).zip(addresses) {
+        for ((at, &address), next_hop) in (0u8..).zip(addresses).zip(next_hops.iter_mut()) {
             let (high, _) = halves(address);
             let value = table.start(high);
-            found[usize::from(at)] = value;
-            open[count] = Open { high, rope: table.rope(value), key: at, reads: 0 };
+            // Where it is not one, that comes later.
+            *next_hop = NextHop(value.0);
+            open[count] = Open { high, value, key: at };
             count += usize::from(value.record().is_some());
         }
-        while count > 0 {
+        for _ in 0..MOST_TRIES {
             let mut still = 0;
             for which in 0..count {
-                let Open { high, rope, key, reads } = open[which % BLOCK];
+                let Open { high, value, key } = open[which % BLOCK];
                 let at = usize::from(key);
-                let len = rope.first().unwrap_or(0);
-                if len >= WIDE_FROM {
-                    let (_, low) = halves(addresses[at]);
-                    found[at] = table.search(high, low, found[at], rope, reads);
+                let Says::Try(Some(len), record) = value.says() else {
+                    let (high, low) = halves(addresses[at]);
+                    next_hops[at] = table.search(high, low, value);
                     continue;
-                }
-                let (more, in_bucket) = table.find_narrow(words, high, len);
-                let reads = reads + more;
-                // Tables that we made end before.
-                if reads > MOST_READS {
-                    continue;
-                }
-                let rope = match in_bucket {
-                    Some(value) => {
-                        found[at] = value;
-                        Rope(value.record().map_or(0, |record| ropes[record as usize]))
-                    }
-                    None => rope.rest(),
                 };
+                let value = table.probe(high, len).1.unwrap_or_else(|| table.miss(record));
+                next_hops[at] = NextHop(value.0);
                 // Moving the end of the list or not takes the place of a branch.
-                open[still % BLOCK] = Open { high, rope, key, reads };
-                still += usize::from(!rope.is_empty());
+                open[still % BLOCK] = Open { high, value, key };
+                still += usize::from(value.record().is_some());
             }
             count = still;
+            if count == 0 {
+                break;
+            }
         }
-        for (next_hop, &value) in next_hops.iter_mut().zip(&found) {
-            *next_hop = table.best(value);
+        // Tables that we made end before.
+        for &Open { key, .. } in &open[..count] {
+            next_hops[usize::from(key)] = NextHop::NONE;
         }
     }
 }
@@ -251,90 +188,56 @@ pub(crate) fn portable<A: Address>(table: &WaldvogelTable<A>, addresses: &[A], n
 #[derive(Clone, Copy, Default)]
 struct Open {
     high: u64,
-    rope: Rope,
+    value: Value,
     /// Which one of the block.
     key: u8,
-    /// Buckets read for it.
-    reads: u32,
 }
 
 fn explain<A: Address>(table: &WaldvogelTable<A>, address: A) -> Vec<Step> {
     let (high, low) = halves(address);
     let mut steps = Vec::new();
+    let mut say = |section, index: usize, word: u64, value: Value| {
+        let meaning = match value.says() {
+            Says::NextHop(next_hop) if next_hop.is_some() => format!("next hop {next_hop}"),
+            Says::NextHop(_) => "no route".to_owned(),
+            Says::Try(_, record) => {
+                let lengths = table.rope(record).lengths().skip((record % STEPS) as usize);
+                let lengths: Vec<_> = lengths.map(|len| len.to_string()).collect();
+                format!("record {record}: try lengths {}", lengths.join(", "))
+            }
+            Says::Chunk(chunk) => format!("go on in chunk {chunk}"),
+        };
+        steps.push(Step { section, index: index as u64, value: word, meaning });
+    };
     let element = root_element(high);
-    let mut found = Value(table.image().at(table.columns.root, element));
-    let mut rope = say_value(table, &mut steps, "root", element as u64, found.0.into(), found);
-    if let Says::Chunk(chunk) = found.says() {
+    let mut value = Value(table.image().at(table.columns.root, element));
+    say("root", element, value.0.into(), value);
+    if let Says::Chunk(chunk) = value.says() {
         let element = chunk_element(chunk, high);
-        found = Value(table.image().at(table.columns.chunks, element));
-        rope = say_value(table, &mut steps, "chunks", element as u64, found.0.into(), found);
+        value = Value(table.image().at(table.columns.chunks, element));
+        say("chunks", element, value.0.into(), value);
     }
-    let mut reads = 0;
-    while let Some(len) = rope.first() {
-        let (probe, in_bucket) = table.probe(high, low, len);
-        reads += probe.reads;
-        if reads > MOST_READS {
-            break;
-        }
-        rope = match in_bucket {
-            Some((slot, value)) => {
-                found = value;
-                let (at, _) = probe.kind.value_at(slot);
-                let index = index(probe.bucket, at) as u64;
-                let word = table.image().section::<u64>(probe.section())[index_of(index)];
-                say_value(table, &mut steps, probe.name(), index, word, value)
+    for _ in 0..=MOST_TRIES {
+        let Says::Try(len, record) = value.says() else { break };
+        let (section, at, found, next) = match len {
+            Some(len) => {
+                let (at, found) = table.probe(high, len);
+                ("slots", at, found.is_some(), found.unwrap_or_else(|| table.miss(record)))
             }
             None => {
-                let index = index(probe.bucket, WORDS - 1) as u64;
-                let value = table.image().section::<u64>(probe.section())[index_of(index)];
-                let meaning = format!("bucket {} has no {len} bits of it", probe.bucket);
-                steps.push(Step { section: probe.name(), index, value, meaning });
-                rope.rest()
+                let (at, found, next) = table.probe_wide(high, low, record);
+                ("wide", at, found, next)
             }
         };
-    }
-    let best = table.best(found);
-    let meaning = if best.is_some() { format!("next hop {best}") } else { "no route".to_owned() };
-    match found.record() {
-        Some(record) => {
-            steps.push(Step { section: "bests", index: record.into(), value: best.0.into(), meaning });
-        }
-        // The last value found says it itself.
-        None => {
-            if let Some(last) = steps.last_mut() {
-                last.meaning = format!("{}: {meaning}", last.meaning);
-            }
+        value = next;
+        let column = if section == "slots" { table.columns.slots } else { table.columns.wide };
+        match found {
+            true => say(section, at, table.image().at(column, at), value),
+            // The record says what comes then.
+            false => say("misses", record as usize, value.0.into(), value),
         }
     }
     steps
-}
-
-/// The step that reads a value and, where it is a record, the one that reads the rope.
-fn say_value<A: Address>(
-    table: &WaldvogelTable<A>,
-    steps: &mut Vec<Step>,
-    section: &'static str,
-    index: u64,
-    word: u64,
-    value: Value,
-) -> Rope {
-    let meaning = match value.says() {
-        Says::NextHop(next_hop) => format!("found, nothing longer beneath, {next_hop}"),
-        Says::Record(record) => format!("record {record}"),
-        Says::Chunk(chunk) => format!("go on in chunk {chunk}"),
-    };
-    steps.push(Step { section, index, value: word, meaning });
-    let Some(record) = value.record() else { return Rope::default() };
-    let rope = table.rope(value);
-    let lengths: Vec<_> = rope.lengths().map(|len| len.to_string()).collect();
-    let meaning = format!("try lengths {}", lengths.join(", "));
-    steps.push(Step { section: "ropes", index: record.into(), value: rope.0, meaning });
-    rope
-}
-
-/// An index of a section that is in memory.
-fn index_of(index: u64) -> usize {
-    usize::try_from(index).expect("an index in memory")
 }
 
 #[cfg(test)]

@@ -12,18 +12,6 @@ pub(crate) const MOST: usize = 8;
 pub(crate) struct Rope(pub(crate) u64);
 
 impl Rope {
-    /// The length to try first, `None` in an empty rope.
-    #[inline]
-    pub(crate) fn first(self) -> Option<u8> {
-        (self.0 != 0).then(|| self.0.to_le_bytes()[0])
-    }
-
-    /// What to try after the first length was in vain.
-    #[inline]
-    pub(crate) fn rest(self) -> Self {
-        Self(self.0 >> 8)
-    }
-
     pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -63,7 +51,6 @@ mod tests {
             .fold(Rope::default(), |rope, len| rope.with(len).unwrap());
         assert!(rope.is_valid(48) && !rope.is_valid(47));
         assert_eq!(rope.with(20), None);
-        assert_eq!((rope.first(), rope.rest().first()), (Some(48), Some(44)));
         assert_eq!(rope.without(0).lengths().collect::<Vec<_>>(), [44, 40, 36, 32, 29, 28, 24]);
         assert_eq!(rope.without(2).lengths().collect::<Vec<_>>(), [48, 44, 36, 32, 29, 28, 24]);
         assert_eq!(rope.without(7).lengths().collect::<Vec<_>>(), [48, 44, 40, 36, 32, 29, 28]);

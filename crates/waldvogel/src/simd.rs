@@ -1,13 +1,12 @@
 //! Batches with AVX-512: the only unsafe code of this crate.
 //!
-//! Keys go in blocks, try by try. A block begins with sixteen keys a vector: the root, the chunks and the ropes are
-//! gathers. From then on there is a list of the keys that are not done, eight a vector: which bits are the key of
-//! the next try, and in which bucket these are. All buckets of a list are prefetched, then each is compared with its
-//! key at once, and what is found goes back into vectors; the keys that are still not done move to the front of the
-//! list.
+//! Keys stay in vectors, sixteen each, from the first array to the last try. A try masks the keys to their lengths,
+//! hashes them in lanes of 64 bits, gathers their pilots and gathers their slots.
 //!
-//! A next hop is only known when the search ends: until then the results hold values, whose records are read at the
-//! end.
+//! A value is all there is to know of how far a search has come, however many tries it took. So the keys that are not
+//! done go on a pile whatever their next length is, and whenever there are enough for a round they are taken from it:
+//! vectors are full until the batch ends. What to do after a try in vain is read only then, for those that need it. A
+//! round is four vectors, so that many reads are under way at a time.
 
 use wirespeed_fib::{Address, NextHop, Way};
 
@@ -34,214 +33,472 @@ pub(crate) fn batch<A: Address>(
 #[allow(unsafe_code)]
 mod avx512 {
     use std::arch::x86_64::{
-        __m256i, __m512i, __mmask8, _MM_HINT_NTA, _MM_HINT_T0, _mm_prefetch, _mm256_andnot_si256,
-        _mm256_loadu_si256, _mm256_mask_cmpeq_epi32_mask, _mm256_mask_cmpge_epu32_mask, _mm256_mask_or_epi32,
-        _mm256_mask_test_epi32_mask, _mm256_mask_testn_epi32_mask, _mm256_maskz_compress_epi32,
-        _mm256_movepi32_mask, _mm256_set1_epi32, _mm256_storeu_si256, _mm256_sub_epi32, _mm512_add_epi32,
-        _mm512_and_si512, _mm512_andnot_si512, _mm512_castsi256_si512, _mm512_castsi512_si256,
-        _mm512_cmpeq_epi64_mask, _mm512_cmpge_epu32_mask, _mm512_cvtepi64_epi32, _mm512_cvtepu32_epi64,
-        _mm512_extracti64x4_epi64, _mm512_i32gather_epi32, _mm512_inserti64x4, _mm512_loadu_si512,
-        _mm512_mask_cmpge_epu64_mask, _mm512_mask_i32gather_epi32, _mm512_mask_i32gather_epi64,
-        _mm512_mask_mov_epi64, _mm512_mask_srli_epi64, _mm512_maskz_compress_epi64, _mm512_maskz_srli_epi64,
-        _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512, _mm512_permutex2var_epi64, _mm512_set1_epi32,
-        _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64, _mm512_setzero_si512, _mm512_slli_epi32,
-        _mm512_slli_epi64, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512,
-        _mm512_sub_epi32, _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_si512,
+        __m128i, __m512i, __mmask16, _MM_HINT_NTA, _mm_cvtsi32_si128, _mm_prefetch, _mm512_add_epi32,
+        _mm512_and_si512, _mm512_castsi512_si256, _mm512_cmpge_epu32_mask, _mm512_cmplt_epu32_mask,
+        _mm512_cvtepu32_epi64, _mm512_extracti64x4_epi64, _mm512_i32gather_epi32, _mm512_loadu_si512,
+        _mm512_mask_cmpeq_epi32_mask, _mm512_mask_cmpge_epu32_mask, _mm512_mask_cmplt_epu32_mask,
+        _mm512_mask_i32gather_epi32, _mm512_mask_i32gather_epi64, _mm512_mask_i32scatter_epi32,
+        _mm512_mask_mov_epi32, _mm512_mask_storeu_epi32, _mm512_mask_xor_epi32, _mm512_maskz_compress_epi32,
+        _mm512_maskz_compress_epi64, _mm512_mullo_epi32, _mm512_mullo_epi64, _mm512_or_si512,
+        _mm512_permutex2var_epi32, _mm512_permutex2var_epi64, _mm512_set1_epi32, _mm512_set1_epi64,
+        _mm512_setr_epi32, _mm512_setr_epi64, _mm512_setzero_si512, _mm512_sll_epi32, _mm512_slli_epi32,
+        _mm512_slli_epi64, _mm512_srl_epi32, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_srlv_epi64,
+        _mm512_storeu_si512, _mm512_sub_epi64, _mm512_ternarylogic_epi64,
     };
-    use std::hint::select_unpredictable;
+    use std::mem::MaybeUninit;
 
     use wirespeed_fib::{Address, Family, NextHop, Way};
     use wirespeed_image::Table;
 
-    use crate::buckets::{WORDS, index};
-    use crate::hash::{Seed, WIDE_FROM, halves};
-    use crate::layout::{BESTS, BUCKETS, CHUNK_BITS, CHUNKS, MOST_READS, ROOT, ROPES, WaldvogelTable};
-    use crate::rope::Rope;
-    use crate::value::{CHUNK, RECORD, Value};
+    use crate::hash::{FOLD, HASH_BITS, HASH_MASK, halves};
+    use crate::layout::{CHUNK_BITS, CHUNKS, MISSES, MOST_TRIES, PILOTS, ROOT, SLOTS, WaldvogelTable};
+    use crate::value::{MOST, NUMBER_BITS, OPEN, Value, WIDE};
 
-    /// Keys in a vector of the first steps.
+    /// Keys in a vector.
     const LANES: usize = 16;
-    /// Keys in a vector of the tries.
-    const HALF: usize = 8;
-    /// Most keys of a block.
-    const BLOCK: usize = 256;
+    /// Vectors of a round.
+    const VECTORS: usize = 4;
+    /// Keys of a round.
+    const ROUND: usize = LANES * VECTORS;
+    /// Keys that a scatter's index reaches, and more than are worth while.
+    const PART: usize = 1 << 20;
     /// How far ahead keys are prefetched, in bytes: past the reads that are under way.
     const AHEAD: usize = 2_048;
-    /// Beside the place of a key: it is looked for in its second bucket.
-    const SECOND: u32 = 1 << 31;
 
     /// Whether the CPU has all that is used here; every one with AVX-512 for servers has.
     #[inline]
     pub(super) fn is_here() -> bool {
-        Way::Avx512.is_here() && is_x86_feature_detected!("avx512dq") && is_x86_feature_detected!("avx512vl")
+        Way::Avx512.is_here() && is_x86_feature_detected!("avx512dq")
     }
 
-    /// The keys that are not done, in columns. What is past the end is left over.
+    /// Where to read.
+    struct Sections<'a> {
+        root: &'a [u32],
+        chunks: &'a [u32],
+        misses: &'a [u32],
+        slots: &'a [u64],
+        /// Three bytes more than there are pilots, at least.
+        pilots: &'a [u8],
+        /// The multipliers of the hash.
+        odd: [__m512i; 2],
+        /// By how much to shift 32 bits for the home of a hash, and its rest for the group, to the left and then to the
+        /// right.
+        home: __m128i,
+        group: [__m128i; 2],
+        /// The bits of the number of a slot.
+        mask: __m512i,
+    }
+
+    impl<'a> Sections<'a> {
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512dq")]
+        fn of<A: Address>(table: &'a WaldvogelTable<A>) -> Self {
+            let image = table.image();
+            let bits = table.sizes.slot_bits;
+            let shift = |by: u32| _mm_cvtsi32_si128(by.cast_signed());
+            let [one, other, ..] = table.seed.0.map(|odd| _mm512_set1_epi64(odd.cast_signed()));
+            Self {
+                root: image.section(ROOT),
+                chunks: image.section(CHUNKS),
+                misses: image.section(MISSES),
+                slots: image.section(SLOTS),
+                pilots: image.padded(PILOTS),
+                odd: [one, other],
+                home: shift(32 - bits),
+                group: [shift(bits + 31 - HASH_BITS), shift(34 - bits)],
+                mask: _mm512_set1_epi32((1 << bits) - 1),
+            }
+        }
+    }
+
+    /// The keys that are not done, in columns. Nothing is there past the end.
     #[repr(align(64))]
-    struct Open {
+    struct Pile {
         /// The first 64 bits.
-        high: [u64; BLOCK + HALF],
-        /// What to try, from this try on.
-        rope: [u64; BLOCK + HALF],
-        /// The word to look for in this try.
-        word: [u64; BLOCK + HALF],
-        /// The bucket to look in.
-        bucket: [u32; BLOCK + HALF],
-        /// The place in the block, and [`SECOND`] where it is the second bucket.
-        key: [u32; BLOCK + HALF],
-        /// In which slot it was found.
-        slot: [u32; BLOCK + HALF],
-        /// The value there.
-        found: [u32; BLOCK + HALF],
+        high: [MaybeUninit<u64>; 3 * ROUND],
+        /// What to do next: to try a length that a word holds. Without [`OPEN`], which is the mark of a try in vain:
+        /// what the record says.
+        value: [MaybeUninit<u32>; 3 * ROUND],
+        /// The place in the part.
+        key: [MaybeUninit<u32>; 3 * ROUND],
         count: usize,
-        /// Keys whose next try is of a length that no word holds: place in the block and rope.
-        wide: [(u32, u64); BLOCK],
-        wide_count: usize,
     }
 
-    /// What all blocks need.
-    struct Pointers<'t> {
-        root: &'t [u32],
-        chunks: &'t [u32],
-        ropes: &'t [u64],
-        bests: &'t [u32],
-        buckets: &'t [u64],
-        seed: &'t Seed,
-        count: u32,
+    /// Keys on their way.
+    #[derive(Clone, Copy)]
+    struct Keys {
+        high: [__m512i; 2],
+        value: __m512i,
+        place: __m512i,
+        /// Those that are to be tried.
+        open: __mmask16,
     }
 
-    /// Looks up whole vectors of keys; how many keys that were.
-    ///
     /// # Safety
-    /// The CPU must have what [`is_here`] asks for.
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+    /// The CPU must have AVX-512F and DQ.
+    #[target_feature(enable = "avx512f,avx512dq")]
     pub(super) unsafe fn batch<A: Address>(
         table: &WaldvogelTable<A>,
         addresses: &[A],
         results: &mut [NextHop],
     ) -> usize {
-        let image = table.image();
-        let pointers = Pointers {
-            root: image.section(ROOT),
-            chunks: image.section(CHUNKS),
-            ropes: image.section(ROPES),
-            bests: image.section(BESTS),
-            buckets: image.section(BUCKETS),
-            seed: &table.seed,
-            count: table.sizes.buckets,
-        };
         let whole = addresses.len() - addresses.len() % LANES;
-        let mut open = Open {
-            high: [0; BLOCK + HALF],
-            rope: [0; BLOCK + HALF],
-            word: [0; BLOCK + HALF],
-            bucket: [0; BLOCK + HALF],
-            key: [0; BLOCK + HALF],
-            slot: [0; BLOCK + HALF],
-            found: [0; BLOCK + HALF],
-            count: 0,
-            wide: [(0, 0); BLOCK],
-            wide_count: 0,
-        };
-        let blocks = addresses[..whole].chunks(BLOCK).zip(results[..whole].chunks_mut(BLOCK));
-        for (addresses, results) in blocks {
-            // SAFETY: the CPU has what is needed.
-            unsafe { block(table, &pointers, &mut open, addresses, results) };
+        let sections = Sections::of(table);
+        let parts = addresses[..whole].chunks(PART).zip(results[..whole].chunks_mut(PART));
+        for (addresses, results) in parts {
+            // SAFETY: the CPU has what is needed; a part is whole vectors.
+            unsafe { part(table, &sections, addresses, results) };
         }
         whole
     }
 
+    /// # Safety
+    /// The CPU must have AVX-512F and DQ; there must be as many results as keys, whole vectors of them, [`PART`] at most.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    unsafe fn block<A: Address>(
+    #[target_feature(enable = "avx512f,avx512dq")]
+    unsafe fn part<A: Address>(
         table: &WaldvogelTable<A>,
-        pointers: &Pointers<'_>,
-        open: &mut Open,
+        sections: &Sections<'_>,
         addresses: &[A],
         results: &mut [NextHop],
     ) {
-        // SAFETY: see each; the CPU has what is needed.
+        let mut pile = Pile {
+            high: [const { MaybeUninit::uninit() }; 3 * ROUND],
+            value: [const { MaybeUninit::uninit() }; 3 * ROUND],
+            key: [const { MaybeUninit::uninit() }; 3 * ROUND],
+            count: 0,
+        };
+        // Tables that we made end before.
+        let mut tries_left = addresses.len() * (MOST_TRIES as usize + 1);
+        let mut done = 0;
+        // SAFETY: as our caller promises; see each.
         unsafe {
-            open.count = 0;
-            open.wide_count = 0;
-            start(pointers, open, addresses, results);
-            for reads in 0..MOST_READS {
-                // Keys that left the words are finished at once.
-                for &(key, rope) in &open.wide[..open.wide_count] {
-                    let at = key as usize;
-                    let (high, low) = halves(addresses[at]);
-                    results[at] = NextHop(table.search(high, low, Value(results[at].0), Rope(rope), reads).0);
+            while addresses.len() - done >= ROUND {
+                first::<A, VECTORS>(table, sections, &mut pile, addresses, done, results);
+                done += ROUND;
+                while pile.count >= ROUND && tries_left > 0 {
+                    again::<A, VECTORS>(table, sections, &mut pile, addresses, results);
+                    tries_left = tries_left.saturating_sub(ROUND);
                 }
-                open.wide_count = 0;
-                if open.count == 0 {
-                    break;
+                if tries_left == 0 {
+                    give_up(&mut pile, results);
                 }
-                find(pointers, open, results);
-                next(pointers, open);
             }
-            resolve(pointers, results);
+            while done < addresses.len() {
+                first::<A, 1>(table, sections, &mut pile, addresses, done, results);
+                done += LANES;
+            }
+            while pile.count > 0 && tries_left > 0 {
+                let count = pile.count;
+                if count > LANES {
+                    again::<A, VECTORS>(table, sections, &mut pile, addresses, results);
+                } else {
+                    again::<A, 1>(table, sections, &mut pile, addresses, results);
+                }
+                tries_left = tries_left.saturating_sub(count.min(ROUND));
+            }
+        }
+        give_up(&mut pile, results);
+    }
+
+    /// Forgets what is on the pile.
+    #[inline]
+    fn give_up(pile: &mut Pile, results: &mut [NextHop]) {
+        for key in &pile.key[..pile.count] {
+            // SAFETY: keys up to the count are there.
+            results[unsafe { key.assume_init() } as usize] = NextHop::NONE;
+        }
+        pile.count = 0;
+    }
+
+    /// The arrays and the first try of so many vectors of keys from `from` on.
+    ///
+    /// # Safety
+    /// As [`part`]; there must be so many keys.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    unsafe fn first<A: Address, const VECTORS: usize>(
+        table: &WaldvogelTable<A>,
+        sections: &Sections<'_>,
+        pile: &mut Pile,
+        addresses: &[A],
+        from: usize,
+        results: &mut [NextHop],
+    ) {
+        let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let open = _mm512_set1_epi32(OPEN.cast_signed());
+        let tries = _mm512_set1_epi32((OPEN | MOST).cast_signed());
+        let octets = _mm512_set1_epi32((1 << CHUNK_BITS) - 1);
+        let numbers = _mm512_set1_epi32((MOST - 1).cast_signed());
+        let zero = _mm512_setzero_si512();
+        let mut keys = [Keys { high: [zero; 2], value: zero, place: zero, open: 0 }; VECTORS];
+        let mut any = 0;
+        for (at, keys) in (from..).step_by(LANES).zip(&mut keys) {
+            // SAFETY: there are 16 keys and 16 results; the root has an element for any 16 bits, the numbers of
+            // chunks in elements are those of some, which every image and patch is checked for.
+            unsafe {
+                keys.high = highs(&addresses[at..at + LANES]);
+                let bits = upper(keys.high);
+                let element = _mm512_srli_epi32::<16>(bits);
+                let mut value = _mm512_i32gather_epi32::<4>(element, sections.root.as_ptr().cast());
+                let chunked = _mm512_cmpge_epu32_mask(value, open) & _mm512_cmplt_epu32_mask(value, tries);
+                if chunked != 0 {
+                    let octet =
+                        _mm512_and_si512(_mm512_srli_epi32::<{ 16 - CHUNK_BITS as u32 }>(bits), octets);
+                    let chunk = _mm512_slli_epi32::<{ CHUNK_BITS as u32 }>(_mm512_and_si512(value, numbers));
+                    let element = _mm512_or_si512(chunk, octet);
+                    value = _mm512_mask_i32gather_epi32::<4>(
+                        value,
+                        chunked,
+                        element,
+                        sections.chunks.as_ptr().cast(),
+                    );
+                }
+                keys.value = value;
+                keys.place = _mm512_add_epi32(lanes, _mm512_set1_epi32(i32::try_from(at).unwrap_or(0)));
+                _mm512_storeu_si512(results[at..at + LANES].as_mut_ptr().cast(), value);
+                keys.open = _mm512_cmpge_epu32_mask(value, open);
+                any |= keys.open;
+            }
+        }
+        if any == 0 {
+            return;
+        }
+        // SAFETY: the values come from a table.
+        unsafe {
+            for keys in &mut keys {
+                finish_wide(table, keys, addresses, results);
+            }
+            let here = keys.map(|keys| keys.open);
+            find(sections, &mut keys);
+            let to = results[from..from + LANES * VECTORS].as_mut_ptr();
+            for (at, (keys, here)) in keys.iter_mut().zip(here).enumerate() {
+                // What is not a next hop yet is overwritten later.
+                _mm512_mask_storeu_epi32(to.add(at * LANES).cast(), here, keys.value);
+                leave(table, pile, keys, addresses, results);
+            }
         }
     }
 
-    /// Reads the arrays and lists the keys that have a rope.
+    /// One more try of so many vectors of keys of the pile, or of fewer where there are no more.
+    ///
+    /// # Safety
+    /// As [`part`].
     #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    unsafe fn start<A: Address>(
-        pointers: &Pointers<'_>,
-        open: &mut Open,
+    #[target_feature(enable = "avx512f,avx512dq")]
+    unsafe fn again<A: Address, const VECTORS: usize>(
+        table: &WaldvogelTable<A>,
+        sections: &Sections<'_>,
+        pile: &mut Pile,
         addresses: &[A],
         results: &mut [NextHop],
     ) {
-        let record = _mm512_set1_epi32(RECORD.cast_signed());
-        let chunk = _mm512_set1_epi32(CHUNK.cast_signed());
-        let octets = _mm512_set1_epi32((1 << CHUNK_BITS) - 1);
-        let mut places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-        for (keys, results) in addresses.chunks_exact(LANES).zip(results.chunks_exact_mut(LANES)) {
-            // SAFETY: there are 16 keys and 16 results; the root has an element for any 16 bits, the numbers of
-            // chunks and records in elements are those of some, which every image and patch is checked for, and both
-            // are below 2^30.
+        let zero = _mm512_setzero_si512();
+        let mut keys = [Keys { high: [zero; 2], value: zero, place: zero, open: 0 }; VECTORS];
+        let from = pile.count.saturating_sub(LANES * VECTORS);
+        for (at, keys) in (from..).step_by(LANES).zip(&mut keys) {
+            let here = pile.count.saturating_sub(at).min(LANES);
+            // SAFETY: the columns are longer than that. What is past the end is not looked at.
             unsafe {
-                let [upper, lower] = highs(keys);
-                let first = join(_mm512_srli_epi64::<32>(upper), _mm512_srli_epi64::<32>(lower));
-                let at = _mm512_srli_epi32::<16>(first);
-                let mut value = _mm512_i32gather_epi32::<4>(at, pointers.root.as_ptr().cast());
-                let chunked = _mm512_cmpge_epu32_mask(value, chunk);
-                if chunked != 0 {
-                    let octet = _mm512_and_si512(_mm512_srli_epi32::<8>(first), octets);
-                    let at = _mm512_or_si512(_mm512_slli_epi32::<8>(_mm512_sub_epi32(value, chunk)), octet);
-                    value =
-                        _mm512_mask_i32gather_epi32::<4>(value, chunked, at, pointers.chunks.as_ptr().cast());
-                }
-                _mm512_storeu_si512(results.as_mut_ptr().cast(), value);
-                let more = _mm512_cmpge_epu32_mask(value, record);
-                if more != 0 {
-                    let [more_upper, more_lower] = more.to_le_bytes();
-                    let at = _mm512_sub_epi32(value, record);
-                    let ropes = |at: __m256i, more: u8| {
-                        let none = _mm512_setzero_si512();
-                        _mm512_mask_i32gather_epi64::<8>(none, more, at, pointers.ropes.as_ptr().cast())
-                    };
-                    let at_lower = _mm512_extracti64x4_epi64::<1>(at);
-                    push(
-                        pointers,
-                        open,
-                        upper,
-                        ropes(_mm512_castsi512_si256(at), more_upper),
-                        _mm512_castsi512_si256(places),
-                        more_upper,
-                    );
-                    push(
-                        pointers,
-                        open,
-                        lower,
-                        ropes(at_lower, more_lower),
-                        _mm512_extracti64x4_epi64::<1>(places),
-                        more_lower,
-                    );
-                }
+                let high = pile.high.as_ptr().add(at).cast::<__m512i>();
+                keys.high = [_mm512_loadu_si512(high), _mm512_loadu_si512(high.add(1))];
+                keys.value = _mm512_loadu_si512(pile.value.as_ptr().add(at).cast());
+                keys.place = _mm512_loadu_si512(pile.key.as_ptr().add(at).cast());
+                keys.open = u16::try_from((1u32 << here) - 1).unwrap_or(u16::MAX);
             }
-            places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
         }
+        pile.count = from;
+        let open = _mm512_set1_epi32(OPEN.cast_signed());
+        let numbers = _mm512_set1_epi32((MOST - 1).cast_signed());
+        let mut here = [0; VECTORS];
+        // SAFETY: the values come from a table, and the records in them are those of some, which every image and patch
+        // is checked for; the places are those of results.
+        unsafe {
+            for (keys, here) in keys.iter_mut().zip(&mut here) {
+                *here = keys.open;
+                let missed = _mm512_mask_cmplt_epu32_mask(keys.open, keys.value, open);
+                let record = _mm512_and_si512(keys.value, numbers);
+                let misses = sections.misses.as_ptr().cast();
+                keys.value = _mm512_mask_i32gather_epi32::<4>(keys.value, missed, record, misses);
+                keys.open = _mm512_mask_cmpge_epu32_mask(keys.open, keys.value, open);
+                let open = keys.open;
+                finish_wide(table, keys, addresses, results);
+                *here &= !(open & !keys.open);
+            }
+            find(sections, &mut keys);
+            for (keys, &here) in keys.iter_mut().zip(&here) {
+                // Those that are not done too: they are written again.
+                _mm512_mask_i32scatter_epi32::<4>(results.as_mut_ptr().cast(), here, keys.place, keys.value);
+                leave(table, pile, keys, addresses, results);
+            }
+        }
+    }
+
+    /// Looks for the open keys where they belong, with the length that their value says. Those that are found have
+    /// the value that is there, those that are not have a [mark](Pile::value); open are those that are not done.
+    ///
+    /// # Safety
+    /// The CPU must have AVX-512F and DQ. The values of open keys must come from a table and say to try a length that a word
+    /// holds.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    unsafe fn find<const VECTORS: usize>(sections: &Sections<'_>, keys: &mut [Keys; VECTORS]) {
+        let zero = _mm512_setzero_si512();
+        let one = _mm512_set1_epi32(1);
+        let octet = _mm512_set1_epi32(0xff);
+        let open = _mm512_set1_epi32(OPEN.cast_signed());
+        let mut rest = [zero; VECTORS];
+        let mut slot = [zero; VECTORS];
+        for (v, keys) in keys.iter().enumerate() {
+            let hash = hashes(sections, keys);
+            let from_bit = [
+                _mm512_srli_epi64::<{ 63 - HASH_BITS }>(hash[0]),
+                _mm512_srli_epi64::<{ 63 - HASH_BITS }>(hash[1]),
+            ];
+            rest[v] = _mm512_or_si512(lower(from_bit), one);
+            let home = _mm512_srl_epi32(upper(hash), sections.home);
+            let [left, right] = sections.group;
+            let group = _mm512_srl_epi32(_mm512_sll_epi32(rest[v], left), right);
+            // SAFETY: there is a pilot for each group, and three bytes more.
+            let pilot = unsafe {
+                _mm512_mask_i32gather_epi32::<1>(zero, keys.open, group, sections.pilots.as_ptr().cast())
+            };
+            let way = _mm512_mullo_epi32(_mm512_and_si512(pilot, octet), rest[v]);
+            slot[v] = _mm512_and_si512(_mm512_add_epi32(home, way), sections.mask);
+        }
+        for (v, keys) in keys.iter_mut().enumerate() {
+            let [here, more_here] = keys.open.to_le_bytes();
+            // SAFETY: a slot is one of 2^bits.
+            unsafe {
+                let from = sections.slots.as_ptr().cast();
+                let words = [
+                    _mm512_mask_i32gather_epi64::<8>(zero, here, _mm512_castsi512_si256(slot[v]), from),
+                    _mm512_mask_i32gather_epi64::<8>(
+                        zero,
+                        more_here,
+                        _mm512_extracti64x4_epi64::<1>(slot[v]),
+                        from,
+                    ),
+                ];
+                let value = lower(words);
+                // A free slot is zero, and a rest is odd.
+                let found = _mm512_mask_cmpeq_epi32_mask(keys.open, upper(words), rest[v]);
+                let missed = keys.open & !found;
+                keys.value = _mm512_mask_mov_epi32(
+                    _mm512_mask_xor_epi32(keys.value, missed, keys.value, open),
+                    found,
+                    value,
+                );
+                keys.open = missed | _mm512_mask_cmpge_epu32_mask(found, value, open);
+            }
+        }
+    }
+
+    /// The hashes of keys with the lengths that their values say.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn hashes(sections: &Sections<'_>, keys: &Keys) -> [__m512i; 2] {
+        let len = _mm512_srli_epi32::<{ NUMBER_BITS + 1 }>(_mm512_slli_epi32::<1>(keys.value));
+        let lens = [
+            _mm512_cvtepu32_epi64(_mm512_castsi512_si256(len)),
+            _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64::<1>(len)),
+        ];
+        let [one, other] = sections.odd;
+        let mut hashes = keys.high;
+        for (hash, len) in hashes.iter_mut().zip(lens) {
+            let end = _mm512_srlv_epi64(_mm512_set1_epi64(i64::MIN), len);
+            let below = _mm512_sub_epi64(end, _mm512_set1_epi64(1));
+            // The bits above the end, and the end.
+            let word = _mm512_ternarylogic_epi64::<0b1011_1010>(*hash, below, end);
+            let product = _mm512_mullo_epi64(word, one);
+            let mask = _mm512_set1_epi64(HASH_MASK.cast_signed());
+            // Product xor (folded and mask).
+            let folded =
+                _mm512_ternarylogic_epi64::<0b0111_1000>(product, _mm512_srli_epi64::<FOLD>(product), mask);
+            *hash = _mm512_mullo_epi64(folded, other);
+        }
+        hashes
+    }
+
+    /// Writes the results of keys that are done now, and puts the others on the pile.
+    ///
+    /// # Safety
+    /// As [`part`]; the values must come from a table and the places be those of results. The pile must have room.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    unsafe fn leave<A: Address>(
+        table: &WaldvogelTable<A>,
+        pile: &mut Pile,
+        keys: &mut Keys,
+        addresses: &[A],
+        results: &mut [NextHop],
+    ) {
+        // SAFETY: as our caller promises.
+        unsafe { finish_wide(table, keys, addresses, results) };
+        let [open, more_open] = keys.open.to_le_bytes();
+        let at = pile.count;
+        let middle = at + open.count_ones() as usize;
+        debug_assert!(at + 2 * LANES <= 3 * ROUND);
+        // SAFETY: there is room for sixteen from `middle` on too.
+        unsafe {
+            let high = pile.high.as_mut_ptr();
+            _mm512_storeu_si512(high.add(at).cast(), _mm512_maskz_compress_epi64(open, keys.high[0]));
+            _mm512_storeu_si512(
+                high.add(middle).cast(),
+                _mm512_maskz_compress_epi64(more_open, keys.high[1]),
+            );
+            let value = _mm512_maskz_compress_epi32(keys.open, keys.value);
+            _mm512_storeu_si512(pile.value.as_mut_ptr().add(at).cast(), value);
+            let place = _mm512_maskz_compress_epi32(keys.open, keys.place);
+            _mm512_storeu_si512(pile.key.as_mut_ptr().add(at).cast(), place);
+        }
+        pile.count = middle + more_open.count_ones() as usize;
+    }
+
+    /// Finishes at once the keys whose next length no word holds.
+    ///
+    /// # Safety
+    /// As [`leave`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    unsafe fn finish_wide<A: Address>(
+        table: &WaldvogelTable<A>,
+        keys: &mut Keys,
+        addresses: &[A],
+        results: &mut [NextHop],
+    ) {
+        let wide = _mm512_set1_epi32((OPEN | WIDE << NUMBER_BITS).cast_signed());
+        let wide = _mm512_mask_cmpge_epu32_mask(keys.open, keys.value, wide);
+        if wide != 0 {
+            let (mut values, mut places) = ([0u32; LANES], [0u32; LANES]);
+            // SAFETY: sixteen integers of 32 bits each.
+            unsafe {
+                _mm512_storeu_si512(values.as_mut_ptr().cast(), keys.value);
+                _mm512_storeu_si512(places.as_mut_ptr().cast(), keys.place);
+            }
+            for lane in (0..LANES).filter(|lane| wide >> lane & 1 == 1) {
+                let at = places[lane] as usize;
+                let (high, low) = halves(addresses[at]);
+                results[at] = table.search(high, low, Value(values[lane]));
+            }
+            keys.open &= !wide;
+        }
+    }
+
+    /// The upper halves of sixteen numbers of 64 bits.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn upper([one, other]: [__m512i; 2]) -> __m512i {
+        let which = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+        _mm512_permutex2var_epi32(one, which, other)
+    }
+
+    /// The lower halves of sixteen numbers of 64 bits.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn lower([one, other]: [__m512i; 2]) -> __m512i {
+        let which = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+        _mm512_permutex2var_epi32(one, which, other)
     }
 
     /// The first 64 bits of sixteen keys.
@@ -249,7 +506,7 @@ mod avx512 {
     /// # Safety
     /// There must be 16 keys.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+    #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn highs<A: Address>(keys: &[A]) -> [__m512i; 2] {
         debug_assert_eq!(keys.len(), LANES);
         // SAFETY: the keys are 16 of 4 or of 16 bytes; a prefetch may be of any address.
@@ -272,174 +529,6 @@ mod avx512 {
                         _mm512_permutex2var_epi64(part(0), which, part(1)),
                         _mm512_permutex2var_epi64(part(2), which, part(3)),
                     ]
-                }
-            }
-        }
-    }
-
-    /// Sixteen numbers of 32 bits, from twice eight of 64.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    fn join(upper: __m512i, lower: __m512i) -> __m512i {
-        let upper = _mm512_castsi256_si512(_mm512_cvtepi64_epi32(upper));
-        _mm512_inserti64x4::<1>(upper, _mm512_cvtepi64_epi32(lower))
-    }
-
-    /// Appends those of eight keys in the mask to the list, with the next try worked out and its bucket on the way.
-    ///
-    /// # Safety
-    /// The list must have room for eight more.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    unsafe fn push(
-        pointers: &Pointers<'_>,
-        open: &mut Open,
-        high: __m512i,
-        rope: __m512i,
-        key: __m256i,
-        more: __mmask8,
-    ) {
-        let length = _mm512_and_si512(rope, _mm512_set1_epi64(0xff));
-        let wide = _mm512_mask_cmpge_epu64_mask(more, length, _mm512_set1_epi64(WIDE_FROM.into()));
-        if wide != 0 {
-            // SAFETY: eight integers of 64 and of 32 bits each.
-            let (ropes, keys) = unsafe {
-                let (mut ropes, mut keys) = ([0u64; HALF], [0u32; HALF]);
-                _mm512_storeu_si512(ropes.as_mut_ptr().cast(), rope);
-                _mm256_storeu_si256(keys.as_mut_ptr().cast(), key);
-                (ropes, keys)
-            };
-            for lane in (0..HALF).filter(|lane| wide >> lane & 1 == 1) {
-                open.wide[open.wide_count] = (keys[lane], ropes[lane]);
-                open.wide_count += 1;
-            }
-        }
-        let narrow = more & !wide;
-        let high = _mm512_maskz_compress_epi64(narrow, high);
-        let rope = _mm512_maskz_compress_epi64(narrow, rope);
-        let key = _mm256_maskz_compress_epi32(narrow, key);
-        // Lanes past the last are of length 0, which is a word like any other.
-        let length = _mm512_and_si512(rope, _mm512_set1_epi64(0xff));
-        let end = _mm512_srlv_epi64(_mm512_set1_epi64(i64::MIN), length);
-        let past = _mm512_or_si512(end, _mm512_sub_epi64(end, _mm512_set1_epi64(1)));
-        let word = _mm512_or_si512(_mm512_andnot_si512(past, high), end);
-        let bucket = buckets(pointers, word, _mm256_movepi32_mask(key));
-        let at = open.count;
-        let count = narrow.count_ones() as usize;
-        // SAFETY: the columns are eight longer than a block.
-        unsafe {
-            debug_assert!(at + HALF <= BLOCK + HALF);
-            _mm512_storeu_si512(open.high.as_mut_ptr().add(at).cast(), high);
-            _mm512_storeu_si512(open.rope.as_mut_ptr().add(at).cast(), rope);
-            _mm512_storeu_si512(open.word.as_mut_ptr().add(at).cast(), word);
-            _mm256_storeu_si256(open.bucket.as_mut_ptr().add(at).cast(), bucket);
-            _mm256_storeu_si256(open.key.as_mut_ptr().add(at).cast(), key);
-            // All eight, as their number can't be predicted: those past the last are one and the same.
-            for &bucket in open.bucket.as_ptr().add(at).cast::<[u32; HALF]>().as_ref().unwrap_unchecked() {
-                _mm_prefetch::<_MM_HINT_T0>(pointers.buckets.as_ptr().wrapping_add(index(bucket, 0)).cast());
-            }
-        }
-        open.count = at + count;
-    }
-
-    /// The buckets of eight words: their second ones in the mask, their first ones else.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    fn buckets(pointers: &Pointers<'_>, word: __m512i, second: __mmask8) -> __m256i {
-        let [one, other, ..] = pointers.seed.0.map(|odd| _mm512_set1_epi64(odd.cast_signed()));
-        let product = _mm512_mullo_epi64(word, one);
-        let hash = _mm512_mullo_epi64(_mm512_xor_si512(product, _mm512_srli_epi64::<32>(product)), other);
-        let half = _mm512_mask_srli_epi64::<32>(hash, !second, hash);
-        let scaled = _mm512_mul_epu32(half, _mm512_set1_epi64(pointers.count.into()));
-        _mm512_cvtepi64_epi32(_mm512_srli_epi64::<32>(scaled))
-    }
-
-    /// Looks for each key of the list in its bucket.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    unsafe fn find(pointers: &Pointers<'_>, open: &mut Open, results: &mut [NextHop]) {
-        let list = open.word.iter().zip(&open.bucket).zip(&open.key);
-        let found = open.slot.iter_mut().zip(&mut open.found);
-        for (((&word, &bucket), &key), (slot, value)) in list.zip(found).take(open.count) {
-            // SAFETY: a scaled hash is the number of a bucket.
-            (*slot, *value) = unsafe { in_bucket(pointers, bucket, word) };
-            let result = &mut results[(key & !SECOND) as usize].0;
-            *result = select_unpredictable(*slot == NONE, *result, *value);
-        }
-    }
-
-    /// The slot of a bucket that no key has: its value is the number of keys that are elsewhere.
-    const NONE: u32 = 5;
-
-    /// The slot of a word in a bucket and the value there.
-    ///
-    /// # Safety
-    /// There must be such a bucket.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    unsafe fn in_bucket(pointers: &Pointers<'_>, bucket: u32, word: u64) -> (u32, u32) {
-        debug_assert!(index(bucket, WORDS) <= pointers.buckets.len());
-        // SAFETY: a bucket is eight words; a slot up to the fifth has its value, and the one after it the number of
-        // others, from the sixth word on.
-        unsafe {
-            let words = pointers.buckets.as_ptr().add(index(bucket, 0));
-            let line = _mm512_loadu_si512(words.cast());
-            let same = _mm512_cmpeq_epi64_mask(line, _mm512_set1_epi64(word.cast_signed()));
-            let slot = (u32::from(same) & 0x1f | 1 << NONE).trailing_zeros();
-            (slot, *words.add(5).cast::<u32>().add(slot as usize))
-        }
-    }
-
-    /// Works out the next try of each key of the list, and leaves those in it that have one.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    unsafe fn next(pointers: &Pointers<'_>, open: &mut Open) {
-        let count = std::mem::take(&mut open.count);
-        for at in (0..count).step_by(HALF) {
-            // SAFETY: the columns are eight longer than a block. What is found is a next hop or the number of a
-            // record, and those are checked. The list grows no further than what was read of it.
-            unsafe {
-                let high = _mm512_loadu_si512(open.high.as_ptr().add(at).cast());
-                let rope = _mm512_loadu_si512(open.rope.as_ptr().add(at).cast());
-                let key = _mm256_loadu_si256(open.key.as_ptr().add(at).cast());
-                let found = _mm256_loadu_si256(open.found.as_ptr().add(at).cast());
-                let here: __mmask8 = if count - at >= HALF { 0xff } else { (1 << (count - at)) - 1 };
-                let slot = _mm256_loadu_si256(open.slot.as_ptr().add(at).cast());
-                let record = _mm256_set1_epi32(RECORD.cast_signed());
-                let second = _mm256_set1_epi32(SECOND.cast_signed());
-                let missed = _mm256_mask_cmpeq_epi32_mask(here, slot, _mm256_set1_epi32(NONE.cast_signed()));
-                // Not found, but keys of this bucket are elsewhere, and this was not there.
-                let elsewhere = _mm256_mask_test_epi32_mask(missed, found, found);
-                let elsewhere = _mm256_mask_testn_epi32_mask(elsewhere, key, second);
-                let records = _mm256_mask_cmpge_epu32_mask(here & !missed, found, record);
-                let rest = _mm512_maskz_srli_epi64::<8>(missed, rope);
-                let rope = _mm512_mask_mov_epi64(rest, elsewhere, rope);
-                let at = _mm256_sub_epi32(found, record);
-                let rope =
-                    _mm512_mask_i32gather_epi64::<8>(rope, records, at, pointers.ropes.as_ptr().cast());
-                let more = _mm512_test_epi64_mask(rope, rope);
-                let first = _mm256_andnot_si256(second, key);
-                let key = _mm256_mask_or_epi32(first, elsewhere, first, second);
-                push(pointers, open, high, rope, key, more);
-            }
-        }
-    }
-
-    /// Puts the next hops of records in their place.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    unsafe fn resolve(pointers: &Pointers<'_>, results: &mut [NextHop]) {
-        let record = _mm512_set1_epi32(RECORD.cast_signed());
-        for results in results.chunks_exact_mut(LANES) {
-            // SAFETY: there are 16 results. Numbers of records are checked.
-            unsafe {
-                let value = _mm512_loadu_si512(results.as_ptr().cast());
-                let records = _mm512_cmpge_epu32_mask(value, record);
-                if records != 0 {
-                    let at = _mm512_sub_epi32(value, record);
-                    let best =
-                        _mm512_mask_i32gather_epi32::<4>(value, records, at, pointers.bests.as_ptr().cast());
-                    _mm512_storeu_si512(results.as_mut_ptr().cast(), best);
                 }
             }
         }
