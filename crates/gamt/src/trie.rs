@@ -179,13 +179,21 @@ impl Trie {
     /// in the trie all the same, with longer ones over all of it.
     #[inline]
     pub(crate) fn find<A: Address>(&self, prefix: Prefix<A>) -> Option<u32> {
+        let (at, range) = self.descend(prefix)?;
+        let level = &self.levels[at];
+        let owned = level.lens[range.clone()].iter().position(|&len| len == prefix.len())?;
+        // Of length 0 are the default route's leaves, and those of no route, which hold 0.
+        Some(level.infs[range.start + owned]).filter(|&value| value > 0)
+    }
+
+    /// The level that a prefix ends in, and its units there; `None` where no node is there for it.
+    #[inline]
+    fn descend<A: Address>(&self, prefix: Prefix<A>) -> Option<(usize, std::ops::Range<usize>)> {
         let mut node = 0;
-        for level in &self.levels {
+        for (at, level) in self.levels.iter().enumerate() {
             let range = level.range(node, prefix);
             if prefix.len() <= level.end() {
-                let owned = level.lens[range.clone()].iter().position(|&len| len == prefix.len())?;
-                // Of length 0 are the default route's leaves, and those of no route, which hold 0.
-                return Some(level.infs[range.start + owned]).filter(|&value| value > 0);
+                return Some((at, range));
             }
             if level.lens[range.start] != CHILD {
                 return None;
@@ -197,16 +205,7 @@ impl Trie {
 
     /// Tells of each leaf under a prefix that a prefix longer than it owns: that one, and the value.
     pub(crate) fn each_beneath<A: Address>(&self, prefix: Prefix<A>, mut tell: impl FnMut(Prefix<A>, u32)) {
-        let (mut at, mut node) = (0, 0);
-        while self.levels[at].end() < prefix.len() {
-            let unit = self.levels[at].range(node, prefix).start;
-            if self.levels[at].lens[unit] != CHILD {
-                return;
-            }
-            node = self.levels[at].infs[unit];
-            at += 1;
-        }
-        let range = self.levels[at].range(node, prefix);
+        let Some((at, range)) = self.descend(prefix) else { return };
         let (first, last) = (prefix.address().to_u128(), prefix.last().to_u128());
         self.each_in(at, range, (first, last), prefix.len(), &mut tell);
     }
@@ -255,17 +254,8 @@ impl Trie {
 
     /// The prefix is not there any more; `cover` decides where it did.
     pub(crate) fn withdraw<A: Address>(&mut self, prefix: Prefix<A>, cover: Leaf) {
-        let (mut at, mut node) = (0, 0);
-        while self.levels[at].end() < prefix.len() {
-            let unit = self.levels[at].range(node, prefix).start;
-            if self.levels[at].lens[unit] != CHILD {
-                // It came and went within one set of updates, and was never here.
-                return;
-            }
-            node = self.levels[at].infs[unit];
-            at += 1;
-        }
-        let range = self.levels[at].range(node, prefix);
+        // Without a node it came and went within one set of updates, and was never here.
+        let Some((at, range)) = self.descend(prefix) else { return };
         self.paint(at, range, cover, |len| len == prefix.len());
     }
 
