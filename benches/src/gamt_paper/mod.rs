@@ -9,7 +9,7 @@
 //! | [`memory`] | Figure 19 and section 5.4.5: memory, and its growth over a day of updates |
 //!
 //! ```text
-//! cargo xtask gamt-paper                          all, in about ten minutes; writes benches/record/MACHINE/DATE-gamt-paper-….csv
+//! cargo xtask gamt-paper                          all, in five to ten minutes; writes benches/record/MACHINE/DATE-gamt-paper-….csv
 //! cargo xtask gamt-paper -- --dry                 prints, and writes nothing
 //! cargo xtask gamt-paper -- --figures updates     one of batches, tables, levels, updates, memory
 //! ```
