@@ -45,7 +45,6 @@
 //! less and were the fastest as long as all fitted the caches (532 against 434 M/s for 1,024 keys over and over).
 //! Four vectors at a time: 204–214 M/s, eight: 181–193.
 
-mod changes;
 mod v4;
 mod v6;
 

@@ -15,6 +15,7 @@
 //! `unsafe` stands in two places: [`Image::map`], whose caller promises that nobody writes to the mapped file, and the
 //! pointer to an image's bytes that spares lookups the way through the map that owns them.
 
+mod changes;
 mod error;
 mod format;
 mod image;
@@ -25,6 +26,7 @@ mod shared;
 mod storage;
 mod table;
 
+pub use changes::{Changes, WORD};
 pub use error::{ImageError, PatchError};
 pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, number, width_for};
 pub use patch::{Patch, PatchBuilder, Write};

@@ -14,10 +14,10 @@
 
 use wirespeed_fib::Outgrown;
 
-use crate::changes::Changes;
 use crate::hash::{Key, Seed};
 use crate::layout::WIDE;
 use crate::value::Value;
+use wirespeed_image::Changes;
 
 /// Words of a bucket: a cache line.
 pub(crate) const WORDS: usize = 8;

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib};
-use wirespeed_image::{Placed, SharedPool};
+use wirespeed_image::{Changes, Placed, SharedPool};
 
-use crate::changes::Changes;
 use crate::hash::Seed;
 use crate::keys::Keys;
 use crate::layout::{CHUNK, CHUNK_BITS, CHUNKS, MISSES, ROOT, ROOT_BITS, ROPES, Sizes};

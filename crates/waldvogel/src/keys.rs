@@ -3,11 +3,11 @@
 use wirespeed_fib::{Address, Outgrown, Prefix};
 
 use crate::buckets::Buckets;
-use crate::changes::Changes;
 use crate::hash::{Key, Seed, word};
 use crate::layout::Sizes;
 use crate::slots::Slots;
 use crate::value::Value;
+use wirespeed_image::Changes;
 
 /// The keys by where they belong.
 #[derive(Clone, Debug)]

@@ -60,7 +60,6 @@
 
 mod buckets;
 mod build;
-mod changes;
 mod form;
 mod hash;
 mod keys;

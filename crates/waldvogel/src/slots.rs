@@ -22,10 +22,10 @@
 
 use wirespeed_fib::Outgrown;
 
-use crate::changes::Changes;
 use crate::hash::{HASH_BITS, Seed, group, rest, slot};
 use crate::layout::{PILOTS, SLOTS};
 use crate::value::Value;
+use wirespeed_image::Changes;
 
 /// Pilots to choose from: a byte's.
 const CHOICE: u32 = 1 << 8;

@@ -6,10 +6,9 @@
 //! after all changes.
 
 use wirespeed_fib::{Address, Outgrown, Prefix, Rib};
-use wirespeed_image::Patch;
+use wirespeed_image::{Changes, Patch};
 
 use crate::build::Waldvogel;
-use crate::changes::Changes;
 use crate::value::MAX_NEXT_HOP;
 
 impl<A: Address> Waldvogel<A> {

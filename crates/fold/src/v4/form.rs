@@ -6,10 +6,9 @@
 use rustc_hash::FxHashMap;
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{BuildError, NextHop, Outgrown, Rib, V4};
-use wirespeed_image::{Element, Image, Pool, SectionId, SharedPool};
+use wirespeed_image::{Changes, Element, Image, Pool, SectionId, SharedPool, WORD};
 
 use super::layout::{B18, C18, C24, LONG, N24, N32, Room, SHORT, SLOT_BITS, SLOTS, allocate, mark};
-use crate::changes::{Changes, WORD};
 
 /// Where everything is.
 #[derive(Clone, Debug)]

@@ -18,10 +18,8 @@
 
 use wirespeed_fib::V4;
 use wirespeed_image::{
-    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for,
+    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, WORD, width_for,
 };
-
-use crate::changes::WORD;
 
 /// Bits that choose a slot.
 pub(crate) const SLOT_BITS: u32 = 18;

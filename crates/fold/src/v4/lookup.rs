@@ -7,13 +7,12 @@
 //! widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4, Way};
-use wirespeed_image::{Element, Image, SectionId, Table, number};
+use wirespeed_image::{Element, Image, SectionId, Table, WORD, number};
 
 use super::layout::{
     B18, C18, C24, FoldTableV4, LONG, N24, N32, SHORT, SLOTS, long_element, mark, short_element, slot,
 };
 use super::simd;
-use crate::changes::WORD;
 
 /// Keys of a block: as many as a core can have reads under way for, and some.
 const BLOCK: usize = 64;

@@ -7,12 +7,11 @@
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{NextHop, Outgrown, Prefix, Rib, V4};
-use wirespeed_image::Patch;
+use wirespeed_image::{Changes, Patch};
 
 use super::build::FoldV4;
 use super::form::QUARTERS;
 use super::layout::{SHORT, mark};
-use crate::changes::Changes;
 
 impl FoldV4 {
     pub(super) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {

@@ -2,12 +2,11 @@
 //! everything at once.
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V6};
-use wirespeed_image::{Image, Patch};
+use wirespeed_image::{Changes, Image, Patch, WORD};
 
 use super::form::{Change, Form};
 use super::layout::{FoldTableV6, SHAPES, SHARED_FROM, Width, allocate, chunk_bytes, section};
 use super::walk::Walk;
-use crate::changes::{Changes, WORD};
 
 /// The largest next-hop index that an element can hold beside the numbers of chunks.
 const MAX_NEXT_HOP: u32 = (1 << 30) - 1;

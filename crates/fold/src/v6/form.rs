@@ -5,11 +5,10 @@
 //! links until it is placed.
 
 use wirespeed_fib::{NextHop, Outgrown, Prefix, V6};
-use wirespeed_image::{Placed, Pool, SharedPool};
+use wirespeed_image::{Changes, Placed, Pool, SharedPool};
 
 use super::layout::{SHARED_FROM, Width, bits, chunk_bytes, section};
 use super::walk::Walk;
-use crate::changes::Changes;
 
 /// The chunks of every step.
 #[derive(Clone, Debug)]

@@ -19,9 +19,7 @@
 //! lookups touch little), 5.5 MB in t1 and 2.2 MB in all others.
 
 use wirespeed_fib::V6;
-use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table};
-
-use crate::changes::WORD;
+use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, WORD};
 
 /// The ways to cut an address, the fastest first and the one that takes the least memory for scattered prefixes last.
 /// Each has a cut at bit 32 and one at bit 64, and strides of 8 from there.

@@ -1,11 +1,10 @@
 //! Lookups, alone and in batches: step by step, until an element is a next hop.
 
 use wirespeed_fib::{Lpm, NextHop, Step, V6};
-use wirespeed_image::{Element, Image, Table, number};
+use wirespeed_image::{Element, Image, Table, WORD, number};
 
 use super::layout::{FoldTableV6, Width, bits, section};
 use super::simd;
-use crate::changes::WORD;
 
 /// Keys of a block, a number that fits in a byte.
 const BLOCK: usize = 64;

@@ -5,12 +5,11 @@
 //! free one; and so on up to the 32nd bit.
 
 use wirespeed_fib::{Outgrown, Prefix, Rib, V6};
-use wirespeed_image::Patch;
+use wirespeed_image::{Changes, Patch};
 
 use super::build::FoldV6;
 use super::form::Change;
 use super::walk::Walk;
-use crate::changes::Changes;
 
 impl FoldV6 {
     pub(super) fn patch(&mut self, rib: &Rib<V6>, changed: &[Prefix<V6>]) -> Result<Patch, Outgrown> {

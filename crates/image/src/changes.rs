@@ -1,27 +1,30 @@
 //! [`Changes`]: what an update makes different in a table.
 
-use wirespeed_image::{Patch, PatchBuilder, Placed, SectionId, SharedPool};
+use crate::image::SectionId;
+use crate::patch::{Patch, PatchBuilder};
+use crate::shared::{Placed, SharedPool};
 
 /// Bytes of an element of the sections that hold several narrow elements in one.
-pub(crate) const WORD: usize = 8;
+pub const WORD: usize = 8;
 
 /// Collects the writes of a patch; while a table is built, when nobody asks, it drops them.
-pub(crate) struct Changes(Option<PatchBuilder>);
+#[derive(Debug)]
+pub struct Changes(Option<PatchBuilder>);
 
 impl Changes {
     /// Not wanted.
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         Self(None)
     }
 
     /// Wanted.
-    pub(crate) fn collected() -> Self {
+    pub fn collected() -> Self {
         Self(Some(PatchBuilder::new()))
     }
 
     /// An element has a new value.
     #[inline]
-    pub(crate) fn set(&mut self, section: SectionId, index: u64, value: u64) {
+    pub fn set(&mut self, section: SectionId, index: u64, value: u64) {
         if let Some(patch) = &mut self.0 {
             patch.set(section, index, value);
         }
@@ -29,7 +32,7 @@ impl Changes {
 
     /// A content was placed: what a fresh piece has different from before is written.
     #[inline]
-    pub(crate) fn chunk(&mut self, section: SectionId, placed: Placed, pool: &SharedPool<u8>) {
+    pub fn chunk(&mut self, section: SectionId, placed: Placed, pool: &SharedPool<u8>) {
         let (Some(patch), Placed::Fresh(piece)) = (&mut self.0, placed) else { return };
         let (old, new) = (pool.previous(), pool.content(piece));
         let first = u64::from(piece) * (new.len() / WORD) as u64;
@@ -41,7 +44,7 @@ impl Changes {
     }
 
     /// A range of bytes within a section of words was written.
-    pub(crate) fn bytes(&mut self, section: SectionId, all: &[u8], range: std::ops::Range<usize>) {
+    pub fn bytes(&mut self, section: SectionId, all: &[u8], range: std::ops::Range<usize>) {
         let Some(patch) = &mut self.0 else { return };
         for at in range.start / WORD..range.end.div_ceil(WORD) {
             patch.set(section, at as u64, word(&all[at * WORD..][..WORD]));
@@ -49,7 +52,7 @@ impl Changes {
     }
 
     /// The patch.
-    pub(crate) fn finish(self, counts: (u64, u64)) -> Patch {
+    pub fn finish(self, counts: (u64, u64)) -> Patch {
         self.0.unwrap_or_default().finish(Some(counts))
     }
 }
