@@ -27,14 +27,16 @@ use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError,
 /// Number of slots.
 pub(crate) const SLOTS: usize = 1 << 24;
 /// Entries of a chunk.
-pub(crate) const CHUNK: usize = 256;
+pub const CHUNK: usize = 256;
 /// Bytes of an element of both sections.
 pub(crate) const WORD: usize = 8;
 /// Chunks, number 0 included, for which vectors reach every entry.
 const MOST_CHUNKS: u32 = 1 << 23;
 
-pub(crate) const TBL24: SectionId = SectionId(0);
-pub(crate) const TBL8: SectionId = SectionId(1);
+/// The direct table.
+pub const TBL24: SectionId = SectionId(0);
+/// The chunks.
+pub const TBL8: SectionId = SectionId(1);
 
 /// A DIR-24-8 table, ready for lookups.
 #[derive(Clone, Debug)]

@@ -30,7 +30,7 @@
 
 pub mod accesses;
 mod build;
-mod layout;
+pub mod layout;
 mod lookup;
 mod prefetch;
 mod update;

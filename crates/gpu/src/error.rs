@@ -1,0 +1,112 @@
+//! [`GpuError`]: why a GPU isn't used, each reason with what to do about it.
+
+/// Why something couldn't be done on a GPU.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GpuError {
+    /// There is no NVIDIA driver on this machine.
+    #[error(
+        "no NVIDIA driver: libcuda can't be opened; install the driver, or give the container access to it"
+    )]
+    NoDriver,
+    /// The driver is there and can't be started.
+    #[error("the NVIDIA driver can't be started: {0}")]
+    DriverFailed(String),
+    /// The driver sees no GPU.
+    #[error("the NVIDIA driver sees no GPU; is one plugged in, and is CUDA_VISIBLE_DEVICES set to hide it?")]
+    NoDevice,
+    /// There is no device of that number.
+    #[error("no GPU {asked}: there are {there}, numbered from 0")]
+    NoSuchDevice {
+        /// The number asked for.
+        asked: usize,
+        /// How many there are.
+        there: usize,
+    },
+    /// The driver is older than the kernels' PTX.
+    #[error(
+        "the NVIDIA driver is too old for the kernels: it has CUDA {}.{}, they need CUDA {}.{} (driver {needs_release} or newer)",
+        found.0, found.1, needed.0, needed.1
+    )]
+    DriverTooOld {
+        /// The CUDA version of the driver.
+        found: (u32, u32),
+        /// The CUDA version that the PTX needs.
+        needed: (u32, u32),
+        /// The first driver release that has it.
+        needs_release: u32,
+    },
+    /// The GPU is older than the kernels' PTX.
+    #[error("{name} is too old for the kernels: compute capability {}.{}, they need {}.{}", found.0, found.1, needed.0, needed.1)]
+    DeviceTooOld {
+        /// The GPU.
+        name: String,
+        /// Its compute capability.
+        found: (u32, u32),
+        /// The least that will do.
+        needed: (u32, u32),
+    },
+    /// The driver refused a module.
+    #[error("the driver can't load the kernels of {module}: {why}\n{log}")]
+    Module {
+        /// The module.
+        module: String,
+        /// The driver's error.
+        why: String,
+        /// What its compiler said.
+        log: String,
+    },
+    /// There is no such kernel in the build.
+    #[error("no kernel {0} in this build")]
+    NoKernel(String),
+    /// The device's memory doesn't hold it.
+    #[error("out of GPU memory: {needed} bytes are needed, {free} are free")]
+    OutOfMemory {
+        /// Bytes asked for.
+        needed: u64,
+        /// Bytes that were free.
+        free: u64,
+    },
+    /// More than the caller's own cap.
+    #[error("over the cap on GPU memory: {needed} bytes are needed, the cap of {cap} leaves {left}")]
+    OverCap {
+        /// Bytes asked for.
+        needed: u64,
+        /// Bytes that the cap leaves.
+        left: u64,
+        /// The cap.
+        cap: u64,
+    },
+    /// Pinned memory can't be had.
+    #[error("{needed} bytes of pinned memory can't be had: {why}")]
+    Pinned {
+        /// Bytes asked for.
+        needed: u64,
+        /// The driver's error.
+        why: String,
+    },
+    /// The device is lost, or its context is: nothing more can be done with it in this process.
+    #[error("the GPU is lost: {0}")]
+    Lost(String),
+    /// The device didn't answer in time.
+    #[error("the GPU didn't answer within {0} ms")]
+    TimedOut(u64),
+    /// No kernel looks up in tables of this kind.
+    #[error("no kernel looks up in tables of {0}")]
+    Unsupported(String),
+    /// A call that the driver refused for another reason.
+    #[error("the NVIDIA driver: {call}: {why}")]
+    Call {
+        /// The call.
+        call: &'static str,
+        /// The driver's error.
+        why: String,
+    },
+}
+
+impl GpuError {
+    /// Whether the device is of no more use in this process.
+    pub const fn is_fatal(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::TimedOut(_))
+    }
+}

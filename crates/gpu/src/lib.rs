@@ -1,0 +1,14 @@
+//! Lookups on NVIDIA GPUs.
+//!
+//! ```text
+//! ip       a Program for each engine's image; tables that follow updates    (the only part that knows what a key is)
+//! …
+//! driver   memory, streams, events, launches, graphs of one device
+//! ```
+
+pub mod driver;
+mod error;
+pub mod ip;
+pub mod program;
+
+pub use error::GpuError;

@@ -1,0 +1,199 @@
+// A batch on the device: keys in, results out, in order. Shared by all lookups, whatever their keys.
+//
+// A kernel is made of three parts that know nothing of each other: how keys lie (`Key`), how wide a result is, and a table
+// that looks up N keys at once (`find`), each step for all of them before the next, so that N reads are
+// under way in each thread.
+//
+//     group   of Key::GROUP keys: 16 bytes of the widest plane, one load
+//     thread  UNDER_WAY groups, a block's width apart, so that loads and stores of a warp are of consecutive bytes
+//
+// Keys are in one plane or two (`Key`), results in one. Where an array doesn't start on 16 bytes, as in the middle of
+// somebody's buffer, keys go one by one.
+
+#pragma once
+#include "wirespeed.cuh"
+
+struct Batch {
+    // The keys, or their first plane.
+    const void* keys;
+    // Their second plane, where there is one.
+    const void* low;
+    void* results;
+    u64 count;
+};
+
+// An IPv4 key of 4 bytes: the address as a number.
+struct Key4 {
+    typedef u32 Address;
+    static constexpr int GROUP = 4;
+    static WS_FN void load(const Batch& batch, u64 group, Address* to) {
+        auto v = stream<u32, 4>(static_cast<const u32*>(batch.keys) + group * GROUP);
+        WS_UNROLL
+        for (int i = 0; i < GROUP; i++) to[i] = v.at[i];
+    }
+    static WS_FN Address one(const Batch& batch, u64 at) { return static_cast<const u32*>(batch.keys)[at]; }
+};
+
+// An IPv4 key of 3 bytes, for tables with no prefix longer than 24 bits: the first two as a number in the first plane, the
+// third in the second.
+struct Key3 {
+    typedef u32 Address;
+    static constexpr int GROUP = 8;
+    static WS_FN void load(const Batch& batch, u64 group, Address* to) {
+        auto high = stream<u16, 8>(static_cast<const u16*>(batch.keys) + group * GROUP);
+        auto low = stream<u8, 8>(static_cast<const u8*>(batch.low) + group * GROUP);
+        WS_UNROLL
+        for (int i = 0; i < GROUP; i++) to[i] = u32(high.at[i]) << 16 | u32(low.at[i]) << 8;
+    }
+    static WS_FN Address one(const Batch& batch, u64 at) {
+        return u32(static_cast<const u16*>(batch.keys)[at]) << 16 | u32(static_cast<const u8*>(batch.low)[at]) << 8;
+    }
+};
+
+// An IPv6 address: its first 64 bits and its last.
+struct Address6 {
+    u64 high, low;
+};
+
+// Bits `from` to `from + count` of an address, 1 to 32 of them, as a number. They may lie across the middle.
+WS_FN u32 bits(Address6 address, u32 from, u32 count) {
+    u64 top;
+    if (from >= 64) {
+        top = address.low << (from - 64);
+    } else {
+        top = address.high << from;
+        if (from != 0) top |= address.low >> (64 - from);
+    }
+    return u32(top >> (64 - count));
+}
+WS_FN u32 bits(u32 address, u32 from, u32 count) {
+    return (address << from) >> (32 - count);
+}
+
+// An IPv6 key of 16 bytes: the address as a number, little-endian.
+struct Key16 {
+    typedef Address6 Address;
+    static constexpr int GROUP = 1;
+    static WS_FN void load(const Batch& batch, u64 group, Address* to) { to[0] = one(batch, group); }
+    static WS_FN Address one(const Batch& batch, u64 at) {
+        auto v = stream<u64, 2>(static_cast<const u64*>(batch.keys) + 2 * at);
+        return Address6{v.at[1], v.at[0]};
+    }
+};
+
+// An IPv6 key of 8 bytes, for tables with no prefix longer than 64 bits.
+struct Key8 {
+    typedef Address6 Address;
+    static constexpr int GROUP = 2;
+    static WS_FN void load(const Batch& batch, u64 group, Address* to) {
+        auto v = stream<u64, 2>(static_cast<const u64*>(batch.keys) + group * GROUP);
+        WS_UNROLL
+        for (int i = 0; i < GROUP; i++) to[i] = Address6{v.at[i], 0};
+    }
+    static WS_FN Address one(const Batch& batch, u64 at) {
+        return Address6{static_cast<const u64*>(batch.keys)[at], 0};
+    }
+};
+
+// An IPv6 key of 6 bytes, for tables with no prefix longer than 48 bits: the first four as a number in the first plane, the
+// last two in the second.
+struct Key6 {
+    typedef Address6 Address;
+    static constexpr int GROUP = 4;
+    static WS_FN Address join(u32 high, u16 low) { return Address6{u64(high) << 32 | u64(low) << 16, 0}; }
+    static WS_FN void load(const Batch& batch, u64 group, Address* to) {
+        auto high = stream<u32, 4>(static_cast<const u32*>(batch.keys) + group * GROUP);
+        auto low = stream<u16, 4>(static_cast<const u16*>(batch.low) + group * GROUP);
+        WS_UNROLL
+        for (int i = 0; i < GROUP; i++) to[i] = join(high.at[i], low.at[i]);
+    }
+    static WS_FN Address one(const Batch& batch, u64 at) {
+        return join(static_cast<const u32*>(batch.keys)[at], static_cast<const u16*>(batch.low)[at]);
+    }
+};
+
+WS_FN bool is_aligned(const void* at) {
+    return (reinterpret_cast<u64>(at) & 15) == 0;
+}
+
+// Looks up groups `first + thread`, `first + threads + thread` and so on, UNDER_WAY of them.
+template <class Key, class Result, int UNDER_WAY, class Table>
+WS_FN void look_up_groups(const Block& block, const Batch& batch, u64 first, u32 apart, const Table& table) {
+    constexpr int G = Key::GROUP;
+    typename Key::Address keys[UNDER_WAY * G];
+    u32 found[UNDER_WAY * G];
+    WS_UNROLL
+    for (int i = 0; i < UNDER_WAY; i++) Key::load(batch, first + u64(i) * apart, keys + i * G);
+    table.template find<UNDER_WAY * G>(block, keys, found);
+    WS_UNROLL
+    for (int i = 0; i < UNDER_WAY; i++) {
+        auto* to = static_cast<Result*>(batch.results) + (first + u64(i) * apart) * G;
+        if constexpr (G * sizeof(Result) <= 16) {
+            Vector<Result, G> v;
+            WS_UNROLL
+            for (int j = 0; j < G; j++) v.at[j] = Result(found[i * G + j]);
+            store(to, v);
+        } else {
+            constexpr int H = 16 / sizeof(Result);
+            WS_UNROLL
+            for (int part = 0; part < G / H; part++) {
+                Vector<Result, H> v;
+                WS_UNROLL
+                for (int j = 0; j < H; j++) v.at[j] = Result(found[i * G + part * H + j]);
+                store(to + part * H, v);
+            }
+        }
+    }
+}
+
+// A whole batch by a whole grid.
+template <class Key, class Result, int UNDER_WAY, class Table>
+WS_FN void look_up(const Block& block, const Batch& batch, const Table& table) {
+    constexpr int G = Key::GROUP;
+    table.prepare(block);
+    block.barrier();
+    bool aligned = is_aligned(batch.keys) && is_aligned(batch.low) && is_aligned(batch.results);
+    u64 groups = aligned ? batch.count / G : 0;
+    block.each([&](u32 thread) {
+        u64 tile = u64(UNDER_WAY) * block.threads();
+        for (u64 first = block.index() * tile; first < groups; first += block.count() * tile) {
+            if (first + tile <= groups) {
+                look_up_groups<Key, Result, UNDER_WAY>(block, batch, first + thread, block.threads(), table);
+            } else {
+                for (u64 group = first + thread; group < groups; group += block.threads()) {
+                    look_up_groups<Key, Result, 1>(block, batch, group, 0, table);
+                }
+            }
+        }
+        u64 all = u64(block.count()) * block.threads();
+        for (u64 at = groups * G + u64(block.index()) * block.threads() + thread; at < batch.count; at += all) {
+            typename Key::Address key[1] = {Key::one(batch, at)};
+            u32 found[1];
+            table.template find<1>(block, key, found);
+            static_cast<Result*>(batch.results)[at] = Result(found[0]);
+        }
+    });
+}
+
+// A table that keeps nothing in shared memory.
+struct InMemory {
+    WS_FN void prepare(const Block&) const {}
+};
+
+// The entry points of a table, one for each kind of key: NAME_kKEYBYTES. A table is a plain struct with
+//     prepare(block)                   stages what belongs into shared memory; a barrier follows
+//     find<N>(block, keys, found)      looks up N keys
+// and results are as wide as the widest it can find.
+#define WS_LOOKUP(name, Table, Key, key, Result, under_way)                                                            \
+    WS_KERNEL(name##_k##key, 1024, Batch, batch, Table, table) {                                                       \
+        look_up<Key, Result, under_way>(block, batch, table);                                                          \
+    }
+// The last argument: groups of four keys under way in a thread.
+#define WS_LOOKUPS_V4(name, Table, Result, groups)                                                                     \
+    WS_LOOKUP(name, Table, Key4, 4, Result, groups)                                                                    \
+    WS_LOOKUP(name, Table, Key3, 3, Result, ((groups) + 1) / 2)
+// The last argument: keys under way in a thread.
+#define WS_LOOKUPS_V6(name, Table, Result, keys)                                                                       \
+    WS_LOOKUP(name, Table, Key16, 16, Result, keys)                                                                    \
+    WS_LOOKUP(name, Table, Key8, 8, Result, ((keys) + 1) / 2)                                                          \
+    WS_LOOKUP(name, Table, Key6, 6, Result, ((keys) + 3) / 4)
