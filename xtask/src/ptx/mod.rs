@@ -16,6 +16,7 @@
 mod committed;
 mod manifest;
 mod nvrtc;
+mod parallel;
 mod registers;
 mod source;
 mod wheel;
@@ -29,7 +30,8 @@ use clap::Args;
 
 use crate::step;
 use manifest::{Compiler, Manifest, Module};
-use nvrtc::Nvrtc;
+use nvrtc::{Compiled, Nvrtc};
+use registers::Table;
 use source::Sources;
 
 /// What every module is compiled with: the oldest GPU that is promised, Volta.
@@ -92,31 +94,40 @@ fn kernels() -> PathBuf {
 /// Compiles every module, and assembles it where its registers are asked for.
 fn build(kernels: &Path, with_registers: bool) -> Result<Built> {
     let nvrtc = Nvrtc::open(&wheel::NVRTC.file()?)?;
-    let mut ptx = BTreeMap::new();
+    let ptxas = with_registers.then(|| wheel::PTXAS.file()).transpose()?;
+    let names: Vec<_> = source::modules(kernels)?.into_iter().collect();
+    // NVRTC takes one program at a time, whatever the threads; the others assemble meanwhile.
+    let made = parallel::map(&names, |name| {
+        let sources = Sources::read(kernels, name)?;
+        let compiled = nvrtc.compile(name, &sources, &FLAGS)?;
+        let table = ptxas.as_deref().map(|ptxas| Table::of(ptxas, name, &compiled.ptx)).transpose()?;
+        Ok((sources, compiled, table))
+    })?;
+
+    let mut files = Files::new();
     let mut modules = BTreeMap::new();
-    let mut build_line = String::new();
-    for name in source::modules(kernels)? {
-        let sources = Sources::read(kernels, &name)?;
-        let compiled = nvrtc.compile(&name, &sources, &FLAGS)?;
-        if !compiled.log.is_empty() {
-            eprintln!("{}", compiled.log);
+    let mut tables = Vec::new();
+    let mut built_by = String::new();
+    for (name, (sources, Compiled { ptx, log }, table)) in names.into_iter().zip(made) {
+        if !log.is_empty() {
+            eprintln!("{log}");
         }
-        build_line = built_by(&compiled.ptx).to_owned();
-        modules.insert(name.clone(), Module::of(&sources, &compiled.ptx));
-        ptx.insert(name, compiled.ptx);
+        built_by = builder(&ptx).to_owned();
+        modules.insert(name.clone(), Module::of(&sources, &ptx));
+        files.insert(format!("{name}.ptx"), ptx);
+        tables.extend(table);
     }
     let compiler = Compiler {
         name: "NVRTC".into(),
         version: nvrtc.version()?,
-        build: build_line,
+        build: built_by,
         package: wheel::NVRTC.package.into(),
         package_version: wheel::NVRTC.version.into(),
     };
-    let mut files: Files = ptx.iter().map(|(name, ptx)| (format!("{name}.ptx"), ptx.clone())).collect();
     files.insert(manifest::FILE.into(), Manifest::new(compiler, modules).to_json()?);
     let mut faults = Vec::new();
     if with_registers {
-        let table = registers::Table::of(&wheel::PTXAS.file()?, &ptx)?;
+        let table = Table::join(tables);
         eprintln!("{}", table.summary());
         faults = table.in_local_memory();
         files.insert(REGISTERS.into(), table.to_csv());
@@ -125,7 +136,7 @@ fn build(kernels: &Path, with_registers: bool) -> Result<Built> {
 }
 
 /// The compiler as it names itself at the head of what it writes: "Cuda compilation tools, release 12.2, V12.2.140".
-fn built_by(ptx: &str) -> &str {
+fn builder(ptx: &str) -> &str {
     let named = ptx.lines().find_map(|line| line.strip_prefix("// Cuda compilation tools"));
     named.map_or("", |rest| rest.trim_start_matches(',').trim())
 }
@@ -213,6 +224,6 @@ mod tests {
     #[test]
     fn the_compiler_is_found_in_its_output() {
         let ptx = "//\n// Based on X\n// Cuda compilation tools, release 12.2, V12.2.140\n//\n.version 8.2\n";
-        assert_eq!(built_by(ptx), "release 12.2, V12.2.140");
+        assert_eq!(builder(ptx), "release 12.2, V12.2.140");
     }
 }

@@ -3,13 +3,12 @@
 //! A driver assembles PTX for its own GPU, which nobody sees. This does the same ahead, for each that there is: it shows that the
 //! PTX assembles, and that no kernel has to keep in memory what it wanted in registers.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use tempfile::NamedTempFile;
 
 /// The GPUs: Volta, Turing, Ampere (A100; others), Ada, Hopper.
 pub(super) const ARCHITECTURES: [&str; 6] = ["sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"];
@@ -40,44 +39,32 @@ struct Use {
 }
 
 impl Table {
-    /// Assembles all modules (name, PTX) for all architectures, those side by side.
-    pub(super) fn of(ptxas: &Path, modules: &BTreeMap<String, String>) -> Result<Self> {
-        let scratch = tempfile::tempdir().context("can't make a folder for ptxas")?;
-        for (name, ptx) in modules {
-            fs::write(scratch.path().join(name), ptx)?;
-        }
-        let of_architecture = |architecture| -> Result<Vec<Row>> {
-            let mut rows = Vec::new();
-            for (name, ptx) in modules {
-                let said = assemble(ptxas, &scratch.path().join(name), architecture)
-                    .with_context(|| format!("{name} for {architecture}"))?;
-                let uses = uses(&said)?;
-                // What ptxas says is for people; were it to say it otherwise some day, this notices.
-                let (found, expected) = (uses.len(), ptx.matches(".entry ").count());
-                ensure!(
-                    found == expected,
-                    "{name} for {architecture}: {expected} kernels, ptxas names {found}"
-                );
-                rows.extend(uses.into_iter().map(|(kernel, use_)| Row {
-                    module: name.clone(),
-                    kernel,
-                    architecture,
-                    use_,
-                }));
-            }
-            Ok(rows)
-        };
-        let per_architecture = thread::scope(|scope| {
-            let workers =
-                ARCHITECTURES.map(|architecture| scope.spawn(move || of_architecture(architecture)));
-            workers.map(|worker| worker.join().unwrap_or_else(|_| bail!("a thread panicked")))
-        });
+    /// Assembles one module for all architectures.
+    pub(super) fn of(ptxas: &Path, module: &str, ptx: &str) -> Result<Self> {
+        let mut file = NamedTempFile::new().context("can't make a file for ptxas")?;
+        file.write_all(ptx.as_bytes())?;
         let mut rows = Vec::new();
-        for of_one in per_architecture {
-            rows.extend(of_one?);
+        for architecture in ARCHITECTURES {
+            let uses = assemble(ptxas, file.path(), architecture)
+                .and_then(|said| uses(&said))
+                .with_context(|| format!("{module} for {architecture}"))?;
+            // What ptxas says is for people; were it to say it otherwise some day, this notices.
+            let (found, expected) = (uses.len(), ptx.matches(".entry ").count());
+            ensure!(
+                found == expected,
+                "{module} for {architecture}: {expected} kernels, and ptxas names {found}"
+            );
+            let row = |(kernel, use_)| Row { module: module.to_owned(), kernel, architecture, use_ };
+            rows.extend(uses.into_iter().map(row));
         }
-        rows.sort();
         Ok(Self { rows })
+    }
+
+    /// The tables of several modules as one.
+    pub(super) fn join(tables: Vec<Self>) -> Self {
+        let mut rows: Vec<_> = tables.into_iter().flat_map(|table| table.rows).collect();
+        rows.sort();
+        Self { rows }
     }
 
     pub(super) fn to_csv(&self) -> String {
