@@ -6,9 +6,11 @@
 //! driver   memory, streams, events, launches, graphs of one device
 //! ```
 
+mod check;
 pub mod driver;
 mod error;
 pub mod ip;
 pub mod program;
 
+pub use check::{check, run as check_driver};
 pub use error::GpuError;
