@@ -67,7 +67,8 @@ fn show<A: InFib, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     options: &Options,
 ) -> Result<()> {
     let (_, table) = E::build(rib, build)?;
-    for (trace, rate) in kernels::rates::<A, E>(bench, &table, traces, key_widths(A::FAMILY), options.rounds)? {
+    for (trace, rate) in kernels::rates::<A, E>(bench, &table, traces, key_widths(A::FAMILY), options.rounds)?
+    {
         let (shape, best) = rate.best();
         println!("{} {trace}: {:.1} G/s with {}x{}", rate.kernel, best / 1e9, shape.blocks, shape.threads);
     }

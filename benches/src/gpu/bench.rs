@@ -79,7 +79,8 @@ impl Bench {
     /// Puts a table's image on the device.
     pub fn upload<T: OnDevice>(&mut self, table: &T) -> Result<Uploaded> {
         let image = table.image();
-        let ids: Vec<_> = (0..image.sections()).map(|at| u16::try_from(at).map(SectionId)).collect::<Result<_, _>>()?;
+        let ids: Vec<_> =
+            (0..image.sections()).map(|at| u16::try_from(at).map(SectionId)).collect::<Result<_, _>>()?;
         let bytes: Vec<_> = ids.iter().map(|&id| image.padded(id).len()).collect();
         let sections = self.driver.alloc(&bytes)?;
         for (&id, &to) in ids.iter().zip(&sections) {

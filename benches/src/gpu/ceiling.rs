@@ -99,4 +99,3 @@ pub fn bus(
     #[allow(clippy::cast_precision_loss)] // a rate
     Ok((count * batch) as f64 / elapsed)
 }
-

@@ -60,7 +60,8 @@ fn of_keys<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     rounds: usize,
 ) -> Result<Vec<Rate>> {
     // Cut to what a key holds, so that each kind has its right answers.
-    let cut: Vec<A> = addresses.iter().map(|address| address.keep(u8::try_from(8 * bytes).unwrap_or(128))).collect();
+    let cut: Vec<A> =
+        addresses.iter().map(|address| address.keep(u8::try_from(8 * bytes).unwrap_or(128))).collect();
     let mut right = vec![NextHop::NONE; cut.len()];
     table.par_lookup_batch(&cut, &mut right);
     let keys = bench.keys(&cut, bytes)?;

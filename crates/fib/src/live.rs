@@ -18,6 +18,8 @@ pub struct LiveTable<A: Address, E: Engine<A>> {
     engine: Option<E>,
     writer: Writer<E::Table>,
     options: BuildOptions,
+    /// The longest prefix that there has been: lookups depend on so many bits.
+    longest: u8,
     changed: Vec<Prefix<A>>,
     rebuilds: u64,
 }
@@ -47,7 +49,10 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
     }
 
     fn start(rib: Rib<A>, engine: Option<E>, table: E::Table, options: BuildOptions) -> Self {
-        Self { rib, engine, writer: Writer::new(table), options, changed: Vec::new(), rebuilds: 0 }
+        let longest = rib.by_length().iter().rposition(|&count| count > 0).unwrap_or(0);
+        let longest = u8::try_from(longest).expect("a length");
+        let writer = Writer::new(table);
+        Self { rib, engine, writer, options, longest, changed: Vec::new(), rebuilds: 0 }
     }
 
     /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for
@@ -61,7 +66,11 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
     ) -> Result<Applied, BuildError> {
         let mut applied = Applied::default();
         self.changed.clear();
+        let before = self.longest;
         for update in updates {
+            if let Update::Announce { prefix, .. } = update {
+                self.longest = self.longest.max(prefix.len());
+            }
             if self.rib.apply(update) {
                 applied.changes += 1;
                 self.changed.push(update.prefix());
@@ -69,6 +78,9 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         }
         if self.changed.is_empty() {
             return Ok(applied);
+        }
+        if self.longest > before {
+            self.writer.reach(self.longest);
         }
         // A prefix that changed again and again is one change, and in order they find more of the caches warm.
         self.changed.sort_unstable();
@@ -96,6 +108,11 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         make: impl FnOnce(&E::Table) -> Result<F, X>,
     ) -> Result<(), X> {
         self.writer.follow(make)
+    }
+
+    /// How many first bits of an address lookups may depend on: the length of the longest prefix that there has been.
+    pub fn reach(&self) -> u8 {
+        self.longest
     }
 
     /// A reader of the table.

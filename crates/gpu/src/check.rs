@@ -31,8 +31,9 @@ pub fn run(driver: &mut dyn Driver) -> Result<(), GpuError> {
     }
     match u64::from_le_bytes(found) {
         VALUE => Ok(()),
-        other => {
-            Err(GpuError::Call { call: "patch", why: format!("a kernel wrote {other:#x} instead of {VALUE:#x}") })
-        }
+        other => Err(GpuError::Call {
+            call: "patch",
+            why: format!("a kernel wrote {other:#x} instead of {VALUE:#x}"),
+        }),
     }
 }

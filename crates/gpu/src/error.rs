@@ -118,6 +118,14 @@ pub enum GpuError {
     /// No kernel looks up in tables of this kind.
     #[error("no kernel looks up in tables of {0}")]
     Unsupported(String),
+    /// Keys don't tell enough of what the table has come to depend on since they were packed.
+    #[error("keys of {asked} bytes, the table needs {least} by now")]
+    NarrowKeys {
+        /// Bytes of the keys.
+        asked: usize,
+        /// Bytes that they need.
+        least: usize,
+    },
     /// A call that the driver refused for another reason.
     #[error("the NVIDIA driver: {call}: {why}")]
     Call {

@@ -34,6 +34,11 @@ pub struct Writer<T: Table> {
 ///
 /// What it can't do, it has to cope with itself: the change is made in any case.
 pub trait Follower<T: Table>: Debug + Send {
+    /// From the next change on lookups may depend on so many first bits of a key, and not on fewer.
+    fn reach(&mut self, bits: u8) {
+        let _ = bits;
+    }
+
     /// The table takes a patch, one that was checked against it.
     fn patch(&mut self, patch: &Patch);
 
@@ -72,6 +77,11 @@ impl<T: Table> Writer<T> {
     /// A reader of this table.
     pub fn reader(&self) -> Reader<T> {
         Reader { reader: self.reader.clone(), handle: Arc::clone(&self.handle) }
+    }
+
+    /// Tells followers that from the next change on lookups may depend on so many first bits of a key.
+    pub fn reach(&mut self, bits: u8) {
+        self.followers.iter_mut().for_each(|follower| follower.reach(bits));
     }
 
     /// Applies a patch: readers that enter from now on see all of it. Waits for the readers that entered before

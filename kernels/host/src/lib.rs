@@ -14,6 +14,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -35,6 +37,7 @@ pub struct HostDriver {
     /// What the process says before it ends.
     complaint: Option<JoinHandle<String>>,
     lost: Option<GpuError>,
+    switch: Arc<AtomicBool>,
     properties: Properties,
     /// Blocks by the address of the first of an allocation: their number and bytes in all.
     taken: HashMap<DevicePtr, u64>,
@@ -94,6 +97,7 @@ impl HostDriver {
             answers: BufReader::with_capacity(1 << 16, answers),
             complaint: Some(complaint),
             lost: None,
+            switch: Arc::default(),
             properties: Properties {
                 name: "host build of the kernels".into(),
                 capability: (9, 0),
@@ -134,8 +138,12 @@ impl HostDriver {
         Ok(text.lines().filter_map(constant).collect())
     }
 
-    /// Ends the process, as a device that is lost.
-    pub fn kill(&mut self) {
+    /// What loses the device, from whatever thread: once it is set the process is ended at the next call.
+    pub fn switch(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.switch)
+    }
+
+    fn kill(&mut self) {
         // One that has ended is what is wanted.
         let _ = self.server.kill();
         let _ = self.server.wait();
@@ -157,6 +165,9 @@ impl HostDriver {
     fn request_parts(&mut self, what: u8, numbers: &[u64], then: &[&[u8]]) -> Result<()> {
         if let Some(lost) = &self.lost {
             return Err(lost.clone());
+        }
+        if self.switch.load(Ordering::Relaxed) {
+            self.kill();
         }
         let mut send = || {
             self.requests.write_all(&[what])?;

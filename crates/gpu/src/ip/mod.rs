@@ -1,3 +1,23 @@
-//! IP lookup: a program for each engine's image. One file an engine, beside its kernel's source in `kernels`.
+//! IP lookup on GPUs, the only part of this crate that knows what a key is.
+//!
+//! ```text
+//! keys       addresses as keys of a batch, results as next hops
+//! remote     a table on GPUs that follows a live one
+//! dispatch   CPU or GPU, by cost, load and a bound on latency
+//! offload    lookups that go to either, one by one or several under way; the CPU answers for a GPU that fails
+//! dir24, …   an engine's program: one file each, beside its kernel's source in `kernels`
+//! ```
+
+mod dispatch;
+mod keys;
+mod offload;
+mod open;
+mod remote;
+
+pub use dispatch::{Meter, Place, Policy};
+pub use keys::{KeyBytes, pack, unpack};
+pub use offload::{Counts, Offload, Pipeline, Use};
+pub use open::open_all;
+pub use remote::{Remote, RemoteFollower};
 
 mod dir24;

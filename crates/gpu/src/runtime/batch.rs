@@ -51,6 +51,11 @@ impl Batch {
         self.lent.slot().capacity
     }
 
+    /// Whether it is of the same device as a table.
+    pub fn is_beside(&self, table: &TableHandle) -> bool {
+        table.is_of(&self.lent.core)
+    }
+
     /// All its bytes. What an earlier batch left is there still.
     pub fn keys_mut(&mut self) -> &mut [u8] {
         self.lent.slot_mut().keys_mut()

@@ -31,6 +31,11 @@ pub(super) enum Command {
     /// Makes a copy a table, or another table's next state.
     Install(Box<Install>),
     Drop(u64),
+    /// From here on keys of a table have so many bytes at least.
+    Require {
+        table: u64,
+        key_bytes: usize,
+    },
     Patch {
         table: u64,
         writes: Writes,

@@ -62,19 +62,26 @@ impl Fleet {
     /// A batch for so many keys, of the device with the fewest keys under way that has a slot free. Waits for one.
     pub fn batch(&self, keys: usize) -> Result<FleetBatch> {
         loop {
-            let by_load = self.by_load()?;
-            for &device in &by_load {
-                // A device that is lost just now is left out the next time.
-                if let Some(batch) = self.unless_lost(device, self.gpus[device].try_batch(keys))? {
-                    return Ok(FleetBatch { device, batch });
-                }
+            if let Some(batch) = self.try_batch(keys)? {
+                return Ok(batch);
             }
-            let device = by_load[0];
+            let Some(&device) = self.by_load()?.first() else { continue };
             let waited = self.gpus[device].batch_until(keys, Instant::now() + PATIENCE);
             if let Some(batch) = self.unless_lost(device, waited)? {
                 return Ok(FleetBatch { device, batch });
             }
         }
+    }
+
+    /// The same where a slot is free.
+    pub fn try_batch(&self, keys: usize) -> Result<Option<FleetBatch>> {
+        for device in self.by_load()? {
+            // A device that is lost just now is left out the next time.
+            if let Some(batch) = self.unless_lost(device, self.gpus[device].try_batch(keys))? {
+                return Ok(Some(FleetBatch { device, batch }));
+            }
+        }
+        Ok(None)
     }
 
     /// The devices that are not lost, those with the fewest keys under way first. The error of the first where all are lost.
@@ -107,10 +114,21 @@ impl FleetTable {
         &self.replicas
     }
 
+    /// The replica beside a batch; `None` where that is of another fleet.
+    pub fn beside(&self, batch: &Batch) -> Option<&TableHandle> {
+        self.replicas.iter().find(|replica| batch.is_beside(replica))
+    }
+
     /// Applies a patch on all devices ([`TableHandle::patch`]), and returns the version that it makes.
     pub fn patch(&self, patch: &Patch) -> Result<u64> {
         let _in_order = locked(&self.order);
         merged(self.replicas.iter().map(|replica| replica.patch(patch)))
+    }
+
+    /// Refuses keys of fewer bytes on all devices from here on ([`TableHandle::require`]).
+    pub fn require(&self, key_bytes: usize) -> Result<()> {
+        let _in_order = locked(&self.order);
+        merged(self.replicas.iter().map(|replica| replica.require(key_bytes).map(|()| 0))).map(drop)
     }
 
     /// Replaces the table on all devices at once ([`TableHandle::replace`]). Where one of them has no memory for it, that is the error,

@@ -83,6 +83,13 @@ impl TableHandle {
         Ok(version)
     }
 
+    /// From here on, in the order of patches and batches, keys have so many bytes at least: what has fewer comes back with
+    /// [`GpuError::NarrowKeys`](crate::GpuError::NarrowKeys).
+    pub fn require(&self, key_bytes: usize) -> Result<()> {
+        let _in_order = locked(&self.inner.places);
+        self.inner.core.order(Command::Require { table: self.inner.id, key_bytes })
+    }
+
     /// Waits until the device has applied all patches that were made before.
     pub fn settle(&self) -> Result<()> {
         self.inner.core.ask(Command::Settled)

@@ -192,6 +192,7 @@ impl Owner {
             Command::Uploaded(answer) => self.fence(self.uploads, answer),
             Command::Install(install) => self.install(*install),
             Command::Drop(table) => self.drop_table(table),
+            Command::Require { table, key_bytes } => self.require(table, key_bytes),
             Command::Patch { table, writes, version, one_by_one } => {
                 self.patch(table, writes, version, one_by_one);
             }

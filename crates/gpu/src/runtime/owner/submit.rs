@@ -68,6 +68,7 @@ impl Owner {
     /// Gives a batch to its stream. Says which copy of the table it reads, and whether `looked_up` tells when it has.
     fn enqueue(&mut self, slot: &mut Slot) -> Result<(u64, bool)> {
         let Request { table, planes, count, .. } = slot.request;
+        self.check_keys(table, planes.key_bytes())?;
         self.flush(table)?;
         let launch = self.launch_for(table, planes, count)?;
         let state = self.table(table)?;
@@ -94,6 +95,12 @@ impl Owner {
         };
         self.driver.record(slot.done, slot.stream)?;
         Ok((copy, reads_on))
+    }
+
+    /// Refuses keys that were packed before the table came to depend on more of them.
+    fn check_keys(&self, table: u64, asked: usize) -> Result<()> {
+        let least = self.table(table)?.least_key_bytes;
+        if asked < least { Err(GpuError::NarrowKeys { asked, least }) } else { Ok(()) }
     }
 
     fn way(&self, request: &Request) -> Way {
@@ -180,6 +187,7 @@ impl Owner {
     /// A lookup in a caller's stream.
     pub(super) fn lookup_on(&mut self, lookup: &OnDevice) -> Result<Enqueued> {
         let &OnDevice { table, stream, keys, low, results, key_bytes, count, .. } = lookup;
+        self.check_keys(table, key_bytes)?;
         self.flush(table)?;
         if count == 0 {
             let state = self.table(table)?;

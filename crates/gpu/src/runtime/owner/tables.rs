@@ -23,6 +23,8 @@ pub(super) struct TableState {
     pub(super) patched: Option<(u64, Event)>,
     /// What was chosen by kind of key and class of size.
     pub(super) launches: Vec<(Planes, u32, Arc<Launch>)>,
+    /// Bytes that a key needs.
+    pub(super) least_key_bytes: usize,
 }
 
 impl TableState {
@@ -81,9 +83,16 @@ impl Owner {
             // The new copy was on the device before this command was sent.
             patched: None,
             launches: Vec::new(),
+            least_key_bytes: self.tables.get(&table).map_or(0, |old| old.least_key_bytes),
         };
         if let Some(old) = self.tables.insert(table, state) {
             self.doom(old.copy);
+        }
+    }
+
+    pub(super) fn require(&mut self, table: u64, key_bytes: usize) {
+        if let Some(state) = self.tables.get_mut(&table) {
+            state.least_key_bytes = state.least_key_bytes.max(key_bytes);
         }
     }
 

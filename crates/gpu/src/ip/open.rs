@@ -1,0 +1,22 @@
+//! Opening all GPUs of this machine.
+
+use crate::driver::{Cuda, devices};
+use crate::error::GpuError;
+use crate::runtime::{Fleet, Gpu, GpuOptions};
+
+/// Starts every GPU that the kernels run on. The error of the first where there is none.
+pub fn open_all(options: &GpuOptions) -> Result<Fleet, GpuError> {
+    let mut gpus = Vec::new();
+    let mut why = GpuError::NoDevice;
+    for number in 0..devices()?.len() {
+        let started = Cuda::open(number).and_then(|driver| Gpu::start(Box::new(driver), options.clone()));
+        match started {
+            Ok(gpu) => gpus.push(gpu),
+            Err(error) => {
+                tracing::warn!("GPU {number} is not in use: {error}");
+                why = error;
+            }
+        }
+    }
+    if gpus.is_empty() { Err(why) } else { Fleet::new(gpus) }
+}

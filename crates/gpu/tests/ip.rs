@@ -1,0 +1,230 @@
+//! IP tables on GPUs that follow live ones: every answer is that of the live table, whatever happens to it and to the GPU.
+
+mod device;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use wirespeed_dir24::Dir24;
+use wirespeed_fib::conformance::scattered;
+use wirespeed_fib::conformance::tables::scattered_routes;
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Prefix, Rib, Update, V4};
+use wirespeed_gpu::driver::Driver;
+use wirespeed_gpu::ip::{KeyBytes, Meter, Offload, Pipeline, Policy, Remote, Use};
+use wirespeed_gpu::program::OnDevice;
+use wirespeed_gpu::runtime::{Fleet, Gpu, GpuOptions, SlotSize};
+use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+
+fn options() -> GpuOptions {
+    GpuOptions {
+        slots: vec![SlotSize { slots: 3, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 14 }],
+        timeout: Duration::from_secs(30),
+        ..GpuOptions::default()
+    }
+}
+
+/// So many devices as one fleet, where there is one.
+fn fleet(devices: usize) -> Option<Fleet> {
+    let gpus: Option<Vec<Gpu>> =
+        (0..devices).map(|_| Some(Gpu::start(device::driver()?, options()).expect("it starts"))).collect();
+    Some(Fleet::new(gpus?).expect("one at least"))
+}
+
+/// A device that can be lost, on the host.
+fn losable() -> Option<(Fleet, Arc<AtomicBool>)> {
+    let driver = HostDriver::start(&build(Sanitizers::Off).ok()?).expect("it starts");
+    let switch = driver.switch();
+    let gpu = Gpu::start(Box::new(driver) as Box<dyn Driver>, options()).expect("it starts");
+    Some((Fleet::new(vec![gpu]).expect("one at least"), switch))
+}
+
+fn probes<A: Address>(rib: &Rib<A>) -> Vec<A> {
+    let ends = rib.iter().flat_map(|(prefix, _)| [prefix.address(), prefix.last()]);
+    ends.chain(scattered::<A>(500)).collect()
+}
+
+fn check<A: Address>(remote: &Remote<A>, rib: &Rib<A>, what: &str) {
+    let probes = probes(rib);
+    let mut found = vec![NextHop(u32::MAX); probes.len()];
+    remote.lookup_batch(&probes, &mut found).expect("the GPU answers");
+    for (&address, &found) in probes.iter().zip(&found) {
+        let right = rib.longest_match(address).map_or(NextHop::NONE, |(_, next_hop)| next_hop);
+        assert_eq!(found, right, "{what}: {address}");
+    }
+}
+
+fn follows<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(devices: usize) {
+    let Some(fleet) = fleet(devices) else { return };
+    let short = |len: u8| len.min(16);
+    let routes = scattered_routes::<A>(300);
+    let rib: Rib<A> = routes
+        .iter()
+        .map(|prefix| (Prefix::around(prefix.address(), short(prefix.len())), NextHop(3)))
+        .collect();
+    let mut live = LiveTable::<A, E>::new(rib, BuildOptions::default()).expect("it is built");
+    let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
+    live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
+    let narrow = remote.key_bytes();
+    assert_eq!(narrow, KeyBytes::for_bits(A::FAMILY, live.reach()));
+    check(&remote, live.rib(), "as uploaded");
+    // Longer prefixes, next hops that entries have no room for, and back to nothing.
+    for (round, routes) in routes.chunks(40).enumerate() {
+        let next_hop = NextHop(1 + (round as u32) * 100);
+        let updates: Vec<_> = routes.iter().map(|&prefix| Update::announce(prefix, next_hop)).collect();
+        live.apply(&updates).expect("it takes them");
+        check(&remote, live.rib(), "after announcements");
+    }
+    assert!(remote.key_bytes() >= narrow && remote.key_bytes().count() * 8 >= usize::from(live.reach()));
+    let withdrawn: Vec<_> = live.rib().iter().map(|(prefix, _)| Update::withdraw(prefix)).collect();
+    for updates in withdrawn.chunks(100) {
+        live.apply(updates).expect("it takes them");
+        check(&remote, live.rib(), "after withdrawals");
+    }
+    assert!(live.rib().is_empty());
+}
+
+#[test]
+fn a_table_on_one_device_follows_a_live_one() {
+    follows::<V4, Dir24>(1);
+}
+
+#[test]
+fn replicas_on_two_devices_follow_a_live_one() {
+    follows::<V4, Dir24>(2);
+}
+
+/// All routes have the same next hop in every state, so a batch that sees two states shows it.
+#[test]
+fn batches_on_many_threads_see_one_state_each_while_updates_go_in() {
+    let Some(fleet) = fleet(2) else { return };
+    let routes: Vec<Prefix<V4>> = [(10, 8), (20, 16), (30, 20), (40, 24)]
+        .map(|(octet, len)| Prefix::around(V4(octet << 24), len))
+        .into();
+    let at = |next_hop| routes.iter().map(move |&prefix| Update::announce(prefix, NextHop(next_hop)));
+    let mut live = LiveTable::<V4, Dir24>::new(
+        routes.iter().map(|&p| (p, NextHop(1))).collect(),
+        BuildOptions::default(),
+    )
+    .expect("it is built");
+    let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
+    live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
+    let probes: Vec<V4> = routes.iter().flat_map(|p| [p.address(), p.last()]).cycle().take(997).collect();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let (remote, probes, stop) = (remote.clone(), &probes, &stop);
+            scope.spawn(move || {
+                let mut found = vec![NextHop::NONE; probes.len()];
+                let mut batches = 0;
+                while !stop.load(Ordering::Relaxed) || batches == 0 {
+                    remote.lookup_batch(probes, &mut found).expect("the GPU answers");
+                    assert!(found[0].is_some() && found.iter().all(|&n| n == found[0]), "two states");
+                    batches += 1;
+                }
+            });
+        }
+        for round in 2..60 {
+            // Now and then a rebuild, when entries get wider.
+            let next_hop = if round == 30 { 1000 } else { round };
+            live.apply(&at(next_hop).collect::<Vec<_>>()).expect("it takes them");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn keys_packed_before_a_longer_prefix_came_are_packed_again() {
+    let Some(fleet) = fleet(1) else { return };
+    let rib: Rib<V4> = [("10.0.0.0/24".parse().unwrap(), NextHop(1))].into_iter().collect();
+    let mut live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
+    let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
+    live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
+    assert_eq!(remote.key_bytes().count(), 3);
+    // Packed in three bytes and held back until the table takes only four.
+    let addresses = [V4(0x0a00_0001), V4(0x0a00_0080)];
+    let mut batch = remote.fleet().batch(2).expect("a slot is free");
+    let (first, second) = batch.batch().planes_mut(3, 2);
+    wirespeed_gpu::ip::pack(&addresses, KeyBytes::for_bits(V4::FAMILY, 24), first, second);
+    live.apply(&[Update::announce("10.0.0.128/25".parse::<Prefix<V4>>().unwrap(), NextHop(2))]).unwrap();
+    let done = batch.submit(remote.table(), 3, 2).wait();
+    assert!(done.results().is_err(), "narrow keys are refused");
+    let mut found = [NextHop::NONE; 2];
+    remote.take(done, &addresses, &mut found).expect("they are sent again");
+    assert_eq!(found, [NextHop(1), NextHop(2)]);
+}
+
+#[test]
+fn the_cpu_answers_for_a_device_that_is_lost() {
+    let Some((fleet, switch)) = losable() else { return };
+    let rib: Rib<V4> = scattered_routes::<V4>(500).into_iter().zip((1..200).cycle().map(NextHop)).collect();
+    let mut live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
+    let reader = live.reader();
+    let remote = Remote::upload(&fleet, &*reader.enter(), live.reach()).expect("it is uploaded");
+    live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
+    let offload = Offload::new(remote, Use::Always, Meter::new(2, Duration::from_nanos(2)));
+    let probes = probes(live.rib());
+    let expected: Vec<NextHop> = probes.iter().map(|&address| reader.enter().lookup(address)).collect();
+    let lost = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (offload, reader, probes, expected) = (&offload, live.reader(), &probes, &expected);
+            let (lost, switch) = (&lost, &switch);
+            scope.spawn(move || {
+                let batches: Vec<&[V4]> = probes.chunks(97 + thread).collect();
+                let mut found = vec![NextHop::NONE; 200];
+                for round in 0..30 {
+                    if round == 10 && thread == 0 {
+                        switch.store(true, Ordering::Relaxed);
+                        lost.store(true, Ordering::Relaxed);
+                    }
+                    let mut pipeline = Pipeline::new(offload);
+                    let mut at = 0;
+                    let mut take = |pipeline: &mut Pipeline<'_, V4>| {
+                        let keys = pipeline.next(&mut found, |keys, found| {
+                            reader.enter().lookup_batch(keys, found);
+                        });
+                        let keys = keys.expect("one is under way");
+                        assert_eq!(found[..keys.len()], expected[at..at + keys.len()], "in order and right");
+                        at += keys.len();
+                    };
+                    for batch in &batches {
+                        if pipeline.under_way() == 2 {
+                            take(&mut pipeline);
+                        }
+                        pipeline.submit(batch);
+                    }
+                    while pipeline.under_way() > 0 {
+                        take(&mut pipeline);
+                    }
+                    assert_eq!(at, probes.len());
+                }
+            });
+        }
+    });
+    assert!(lost.load(Ordering::Relaxed) && offload.remote().is_out().is_some());
+    let counts = offload.counts();
+    assert!(counts.gpu > 0 && counts.cpu > 0, "both had their share: {counts:?}");
+    assert_eq!(counts.cpu + counts.gpu, 8 * 30 * probes.len() as u64);
+    // The live table goes on without it.
+    live.apply(&[Update::announce("10.0.0.0/8".parse::<Prefix<V4>>().unwrap(), NextHop(77))])
+        .expect("it takes it");
+    assert_eq!(reader.enter().lookup(V4(0x0aff_ffff)), live.rib().longest_match(V4(0x0aff_ffff)).unwrap().1);
+}
+
+#[test]
+fn by_load_small_batches_stay_on_the_cpu() {
+    let Some(fleet) = fleet(1) else { return };
+    let rib: Rib<V4> = [("0.0.0.0/0".parse().unwrap(), NextHop(1))].into_iter().collect();
+    let live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
+    let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
+    let meter = Meter::new(1, Duration::from_nanos(2));
+    let offload = Offload::new(remote, Use::ByLoad(Policy::default()), meter);
+    let (mut found, reader) = (vec![NextHop::NONE; 64], live.reader());
+    for _ in 0..20 {
+        let keys = scattered::<V4>(64);
+        offload.lookup_batch(&keys, &mut found, |keys, found| reader.enter().lookup_batch(keys, found));
+        assert!(found.iter().all(|&n| n == NextHop(1)));
+    }
+    assert_eq!(offload.counts().gpu, 0, "a few keys are soonest done here");
+}
