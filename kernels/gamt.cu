@@ -1,0 +1,9 @@
+#include "gamt.cuh"
+
+WS_LOOKUPS_V4(gamt_v4_w1, Gamt4<u8>, u8, 2)
+WS_LOOKUPS_V4(gamt_v4_w2, Gamt4<u16>, u16, 2)
+WS_LOOKUPS_V4(gamt_v4_w4, Gamt4<u32>, u32, 2)
+
+WS_LOOKUPS_V6(gamt_v6_w1, Gamt6<u8>, u8, 4)
+WS_LOOKUPS_V6(gamt_v6_w2, Gamt6<u16>, u16, 4)
+WS_LOOKUPS_V6(gamt_v6_w4, Gamt6<u32>, u32, 4)
