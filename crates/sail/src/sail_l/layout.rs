@@ -86,8 +86,8 @@ pub(crate) fn allocate<A: Address>(
     cap: Option<u64>,
 ) -> Result<Image, ImageError> {
     debug_assert_eq!(capacities.len(), levels::<A>() - 1);
-    let mut builder =
-        ImageBuilder::new(SailLTable::<A>::KIND, SailLTable::<A>::LAYOUT).section::<u32>("bcn16", FIRST as u64);
+    let mut builder = ImageBuilder::new(SailLTable::<A>::KIND, SailLTable::<A>::LAYOUT)
+        .section::<u32>("bcn16", FIRST as u64);
     for (at, &chunks) in capacities.iter().enumerate() {
         let bits = 8 * (at + 3);
         let len = chunks * CHUNK as u64;
