@@ -11,6 +11,7 @@
 
 #pragma once
 #include "batch.cuh"
+#include "reads.cuh"
 
 // Bits of the paper's unit below inf; they are 0 in a leaf.
 WS_CONSTANT(gamt, GAMT_JUMP_BITS, 8)
@@ -34,7 +35,15 @@ struct GamtStep {
     bool on;
 };
 template <class U>
-WS_FN GamtStep gamt_step(const GamtLevel& level, U unit) {
+struct GamtUnit {
+    typedef u32 Type;
+};
+template <>
+struct GamtUnit<u64> {
+    typedef u64 Type;
+};
+template <class U>
+WS_FN GamtStep gamt_step(const GamtLevel& level, typename GamtUnit<U>::Type unit) {
     if constexpr (sizeof(U) >= 4) {
         return GamtStep{u32(unit >> GAMT_JUMP_BITS), (u32(unit) & ((1u << GAMT_JUMP_BITS) - 1)) != 0};
     } else {
@@ -46,22 +55,21 @@ WS_FN GamtStep gamt_step(const GamtLevel& level, U unit) {
 // A level of units U, for the keys in `open`; those that lead on.
 template <class U, int N, class Address>
 WS_FN u32 gamt_level(const GamtLevel& level, u32 open, const Address* keys, u32* to) {
-    U units[N];
+    // As read, or wide enough for what is read.
+    typename GamtUnit<U>::Type units[N];
     WS_UNROLL
     for (int i = 0; i < N; i++) {
         units[i] = 0;
-        if (open >> i & 1) {
-            units[i] = element(static_cast<const U*>(level.units) + (to[i] + bits(keys[i], level.from, level.stride)));
-        }
+        u32 at = to[i] + bits(keys[i], level.from, level.stride);
+        read_if(open & 1u << i, static_cast<const U*>(level.units) + at, units[i]);
     }
-    u32 still_open = open;
+    u32 still_open = 0;
     WS_UNROLL
     for (int i = 0; i < N; i++) {
-        if (open >> i & 1) {
-            GamtStep step = gamt_step(level, units[i]);
-            to[i] = step.to;
-            if (!step.on) still_open ^= 1u << i;
-        }
+        GamtStep step = gamt_step<U>(level, units[i]);
+        bool is_open = open & 1u << i;
+        to[i] = is_open ? step.to : to[i];
+        if (is_open && step.on) still_open |= 1u << i;
     }
     return still_open;
 }

@@ -13,6 +13,7 @@
 
 #pragma once
 #include "batch.cuh"
+#include "reads.cuh"
 
 WS_CONSTANT(sail, SAIL_FIRST, 1 << 16)
 WS_CONSTANT(sail, SAIL_CHUNK, 256)
@@ -78,14 +79,24 @@ struct StagedLevel16 {
         const u16* staged = block.shared<u16>();
         WS_UNROLL
         for (int i = 0; i < N; i++) found[i] = staged[first_16[i]];
+        u32 most = 0;
         WS_UNROLL
         for (int i = 0; i < N; i++) {
-            if (found[i] == IN_MEMORY) {
-                found[i] = element(elements + first_16[i]);
-            } else if (found[i] >= base()) {
-                found[i] = (found[i] - base()) | u32(SAIL_LEAF);
+            most = found[i] > most ? found[i] : most;
+        }
+        u32 in_memory = 0;
+        if (most == IN_MEMORY) {
+            WS_UNROLL
+            for (int i = 0; i < N; i++) {
+                if (found[i] == IN_MEMORY) in_memory |= 1u << i;
             }
         }
+        const u32 first_end = base();
+        WS_UNROLL
+        for (int i = 0; i < N; i++) {
+            found[i] = found[i] >= first_end ? (found[i] - first_end) | u32(SAIL_LEAF) : found[i];
+        }
+        if (in_memory != 0) gather_of<u32, N>(elements, in_memory, [&](int i) { return first_16[i]; }, found);
     }
 };
 

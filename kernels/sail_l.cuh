@@ -12,7 +12,6 @@
 
 #pragma once
 #include "sail.cuh"
-#include "width.cuh"
 
 // IPv4. Next hops of W bytes.
 template <class W, class First>
@@ -40,25 +39,30 @@ struct SailL4 {
         WS_UNROLL
         for (int i = 0; i < N; i++) {
             found[i] = (chunks[i] ^ u32(SAIL_LEAF)) + 1;
-            if (!(chunks[i] & SAIL_LEAF)) found[i] = element(bn24 + in_24(chunks[i], keys[i]));
+            read_if(~chunks[i] & u32(SAIL_LEAF), bn24 + in_24(chunks[i], keys[i]), found[i]);
         }
+        u32 least = found[0];
+        WS_UNROLL
+        for (int i = 1; i < N; i++) least = found[i] < least ? found[i] : least;
+        if (least == 0) longer<N>(keys, chunks, found);
+        WS_UNROLL
+        for (int i = 0; i < N; i++) found[i] -= 1;
+    }
+
+    // Level 32, for the keys that are to go on. Few are: all of it is behind one branch.
+    template <int N>
+    WS_FN void longer(const u32* keys, u32* chunks, u32* found) const {
         u32 open = 0;
         WS_UNROLL
         for (int i = 0; i < N; i++) {
             if (found[i] == 0) open |= 1u << i;
-            found[i] -= 1;
         }
-        if (open != 0) longer<N>(open, keys, chunks, found);
-    }
-
-    // Level 32, for the keys in `open`.
-    template <int N>
-    WS_FN void longer(u32 open, const u32* keys, u32* chunks, u32* found) const {
         gather<N>(c24, u32(c24_width), open, [&](int i) { return in_24(chunks[i], keys[i]); }, chunks);
+        auto index = [&](int i) { return chunks[i] * u32(SAIL_CHUNK) | (keys[i] & 255); };
+        gather_of<W, N>(n32, open, index, found);
+        // Plus one, as those of level 24.
         WS_UNROLL
-        for (int i = 0; i < N; i++) {
-            if (open >> i & 1) found[i] = element(n32 + (chunks[i] * u32(SAIL_CHUNK) | (keys[i] & 255)));
-        }
+        for (int i = 0; i < N; i++) found[i] += open >> i & 1;
     }
 };
 

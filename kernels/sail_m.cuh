@@ -11,7 +11,6 @@
 
 #pragma once
 #include "sail.cuh"
-#include "width.cuh"
 
 // A key: an address, and the FIB to look it up in.
 template <class A>
@@ -85,7 +84,7 @@ struct SailMNextHops {
         for (int i = 0; i < N; i++) {
             u32 array = found[i];
             found[i] = 0;
-            if (fib_of(keys[i]) < slots) found[i] = element(n + (fib_of(keys[i]) * arrays + array));
+            read_if(fib_of(keys[i]) < slots, n + (fib_of(keys[i]) * arrays + array), found[i]);
         }
     }
 };
@@ -113,8 +112,7 @@ struct SailM4 {
             if (!(found[i] & SAIL_LEAF)) open |= 1u << i;
             found[i] &= ~u32(SAIL_LEAF);
         }
-        // Level 24 and 32 of IPv4 have fewer than 2^32 elements.
-        auto index = [&](int i) { return found[i] * u32(SAIL_CHUNK) | (address_of(keys[i]) >> 8 & 255); };
+        auto index = [&](int i) { return found[i] * SAIL_CHUNK | (address_of(keys[i]) >> 8 & 255); };
         gather<N>(bca24, u32(width), open, index, found);
         const u32 leaf = 1u << (8 * width - 1);
         WS_UNROLL
@@ -125,7 +123,7 @@ struct SailM4 {
             }
         }
         if (open != 0) {
-            auto index = [&](int i) { return found[i] * u32(SAIL_CHUNK) | (address_of(keys[i]) & 255); };
+            auto index = [&](int i) { return found[i] * SAIL_CHUNK | (address_of(keys[i]) & 255); };
             gather<N>(a32, u32(width), open, index, found);
         }
         next_hops.template read<N>(keys, found);
