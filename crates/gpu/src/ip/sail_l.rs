@@ -10,8 +10,9 @@ use crate::driver::DevicePtr;
 use crate::error::GpuError;
 use crate::program::{OnDevice, Program, Sections};
 
-/// Bytes of level 16 staged.
-pub(super) const STAGED: u32 = 2 * FIRST as u32;
+/// Bytes of level 16 staged: `StagedLevel16`.
+pub(super) const STAGED: u32 = 2 << 16;
+const _: () = assert!(STAGED as usize == 2 * FIRST);
 /// Levels of IPv6 past 16 and before 128.
 const BETWEEN: usize = 13;
 
