@@ -33,7 +33,7 @@ use crate::plan::PlannedLevel;
 use crate::strides::MAX_STRIDE;
 
 /// Bits of a unit of the paper's below inf.
-pub(crate) const JUMP_BITS: u32 = 8;
+pub const JUMP_BITS: u32 = 8;
 /// The bits that say that it leads on.
 const JUMP: u64 = (1 << JUMP_BITS) - 1;
 /// The section that says how many bits each level reads.
@@ -84,27 +84,29 @@ pub struct GamtTable<A, P> {
     pub(crate) next_hops: Option<(Column, u32)>,
     /// Number of its elements, found once: each write of a patch is held against it.
     slots: u64,
+    /// The largest next hop that every level can hold.
+    widest: u64,
     kind: PhantomData<(A, P)>,
 }
 
 /// A level as lookups see it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Level {
+pub struct Level {
     /// Where its units are.
     pub(crate) units: Column,
     /// The first bit that it reads.
-    pub(crate) from: u8,
+    pub from: u8,
     /// How many bits it reads.
-    pub(crate) stride: u8,
+    pub stride: u8,
     /// Number of its units.
-    pub(crate) len: u64,
+    pub len: u64,
     /// How its units are written.
-    pub(crate) code: Code,
+    pub code: Code,
 }
 
 /// How the units of a level are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub enum Code {
     /// As in the paper: inf above a jump of 8 bits.
     Paper {
         /// Bytes of a unit: 4 or 8.
@@ -145,14 +147,14 @@ impl Code {
 
     /// Bytes of a unit.
     #[inline]
-    pub(crate) fn width(self) -> u32 {
+    pub fn width(self) -> u32 {
         match self {
             Self::Paper { width, .. } | Self::Narrow { width, .. } => width,
         }
     }
 
     /// What the image says of it: the base, 0 in the paper's code.
-    pub(crate) fn base(self) -> u32 {
+    pub fn base(self) -> u32 {
         match self {
             Self::Paper { .. } => 0,
             Self::Narrow { base, .. } => base,
@@ -205,12 +207,12 @@ impl Code {
 }
 
 /// The section of a level, counted from 0.
-pub(crate) fn units(level: usize) -> SectionId {
+pub fn units(level: usize) -> SectionId {
     SectionId(BEFORE + u16::try_from(level).expect("there are at most 128 levels"))
 }
 
 /// The section of the separate next hops.
-pub(crate) fn next_hops(levels: usize) -> SectionId {
+pub fn next_hops(levels: usize) -> SectionId {
     units(levels)
 }
 
@@ -264,7 +266,14 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
             (image.column(section), image.width(section).unwrap_or(0))
         });
         let slots = next_hops.and(usage.get(levels.len())).map_or(0, |slots| slots.len);
-        Self { image, levels, next_hops, slots, kind: PhantomData }
+        // A next hop has 32 bits, whatever an image states.
+        let widest = levels.iter().map(|level| level.code.widest()).fold(u32::MAX.into(), u64::min);
+        Self { image, levels, next_hops, slots, widest, kind: PhantomData }
+    }
+
+    /// The levels, from the first on.
+    pub fn levels(&self) -> &[Level] {
+        &self.levels
     }
 
     /// Bits that each level reads.
@@ -318,10 +327,19 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
         Ok(())
     }
 
-    /// What a leaf may hold at most.
+    /// Bytes that hold every next hop that can be in this table, now or by a patch: 1, 2 or 4.
+    pub fn entry_width(&self) -> u32 {
+        match self.next_hops {
+            Some((_, width)) => width,
+            None if self.widest <= u8::MAX.into() => 1,
+            None if self.widest <= u16::MAX.into() => 2,
+            None => 4,
+        }
+    }
+
+    /// What a leaf may hold at most. No level has one that another couldn't.
     fn widest_leaf(&self, results: u64) -> u64 {
-        // A next hop has 32 bits, whatever an image states.
-        if P::SEPARATE { self.slots - 1 } else { results.min(u32::MAX.into()) }
+        if P::SEPARATE { self.slots - 1 } else { results.min(self.widest) }
     }
 
     /// Whether a unit of a level leads where a lookup may go.

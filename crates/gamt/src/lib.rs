@@ -56,7 +56,7 @@ pub mod strides;
 
 mod bubbles;
 mod build;
-mod layout;
+pub mod layout;
 mod lookup;
 mod plan;
 mod simd;

@@ -1,7 +1,16 @@
 //! Every kernel against the suite that every IP engine passes, on the host build of the kernels or on a GPU.
 
 mod device;
+mod shapes;
 
 on_device! {
     dir24, wirespeed_fib::V4, wirespeed_dir24::Dir24;
+    sail_l_v4, wirespeed_fib::V4, wirespeed_sail::SailL;
+    sail_l_v6, wirespeed_fib::V6, wirespeed_sail::SailL;
+    sail_m_v4, wirespeed_fib::V4, wirespeed_sail::SailM;
+    sail_m_v6, wirespeed_fib::V6, wirespeed_sail::SailM;
+    gamt_v4, wirespeed_fib::V4, wirespeed_gamt::GamtT<wirespeed_fib::V4>;
+    gamt_v6, wirespeed_fib::V6, wirespeed_gamt::GamtT<wirespeed_fib::V6>;
+    gamt_s_v4, wirespeed_fib::V4, wirespeed_gamt::GamtS<wirespeed_fib::V4>;
+    gamt_s_v6, wirespeed_fib::V6, wirespeed_gamt::GamtS<wirespeed_fib::V6>;
 }

@@ -39,8 +39,8 @@
 pub mod accesses;
 pub mod on_chip;
 mod sail_b;
-mod sail_l;
-mod sail_m;
+pub mod sail_l;
+pub mod sail_m;
 
 pub use sail_b::{EveryLength, EverySixth, Levels, SailB, SailBTable, SailU, SailUTable, Split, SplitTable};
 pub use sail_l::{SailL, SailLTable};

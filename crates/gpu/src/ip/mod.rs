@@ -21,3 +21,8 @@ pub use open::open_all;
 pub use remote::{Remote, RemoteFollower};
 
 mod dir24;
+mod gamt;
+mod sail_l;
+mod sail_m;
+
+pub use sail_m::programs_with_fibs;

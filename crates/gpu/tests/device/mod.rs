@@ -71,8 +71,8 @@ pub(crate) struct MirroredTable<A, T> {
 }
 
 /// What is on the device.
-struct Copy {
-    sections: Vec<DevicePtr>,
+pub(crate) struct Copy {
+    pub(crate) sections: Vec<DevicePtr>,
     programs: Vec<Program>,
 }
 
@@ -98,7 +98,7 @@ where
 }
 
 impl<A: Address, T: OnDevice + Lpm<A>> MirroredTable<A, T> {
-    fn new(table: T) -> Self {
+    pub(crate) fn new(table: T) -> Self {
         let device = device().expect("tests ask for the device first");
         Self { table, device, copy: Mutex::new(None), address: PhantomData }
     }
@@ -190,9 +190,11 @@ impl<A: Address, T: OnDevice + Lpm<A>> Lpm<A> for MirroredTable<A, T> {
         let mut device = lock(&self.device);
         let mut copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
         let Copy { programs, .. } = copy.get_or_insert_with(|| device.upload(&self.table));
-        // Each program in turn, so that all of them pass the suite.
+        // Each program in turn, so that all of them pass the suite. What one stages is more than all the keys of a short batch, and
+        // the suite has millions of these: there the last one, which stages nothing, goes more often.
         let turn = TURN.fetch_add(1, Ordering::Relaxed);
-        let program = &programs[turn % programs.len()];
+        let is_short = addresses.len() < 128 && !turn.is_multiple_of(64);
+        let program = if is_short { &programs[programs.len() - 1] } else { &programs[turn % programs.len()] };
         device.look_up(program, addresses, whole_key::<A>(), turn, next_hops);
         // Keys of fewer bytes are those whose last bytes are zero.
         for &narrow in narrow_keys::<A>() {
@@ -225,13 +227,13 @@ fn narrow_keys<A: Address>() -> &'static [u8] {
     }
 }
 
-fn lock(device: &Shared) -> MutexGuard<'_, Device> {
+pub(crate) fn lock(device: &Shared) -> MutexGuard<'_, Device> {
     device.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[allow(unsafe_code)] // each call is waited for before anything that it uses goes
 impl Device {
-    fn upload<T: OnDevice>(&mut self, table: &T) -> Copy {
+    pub(crate) fn upload<T: OnDevice>(&mut self, table: &T) -> Copy {
         let image = table.image();
         let ids = || (0..image.sections()).map(|at| SectionId(u16::try_from(at).expect("sections are few")));
         let bytes: Vec<_> = ids().map(|id| image.padded(id).len()).collect();
@@ -298,20 +300,32 @@ impl Device {
         turn: usize,
         next_hops: &mut [NextHop],
     ) {
+        let (planes, widths) = planes(addresses, key_bytes);
+        self.look_up_planes(program, key_bytes, (&planes, widths), turn, next_hops);
+    }
+
+    /// Looks up keys of so many bytes as they lie in their planes, each with the bytes of a key in it.
+    pub(crate) fn look_up_planes(
+        &mut self,
+        program: &Program,
+        key_bytes: usize,
+        ([keys, low], widths): (&[Vec<u8>; 2], [usize; 2]),
+        turn: usize,
+        next_hops: &mut [NextHop],
+    ) {
         // From the start of the buffers, or from a place where nothing is aligned to more than a key.
         let skip = if turn.is_multiple_of(7) { 1 } else { 0 };
-        let ([keys, low], widths) = planes(addresses, key_bytes);
-        let results = addresses.len() * program.result_bytes;
+        let results = next_hops.len() * program.result_bytes;
         let lead = [widths[0] * skip, widths[1] * skip, program.result_bytes * skip];
         let sizes = [keys.len() + lead[0], low.len() + lead[1], results + lead[2]];
         let blocks = self.driver.alloc(&sizes).expect("there is memory");
         let at = [0, 1, 2].map(|part| blocks[part].plus(lead[part] as u64));
-        self.write(at[0], &keys);
-        self.write(at[1], &low);
+        self.write(at[0], keys);
+        self.write(at[1], low);
         let shapes = [(1, 32), (3, 64), (2, 96), (1, 1024)];
         let (grid, threads) = shapes[turn % shapes.len()];
         let shape = Shape { blocks: grid, threads, shared: program.shared };
-        let batch = [at[0].0, at[1].0, at[2].0, addresses.len() as u64];
+        let batch = [at[0].0, at[1].0, at[2].0, next_hops.len() as u64];
         self.launch(&program.kernel(key_bytes), shape, [bytes_of(&batch), &program.table]);
         let mut found = vec![0; results];
         self.read(at[2], &mut found);

@@ -30,18 +30,21 @@ use wirespeed_image::{
 };
 
 /// Elements of a chunk.
-pub(crate) const CHUNK: usize = 256;
+pub const CHUNK: usize = 256;
 /// Set in an element of bcn16 that holds a next hop.
-pub(crate) const LEAF: u32 = 1 << 31;
+pub const LEAF: u32 = 1 << 31;
 /// The largest next-hop index that bcn16 can hold.
 pub(crate) const MAX_NEXT_HOP: u32 = LEAF - 1;
 /// Elements of an IPv4 level past the first stay below this.
 const MAX_ELEMENTS: u64 = 1 << 30;
 /// The array of level 16.
-pub(crate) const BCN16: SectionId = SectionId(0);
+pub const BCN16: SectionId = SectionId(0);
+
+/// Elements of level 16.
+pub const FIRST: usize = 1 << 16;
 
 /// Number of levels: 16, 24, … to the width of the address. Level numbers count these from 0.
-pub(crate) const fn levels<A: Address>() -> usize {
+pub const fn levels<A: Address>() -> usize {
     A::OCTETS - 1
 }
 
@@ -51,12 +54,12 @@ const fn sections<A: Address>() -> usize {
 }
 
 /// The array of next hops of a level from 1 on: bn, or n in the last.
-pub(crate) fn next_hops(level: usize) -> SectionId {
+pub fn next_hops(level: usize) -> SectionId {
     id(2 * level - 1)
 }
 
 /// The array of chunk ids of a level from 1 to the last but one.
-pub(crate) fn chunk_ids(level: usize) -> SectionId {
+pub fn chunk_ids(level: usize) -> SectionId {
     id(2 * level)
 }
 
@@ -83,8 +86,8 @@ pub(crate) fn allocate<A: Address>(
     cap: Option<u64>,
 ) -> Result<Image, ImageError> {
     debug_assert_eq!(capacities.len(), levels::<A>() - 1);
-    let mut builder =
-        ImageBuilder::new(SailLTable::<A>::KIND, SailLTable::<A>::LAYOUT).section::<u32>("bcn16", 1 << 16);
+    let mut builder = ImageBuilder::new(SailLTable::<A>::KIND, SailLTable::<A>::LAYOUT)
+        .section::<u32>("bcn16", FIRST as u64);
     for (at, &chunks) in capacities.iter().enumerate() {
         let bits = 8 * (at + 3);
         let len = chunks * CHUNK as u64;
@@ -118,8 +121,8 @@ impl<A: Address> SailLTable<A> {
         self.width
     }
 
-    /// Number of chunks of a level from 1 on, head room included.
-    fn chunks(&self, level: usize) -> u64 {
+    /// Number of chunks of a level from 1 on, chunk 0 and head room included.
+    pub fn chunks(&self, level: usize) -> u64 {
         let len = match self.width {
             1 => self.image.section::<u8>(next_hops(level)).len(),
             2 => self.image.section::<u16>(next_hops(level)).len(),
@@ -132,7 +135,7 @@ impl<A: Address> SailLTable<A> {
     fn check_shape(&self) -> Result<(), ImageError> {
         let usage = self.image.memory_usage();
         let malformed = |what: String| Err(ImageError::Malformed(what));
-        if (usage[0].width, usage[0].len) != (4, 1 << 16) {
+        if (usage[0].width, usage[0].len) != (4, FIRST as u64) {
             return malformed("bcn16 is not of 65,536 elements of 4 bytes".into());
         }
         for level in 1..levels::<A>() {
@@ -218,7 +221,9 @@ impl<A: Address> SailLTable<A> {
         let plain = |plain| Bounds { plain, flag: 0, flagged: 0 };
         let at = usize::from(section.0);
         if section == BCN16 {
-            Bounds { plain: self.chunks(1) - 1, flag: u64::from(LEAF), flagged: results }
+            // A next hop is as wide as in the levels after it, whose elements hold it plus one.
+            let flagged = results.min((u64::MAX >> (64 - 8 * self.width)) - 1);
+            Bounds { plain: self.chunks(1) - 1, flag: u64::from(LEAF), flagged }
         } else if at % 2 == 0 {
             plain(self.chunks(at / 2 + 1) - 1)
         } else if at / 2 + 2 == levels::<A>() {

@@ -50,24 +50,23 @@ use wirespeed_image::{
 };
 
 use super::fibs::FibId;
+pub(super) use crate::sail_l::layout::FIRST;
 use crate::sail_l::{CHUNK, levels};
 
-/// Elements of level 16.
-pub(super) const FIRST: usize = 1 << 16;
 /// Set in an element of bca16 that ends a lookup; in the levels after it the top bit of their elements is.
-pub(super) const LEAF: u32 = 1 << 31;
+pub const LEAF: u32 = 1 << 31;
 /// Ids of arrays, that of array 0 included.
 pub(super) const MAX_ARRAYS: u32 = LEAF;
 /// Level 16.
-pub(super) const BCA16: SectionId = SectionId(0);
+pub const BCA16: SectionId = SectionId(0);
 
 /// The elements of a level.
-pub(super) fn elements(level: usize) -> SectionId {
+pub fn elements(level: usize) -> SectionId {
     id(level)
 }
 
 /// The next hops of the arrays.
-pub(super) fn next_hops<A: Address>() -> SectionId {
+pub fn next_hops<A: Address>() -> SectionId {
     id(levels::<A>())
 }
 
@@ -172,7 +171,7 @@ impl<A: Address> SailMTable<A> {
     }
 
     /// Bytes of an element past level 16: 1, 2 or 4.
-    pub(super) fn id_width(&self) -> u32 {
+    pub fn id_width(&self) -> u32 {
         self.id_width
     }
 
@@ -186,8 +185,8 @@ impl<A: Address> SailMTable<A> {
         self.arrays
     }
 
-    /// Number of chunks of a level from 1 on, head room included.
-    fn chunks(&self, level: usize) -> usize {
+    /// Number of chunks of a level from 1 on, chunk 0 and head room included.
+    pub fn chunks(&self, level: usize) -> usize {
         len(&self.image, elements(level)) / CHUNK
     }
 

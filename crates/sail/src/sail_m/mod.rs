@@ -4,7 +4,7 @@
 mod arrays;
 mod build;
 mod fibs;
-mod layout;
+pub mod layout;
 mod live;
 mod lookup;
 mod overlay;

@@ -1,0 +1,91 @@
+//! SAIL_L: `kernels/sail_l.cuh`.
+
+use bytemuck::{Pod, Zeroable};
+use wirespeed_fib::{Address, Family};
+use wirespeed_image::{SectionId, Table};
+use wirespeed_sail::SailLTable;
+use wirespeed_sail::sail_l::layout::{BCN16, FIRST, chunk_ids, levels, next_hops};
+
+use crate::driver::DevicePtr;
+use crate::error::GpuError;
+use crate::program::{OnDevice, Program, Sections};
+
+/// Bytes of level 16 staged: `StagedLevel16`.
+pub(super) const STAGED: u32 = 2 << 16;
+const _: () = assert!(STAGED as usize == 2 * FIRST);
+/// Levels of IPv6 past 16 and before 128.
+const BETWEEN: usize = 13;
+
+/// `Level16` and `StagedLevel16` of the kernels' sources.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Level16 {
+    pub(super) elements: DevicePtr,
+    pub(super) chunks: u64,
+}
+
+/// `SailL4`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct V4 {
+    level16: Level16,
+    bn24: DevicePtr,
+    c24: DevicePtr,
+    n32: DevicePtr,
+    c24_width: u64,
+}
+
+/// `SailLLevel`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Level {
+    next_hops: DevicePtr,
+    chunks: DevicePtr,
+    width: u64,
+}
+
+/// `SailL6`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct V6 {
+    level16: Level16,
+    between: [Level; BETWEEN],
+    n128: DevicePtr,
+}
+
+/// Of IPv4 the first program stages level 16, the second reads it from memory.
+impl<A: Address> OnDevice for SailLTable<A> {
+    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+        let width = self.entry_width();
+        let level16 = Level16 { elements: sections.at(BCN16), chunks: self.chunks(1) };
+        let id_width = |section: SectionId| u64::from(self.image().width(section).unwrap_or(0));
+        Ok(match A::FAMILY {
+            Family::V4 => {
+                let argument = V4 {
+                    level16,
+                    bn24: sections.at(next_hops(1)),
+                    c24: sections.at(chunk_ids(1)),
+                    n32: sections.at(next_hops(2)),
+                    c24_width: id_width(chunk_ids(1)),
+                };
+                let program = |stem: &str| {
+                    Program::new("sail_l", format!("sail_l_v4_{stem}w{width}"), &argument, width as usize)
+                };
+                vec![program("staged_").with_shared(STAGED), program("")]
+            }
+            Family::V6 => {
+                let between = |at: usize| Level {
+                    next_hops: sections.at(next_hops(at + 1)),
+                    chunks: sections.at(chunk_ids(at + 1)),
+                    width: id_width(chunk_ids(at + 1)),
+                };
+                let argument = V6 {
+                    level16,
+                    between: std::array::from_fn(between),
+                    n128: sections.at(next_hops(levels::<A>() - 1)),
+                };
+                vec![Program::new("sail_l", format!("sail_l_v6_w{width}"), &argument, width as usize)]
+            }
+        })
+    }
+}

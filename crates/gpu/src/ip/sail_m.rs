@@ -1,0 +1,83 @@
+//! SAIL_M: `kernels/sail_m.cuh`. Keys are addresses, for FIB 0, or addresses with ids of FIBs.
+
+use bytemuck::{Pod, Zeroable};
+use wirespeed_fib::{Address, Family};
+use wirespeed_sail::SailMTable;
+use wirespeed_sail::sail_m::layout::{BCA16, elements, next_hops};
+
+use super::sail_l::{Level16, STAGED};
+use crate::driver::DevicePtr;
+use crate::error::GpuError;
+use crate::program::{OnDevice, Program, Sections};
+
+/// Levels of IPv6 past 16.
+const DEEPER: usize = 14;
+
+/// `SailMNextHops` of the kernel's source.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct NextHops {
+    n: DevicePtr,
+    arrays: u64,
+    slots: u64,
+}
+
+/// `SailM4`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct V4 {
+    level16: Level16,
+    bca24: DevicePtr,
+    a32: DevicePtr,
+    width: u64,
+    next_hops: NextHops,
+}
+
+/// `SailM6`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct V6 {
+    level16: Level16,
+    deeper: [DevicePtr; DEEPER],
+    width: u64,
+    next_hops: NextHops,
+}
+
+/// Lookups in FIB 0. Of IPv4 the first program stages level 16, the second reads it from memory.
+impl<A: Address> OnDevice for SailMTable<A> {
+    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+        let width = self.entry_width() as usize;
+        let level16 = Level16 { elements: sections.at(BCA16), chunks: self.chunks(1) as u64 };
+        let next_hops = NextHops {
+            n: sections.at(next_hops::<A>()),
+            arrays: self.arrays() as u64,
+            slots: self.slots() as u64,
+        };
+        let id_width = u64::from(self.id_width());
+        Ok(match A::FAMILY {
+            Family::V4 => {
+                let (bca24, a32) = (sections.at(elements(1)), sections.at(elements(2)));
+                let argument = V4 { level16, bca24, a32, width: id_width, next_hops };
+                let program = |stem: &str| {
+                    Program::new("sail_m", format!("sail_m_v4_{stem}w{width}"), &argument, width)
+                };
+                vec![program("staged_").with_shared(STAGED), program("")]
+            }
+            Family::V6 => {
+                let deeper = std::array::from_fn(|at| sections.at(elements(at + 1)));
+                let argument = V6 { level16, deeper, width: id_width, next_hops };
+                vec![Program::new("sail_m", format!("sail_m_v6_w{width}"), &argument, width)]
+            }
+        })
+    }
+}
+
+/// The programs for keys that name a FIB, as [`SailMTable::lookup_mixed`]: addresses in the first plane, of 4 bytes, or of
+/// 16 or 8, and ids of FIBs of 2 bytes in the second. Their kernels are those of keys of 6, 18 and 10 bytes.
+pub fn programs_with_fibs<A: Address>(
+    table: &SailMTable<A>,
+    sections: Sections<'_>,
+) -> Result<Vec<Program>, GpuError> {
+    let with_fibs = |program: Program| Program { stem: format!("{}_fibs", program.stem), ..program };
+    Ok(table.programs(sections)?.into_iter().map(with_fibs).collect())
+}
