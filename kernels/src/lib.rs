@@ -21,7 +21,7 @@ macro_rules! modules {
     };
 }
 
-modules!["dir24", "fold", "gather", "rank", "table", "waldvogel"];
+modules!["dir24", "fold", "gather", "rank", "sail_b", "table", "waldvogel"];
 
 /// The module of a name.
 pub fn module(name: &str) -> Option<Module> {

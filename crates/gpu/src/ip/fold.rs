@@ -10,8 +10,8 @@ use crate::driver::DevicePtr;
 use crate::error::GpuError;
 use crate::program::{OnDevice, Program, Sections};
 
-/// Most bytes of the first step that a program has in shared memory: one of 2^16 elements of 2 bytes.
-const MOST_STAGED: u32 = 128 << 10;
+/// Bytes of a first step that a program has in shared memory: 2^16 elements of 2 bytes.
+const STAGED: u32 = 2 << 16;
 
 /// `FoldV4` of the kernels' source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -66,8 +66,9 @@ impl OnDevice for FoldTableV6 {
         }
         let program = |stem: String| Program::new("fold", stem, &argument, width);
         let mut programs = vec![program(format!("fold_v6_w{width}"))];
-        if let Some(first) = u32::try_from(width << strides[0]).ok().filter(|&bytes| bytes <= MOST_STAGED) {
-            programs.insert(0, program(format!("fold_v6_staged_w{width}")).with_shared(first));
+        // Of 16 bits, in elements of 2 bytes; with 4 bytes it doesn't fit.
+        if (width, strides[0]) == (2, 16) {
+            programs.insert(0, program("fold_v6_staged_w2".to_owned()).with_shared(STAGED));
         }
         Ok(programs)
     }

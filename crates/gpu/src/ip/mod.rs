@@ -3,4 +3,5 @@
 mod dir24;
 mod fold;
 mod rank;
+mod sail_b;
 mod waldvogel;
