@@ -1,6 +1,6 @@
 //! [`LiveTable`]: a Rib, its engine and the live copies of its table, kept in step.
 
-use wirespeed_image::live::{Reader, Writer};
+use wirespeed_image::live::{Follower, Reader, Writer};
 
 use crate::address::Address;
 use crate::lpm::{BuildError, BuildOptions, Engine};
@@ -88,6 +88,14 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
             applied.rebuilt = true;
         }
         Ok(applied)
+    }
+
+    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it is now.
+    pub fn follow<F: Follower<E::Table> + 'static, X>(
+        &mut self,
+        make: impl FnOnce(&E::Table) -> Result<F, X>,
+    ) -> Result<(), X> {
+        self.writer.follow(make)
     }
 
     /// A reader of the table.

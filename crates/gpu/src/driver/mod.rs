@@ -1,12 +1,16 @@
 //! What runs kernels: the layer beneath which there is CUDA, or the host build of the same kernels.
 //!
 //! A [`Driver`] is one device as the owner of its context sees it: memory, streams, events, launches, graphs. Nothing here
-//! knows of tables or keys. `Cuda` is a GPU. Tests have another, that runs the kernels on the CPU in another process
+//! knows of tables or keys. [`Cuda`] is a GPU. Tests have another, that runs the kernels on the CPU in another process
 //! (the `wirespeed-kernels-host` crate), so that all above this line is tested on machines without a GPU.
 //!
 //! Work goes to streams; each does its own in order, and [`Driver::record`] and [`Driver::wait`] order one against another.
 
+mod cuda;
+
 use bytemuck::{Pod, Zeroable};
+
+pub use cuda::{Cuda, devices};
 
 use crate::error::GpuError;
 

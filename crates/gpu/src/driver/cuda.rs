@@ -1,0 +1,604 @@
+//! A GPU, through the CUDA driver.
+//!
+//! The driver is opened at run time: a machine without one gets [`GpuError::NoDriver`]. All calls go to the raw interface
+//! (`cudarc::driver::sys`): the safe one above it records an event at every use of a slice, sleeps on events and knows
+//! neither mapped memory nor the log of the PTX compiler.
+//!
+//! `unsafe` here is foreign calls. Each is given handles that this driver made and has not destroyed, and places for results
+//! that live on the stack; where it is given memory of others, the method that does so is unsafe itself.
+
+#![allow(unsafe_code)]
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use cudarc::driver::result::DriverError;
+use cudarc::driver::sys::{self, CUresult};
+
+use super::{DevicePtr, Driver, Event, Graph, Kernel, Pinned, Properties, Result, Shape, Stream};
+use crate::error::GpuError;
+
+/// The CUDA version of the kernels' PTX (8.2), and the first driver release that has it.
+const NEEDED: (u32, u32) = (12, 2);
+const NEEDED_RELEASE: u32 = 535;
+/// The architecture of the kernels' PTX.
+const NEEDED_CAPABILITY: (u32, u32) = (7, 0);
+/// Alignment of a block of memory.
+const ALIGN: usize = 256;
+/// A block gets more shared memory than this only after asking for it.
+const SHARED_UNASKED: u32 = 48 << 10;
+/// Bytes for what the PTX compiler says.
+const LOG: usize = 16 << 10;
+
+/// A GPU.
+#[derive(Debug)]
+pub struct Cuda {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    properties: Properties,
+    lost: Option<GpuError>,
+    modules: BTreeMap<&'static str, sys::CUmodule>,
+    functions: HashMap<Kernel, Function>,
+    /// Allocations by their address.
+    taken: HashMap<DevicePtr, sys::CUdeviceptr>,
+    pinned: HashMap<DevicePtr, *mut c_void>,
+    streams: Vec<Stream>,
+    events: Vec<Event>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Function {
+    function: sys::CUfunction,
+    /// Bytes of shared memory that it was allowed to have.
+    shared: u32,
+}
+
+// SAFETY: handles of the driver may be used from any thread, one at a time, where the context is current; `bind` sees to that.
+unsafe impl Send for Cuda {}
+
+/// What GPUs there are.
+pub fn devices() -> Result<Vec<Properties>> {
+    (0..count()?).map(properties_of).collect()
+}
+
+impl Cuda {
+    /// Opens a GPU by its number. Takes its primary context, which others in the process share.
+    pub fn open(number: usize) -> Result<Self> {
+        let there = count()?;
+        if number >= there {
+            return Err(GpuError::NoSuchDevice { asked: number, there });
+        }
+        let properties = properties_of(number)?;
+        if properties.capability < NEEDED_CAPABILITY {
+            let (name, found) = (properties.name, properties.capability);
+            return Err(GpuError::DeviceTooOld { name, found, needed: NEEDED_CAPABILITY });
+        }
+        let device = device(number)?;
+        let mut context = ptr::null_mut();
+        // SAFETY: see the head.
+        call("cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&raw mut context, device) })?;
+        Ok(Self {
+            device,
+            context,
+            properties,
+            lost: None,
+            modules: BTreeMap::new(),
+            functions: HashMap::new(),
+            taken: HashMap::new(),
+            pinned: HashMap::new(),
+            streams: Vec::new(),
+            events: Vec::new(),
+        })
+    }
+
+    /// Makes the context current on this thread, and fails where the device is lost.
+    fn bind(&mut self) -> Result<()> {
+        if let Some(lost) = &self.lost {
+            return Err(lost.clone());
+        }
+        // Each time, as the thread may have had to do with another GPU in between: some 20 ns.
+        // SAFETY: see the head.
+        self.check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
+    }
+
+    /// The error of a call, which is remembered where it means that the device is lost.
+    fn check(&mut self, name: &'static str, result: CUresult) -> Result<()> {
+        let checked = call(name, result);
+        if let Err(error) = &checked
+            && error.is_fatal()
+        {
+            self.lost = Some(error.clone());
+        }
+        checked
+    }
+
+    fn module(&mut self, name: &'static str) -> Result<sys::CUmodule> {
+        if let Some(&module) = self.modules.get(name) {
+            return Ok(module);
+        }
+        let source = wirespeed_kernels::module(name).ok_or_else(|| GpuError::NoKernel(name.to_owned()))?;
+        let module = load(name, source.ptx)?;
+        self.modules.insert(name, module);
+        Ok(module)
+    }
+
+    fn function(&mut self, kernel: &Kernel, shared: u32) -> Result<sys::CUfunction> {
+        let known = self.functions.get(kernel).copied();
+        let mut function = match known {
+            Some(function) => function,
+            None => {
+                let module = self.module(kernel.module)?;
+                let no_kernel = || GpuError::NoKernel(kernel.name.clone());
+                let name = CString::new(kernel.name.as_str()).map_err(|_| no_kernel())?;
+                let mut function = ptr::null_mut();
+                // SAFETY: see the head; the name ends with a zero.
+                let found = unsafe { sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr()) };
+                if found == CUresult::CUDA_ERROR_NOT_FOUND {
+                    return Err(no_kernel());
+                }
+                self.check("cuModuleGetFunction", found)?;
+                Function { function, shared: SHARED_UNASKED }
+            }
+        };
+        if shared > function.shared {
+            let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: see the head.
+            let set = unsafe { sys::cuFuncSetAttribute(function.function, attribute, int(shared)) };
+            self.check("cuFuncSetAttribute", set)?;
+            function.shared = shared;
+        }
+        if known.is_none_or(|known| known.shared != function.shared) {
+            self.functions.insert(kernel.clone(), function);
+        }
+        Ok(function.function)
+    }
+}
+
+/// A number that the driver takes as a signed one and that is far below its limit.
+fn int(number: u32) -> c_int {
+    c_int::try_from(number).unwrap_or(c_int::MAX)
+}
+
+fn stream(stream: Stream) -> sys::CUstream {
+    ptr::with_exposed_provenance_mut(handle(stream.0))
+}
+
+fn event(event: Event) -> sys::CUevent {
+    ptr::with_exposed_provenance_mut(handle(event.0))
+}
+
+fn graph(graph: Graph) -> sys::CUgraphExec {
+    ptr::with_exposed_provenance_mut(handle(graph.0))
+}
+
+/// A handle as the address that it is.
+fn handle(number: u64) -> usize {
+    usize::try_from(number).expect("the driver is there for 64-bit machines only")
+}
+
+/// Opens the driver, once; how many GPUs it sees.
+fn count() -> Result<usize> {
+    // SAFETY: opening a library runs its initialisers; this is the driver's.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(GpuError::NoDriver);
+    }
+    // SAFETY: see the head.
+    match unsafe { sys::cuInit(0) } {
+        CUresult::CUDA_SUCCESS => {}
+        CUresult::CUDA_ERROR_NO_DEVICE => return Err(GpuError::NoDevice),
+        error => return Err(GpuError::DriverFailed(name_of(error))),
+    }
+    let mut version = 0;
+    // SAFETY: see the head.
+    call("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&raw mut version) })?;
+    let version = version.unsigned_abs();
+    let found = (version / 1000, version % 1000 / 10);
+    if found < NEEDED {
+        return Err(GpuError::DriverTooOld { found, needed: NEEDED, needs_release: NEEDED_RELEASE });
+    }
+    let mut count = 0;
+    // SAFETY: see the head.
+    call("cuDeviceGetCount", unsafe { sys::cuDeviceGetCount(&raw mut count) })?;
+    match usize::try_from(count) {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(GpuError::NoDevice),
+    }
+}
+
+fn device(number: usize) -> Result<sys::CUdevice> {
+    let mut device = 0;
+    let number = c_int::try_from(number).unwrap_or(c_int::MAX);
+    // SAFETY: see the head.
+    call("cuDeviceGet", unsafe { sys::cuDeviceGet(&raw mut device, number) })?;
+    Ok(device)
+}
+
+fn properties_of(number: usize) -> Result<Properties> {
+    use sys::CUdevice_attribute as Of;
+    let device = device(number)?;
+    let attribute = |which| {
+        let mut value = 0;
+        // SAFETY: see the head.
+        call("cuDeviceGetAttribute", unsafe { sys::cuDeviceGetAttribute(&raw mut value, which, device) })?;
+        Ok::<u32, GpuError>(value.unsigned_abs())
+    };
+    let text = |read: &dyn Fn(*mut c_char, c_int) -> CUresult, name| {
+        let mut bytes = [0; 256];
+        call(name, read(bytes.as_mut_ptr().cast(), 256))?;
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        Ok::<_, GpuError>(String::from_utf8_lossy(&bytes[..end]).into_owned())
+    };
+    let mut memory = 0;
+    // SAFETY: see the head.
+    call("cuDeviceTotalMem", unsafe { sys::cuDeviceTotalMem_v2(&raw mut memory, device) })?;
+    Ok(Properties {
+        // SAFETY: see the head; the text has room for as many bytes as is said.
+        name: text(&|to, len| unsafe { sys::cuDeviceGetName(to, len, device) }, "cuDeviceGetName")?,
+        capability: (
+            attribute(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        memory: memory as u64,
+        multiprocessors: attribute(Of::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        shared_per_block: attribute(Of::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        l2: attribute(Of::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
+        // SAFETY: as above.
+        bus: text(&|to, len| unsafe { sys::cuDeviceGetPCIBusId(to, len, device) }, "cuDeviceGetPCIBusId")?,
+    })
+}
+
+/// Compiles a module's PTX for the device of the current context.
+fn load(name: &str, ptx: &str) -> Result<sys::CUmodule> {
+    use sys::CUjit_option as Option;
+    let source = CString::new(ptx).map_err(|_| GpuError::NoKernel(name.to_owned()))?;
+    let mut log = vec![0u8; LOG];
+    let mut options = [Option::CU_JIT_ERROR_LOG_BUFFER, Option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    // Numbers are given where addresses stand.
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG)];
+    let mut module = ptr::null_mut();
+    // SAFETY: see the head; the source ends with a zero, and there are two options with a value each.
+    let loaded = unsafe {
+        sys::cuModuleLoadDataEx(
+            &raw mut module,
+            source.as_ptr().cast(),
+            2,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    match call("cuModuleLoadDataEx", loaded) {
+        Ok(()) => Ok(module),
+        Err(error) if error.is_fatal() => Err(error),
+        Err(_) => {
+            let end = log.iter().position(|&byte| byte == 0).unwrap_or(LOG);
+            let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
+            Err(GpuError::Module { module: name.to_owned(), why: name_of(loaded), log })
+        }
+    }
+}
+
+/// The driver's name for a result, and what it says of it.
+fn name_of(result: CUresult) -> String {
+    let error = DriverError(result);
+    let text = |text: std::result::Result<&std::ffi::CStr, DriverError>| {
+        text.map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned())
+    };
+    format!("{} ({})", text(error.error_name()), text(error.error_string()))
+}
+
+fn call(name: &'static str, result: CUresult) -> Result<()> {
+    use CUresult as Of;
+    match result {
+        Of::CUDA_SUCCESS => Ok(()),
+        // What leaves the context, or the device, of no more use.
+        Of::CUDA_ERROR_ILLEGAL_ADDRESS
+        | Of::CUDA_ERROR_LAUNCH_TIMEOUT
+        | Of::CUDA_ERROR_CONTEXT_IS_DESTROYED
+        | Of::CUDA_ERROR_ASSERT
+        | Of::CUDA_ERROR_HARDWARE_STACK_ERROR
+        | Of::CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | Of::CUDA_ERROR_MISALIGNED_ADDRESS
+        | Of::CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | Of::CUDA_ERROR_INVALID_PC
+        | Of::CUDA_ERROR_LAUNCH_FAILED
+        | Of::CUDA_ERROR_ECC_UNCORRECTABLE
+        | Of::CUDA_ERROR_NVLINK_UNCORRECTABLE
+        | Of::CUDA_ERROR_DEVICE_UNAVAILABLE
+        | Of::CUDA_ERROR_DEINITIALIZED
+        | Of::CUDA_ERROR_EXTERNAL_DEVICE
+        | Of::CUDA_ERROR_SYSTEM_NOT_READY
+        | Of::CUDA_ERROR_UNKNOWN => Err(GpuError::Lost(format!("{name}: {}", name_of(result)))),
+        _ => Err(GpuError::Call { call: name, why: name_of(result) }),
+    }
+}
+
+impl Driver for Cuda {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn free_memory(&mut self) -> Result<u64> {
+        self.bind()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: see the head.
+        self.check("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) })?;
+        Ok(free as u64)
+    }
+
+    fn alloc(&mut self, blocks: &[usize]) -> Result<Vec<DevicePtr>> {
+        self.bind()?;
+        let mut ends = 0;
+        let offsets: Vec<u64> = blocks
+            .iter()
+            .map(|&bytes| {
+                let start = ends;
+                ends += bytes.max(1).next_multiple_of(ALIGN);
+                start as u64
+            })
+            .collect();
+        if ends == 0 {
+            return Ok(Vec::new());
+        }
+        let mut base = 0;
+        // SAFETY: see the head.
+        let result = unsafe { sys::cuMemAlloc_v2(&raw mut base, ends) };
+        if result == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return Err(GpuError::OutOfMemory { needed: ends as u64, free: self.free_memory()? });
+        }
+        self.check("cuMemAlloc", result)?;
+        self.taken.insert(DevicePtr(base), base);
+        Ok(offsets.into_iter().map(|offset| DevicePtr(base).plus(offset)).collect())
+    }
+
+    unsafe fn free(&mut self, blocks: &[DevicePtr]) {
+        let Some(base) = blocks.first().and_then(|first| self.taken.remove(first)) else {
+            return;
+        };
+        if self.bind().is_ok() {
+            // SAFETY: the caller promises that nothing uses it. Where it fails the device is lost, and its memory with it.
+            let freed = unsafe { sys::cuMemFree_v2(base) };
+            let _ = self.check("cuMemFree", freed);
+        }
+    }
+
+    fn alloc_pinned(&mut self, bytes: usize) -> Result<Pinned> {
+        self.bind()?;
+        let failed = |error: GpuError| match error {
+            GpuError::Call { why, .. } => GpuError::Pinned { needed: bytes as u64, why },
+            lost => lost,
+        };
+        let (mut host, mut mapped) = (ptr::null_mut(), 0);
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: see the head.
+        let result = unsafe { sys::cuMemHostAlloc(&raw mut host, bytes.max(1), flags) };
+        self.check("cuMemHostAlloc", result).map_err(failed)?;
+        // SAFETY: see the head; the memory was just taken with that flag.
+        let result = unsafe { sys::cuMemHostGetDevicePointer_v2(&raw mut mapped, host, 0) };
+        self.check("cuMemHostGetDevicePointer", result)?;
+        // SAFETY: it is ours and that long.
+        unsafe { ptr::write_bytes(host.cast::<u8>(), 0, bytes) };
+        self.pinned.insert(DevicePtr(mapped), host);
+        Ok(Pinned { host: host.cast(), device: DevicePtr(mapped), len: bytes })
+    }
+
+    unsafe fn free_pinned(&mut self, memory: Pinned) {
+        let Some(host) = self.pinned.remove(&memory.device) else {
+            return;
+        };
+        if self.bind().is_ok() {
+            // SAFETY: the caller promises that nobody uses it.
+            let freed = unsafe { sys::cuMemFreeHost(host) };
+            let _ = self.check("cuMemFreeHost", freed);
+        }
+    }
+
+    fn stream(&mut self) -> Result<Stream> {
+        self.bind()?;
+        let mut stream = ptr::null_mut();
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
+        // SAFETY: see the head.
+        self.check("cuStreamCreate", unsafe { sys::cuStreamCreate(&raw mut stream, flags) })?;
+        let stream = Stream(stream.expose_provenance() as u64);
+        self.streams.push(stream);
+        Ok(stream)
+    }
+
+    fn event(&mut self, timed: bool) -> Result<Event> {
+        self.bind()?;
+        let mut event = ptr::null_mut();
+        let flags = match timed {
+            true => sys::CUevent_flags::CU_EVENT_DEFAULT,
+            false => sys::CUevent_flags::CU_EVENT_DISABLE_TIMING,
+        };
+        // SAFETY: see the head.
+        self.check("cuEventCreate", unsafe { sys::cuEventCreate(&raw mut event, flags as c_uint) })?;
+        let event = Event(event.expose_provenance() as u64);
+        self.events.push(event);
+        Ok(event)
+    }
+
+    unsafe fn copy_in(&mut self, on: Stream, to: DevicePtr, from: *const u8, bytes: usize) -> Result<()> {
+        self.bind()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's.
+        let result = unsafe { sys::cuMemcpyHtoDAsync_v2(to.0, from.cast(), bytes, stream(on)) };
+        self.check("cuMemcpyHtoDAsync", result)
+    }
+
+    unsafe fn copy_out(&mut self, on: Stream, to: *mut u8, from: DevicePtr, bytes: usize) -> Result<()> {
+        self.bind()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's.
+        let result = unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from.0, bytes, stream(on)) };
+        self.check("cuMemcpyDtoHAsync", result)
+    }
+
+    unsafe fn copy_within(&mut self, on: Stream, to: DevicePtr, from: DevicePtr, bytes: usize) -> Result<()> {
+        self.bind()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's.
+        let result = unsafe { sys::cuMemcpyDtoDAsync_v2(to.0, from.0, bytes, stream(on)) };
+        self.check("cuMemcpyDtoDAsync", result)
+    }
+
+    unsafe fn launch(
+        &mut self,
+        on: Stream,
+        kernel: &Kernel,
+        shape: Shape,
+        arguments: [&[u8]; 2],
+    ) -> Result<()> {
+        self.bind()?;
+        let function = self.function(kernel, shape.shared)?;
+        let mut places = arguments.map(|argument| argument.as_ptr().cast::<c_void>().cast_mut());
+        // SAFETY: the caller promises that the arguments are what the kernel takes; the driver copies them before it returns.
+        let result = unsafe {
+            sys::cuLaunchKernel(
+                function,
+                shape.blocks,
+                1,
+                1,
+                shape.threads,
+                1,
+                1,
+                shape.shared,
+                stream(on),
+                places.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        self.check("cuLaunchKernel", result)
+    }
+
+    fn blocks_per_multiprocessor(&mut self, kernel: &Kernel, threads: u32, shared: u32) -> Result<u32> {
+        self.bind()?;
+        if shared > self.properties.shared_per_block {
+            return Ok(0);
+        }
+        let function = self.function(kernel, shared)?;
+        let mut blocks = 0;
+        // SAFETY: see the head.
+        let result = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                function,
+                int(threads),
+                shared as usize,
+            )
+        };
+        self.check("cuOccupancyMaxActiveBlocksPerMultiprocessor", result)?;
+        Ok(blocks.unsigned_abs())
+    }
+
+    fn record(&mut self, point: Event, on: Stream) -> Result<()> {
+        self.bind()?;
+        // SAFETY: see the head.
+        self.check("cuEventRecord", unsafe { sys::cuEventRecord(event(point), stream(on)) })
+    }
+
+    fn wait(&mut self, on: Stream, point: Event) -> Result<()> {
+        self.bind()?;
+        // SAFETY: see the head.
+        self.check("cuStreamWaitEvent", unsafe { sys::cuStreamWaitEvent(stream(on), event(point), 0) })
+    }
+
+    fn is_done(&mut self, point: Event) -> Result<bool> {
+        self.bind()?;
+        // SAFETY: see the head.
+        match unsafe { sys::cuEventQuery(event(point)) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            result => self.check("cuEventQuery", result).map(|()| true),
+        }
+    }
+
+    fn elapsed_ms(&mut self, from: Event, to: Event) -> Result<f32> {
+        self.bind()?;
+        let mut elapsed = MaybeUninit::uninit();
+        // SAFETY: see the head.
+        let result = unsafe { sys::cuEventElapsedTime(elapsed.as_mut_ptr(), event(from), event(to)) };
+        self.check("cuEventElapsedTime", result)?;
+        // SAFETY: a call that succeeds has written it.
+        Ok(unsafe { elapsed.assume_init() })
+    }
+
+    fn synchronize(&mut self, on: Stream) -> Result<()> {
+        self.bind()?;
+        // SAFETY: see the head.
+        self.check("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(stream(on)) })
+    }
+
+    fn begin_capture(&mut self, on: Stream) -> Result<()> {
+        self.bind()?;
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: see the head.
+        self.check("cuStreamBeginCapture", unsafe { sys::cuStreamBeginCapture_v2(stream(on), mode) })
+    }
+
+    fn end_capture(&mut self, on: Stream) -> Result<Graph> {
+        self.bind()?;
+        let (mut recorded, mut ready) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: see the head.
+        let result = unsafe { sys::cuStreamEndCapture(stream(on), &raw mut recorded) };
+        self.check("cuStreamEndCapture", result)?;
+        // SAFETY: see the head.
+        let result = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut ready, recorded, 0) };
+        let made = self.check("cuGraphInstantiate", result);
+        // SAFETY: it was just recorded, and what was made of it stands alone.
+        let destroyed = unsafe { sys::cuGraphDestroy(recorded) };
+        made?;
+        self.check("cuGraphDestroy", destroyed)?;
+        Ok(Graph(ready.expose_provenance() as u64))
+    }
+
+    unsafe fn replay(&mut self, work: Graph, on: Stream) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the caller's.
+        self.check("cuGraphLaunch", unsafe { sys::cuGraphLaunch(graph(work), stream(on)) })
+    }
+
+    fn drop_graph(&mut self, work: Graph) {
+        if self.bind().is_ok() {
+            // SAFETY: see the head. The driver keeps what is still running.
+            let result = unsafe { sys::cuGraphExecDestroy(graph(work)) };
+            let _ = self.check("cuGraphExecDestroy", result);
+        }
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // What fails here has failed before, and a lost device has nothing to give back.
+        if self.bind().is_ok() {
+            // SAFETY: see the head. Nothing is used after it is destroyed: the context is waited for first.
+            unsafe {
+                if sys::cuCtxSynchronize() == CUresult::CUDA_SUCCESS {
+                    for (_, host) in self.pinned.drain() {
+                        let _ = sys::cuMemFreeHost(host);
+                    }
+                    for (_, base) in self.taken.drain() {
+                        let _ = sys::cuMemFree_v2(base);
+                    }
+                    for &point in &self.events {
+                        let _ = sys::cuEventDestroy_v2(event(point));
+                    }
+                    for &on in &self.streams {
+                        let _ = sys::cuStreamDestroy_v2(stream(on));
+                    }
+                    for &module in self.modules.values() {
+                        let _ = sys::cuModuleUnload(module);
+                    }
+                }
+            }
+        }
+        // SAFETY: see the head. It was retained once.
+        let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+    }
+}
