@@ -27,8 +27,8 @@ use wirespeed_image::{Checked, Column, Image, ImageBuilder, ImageError, SectionI
 use crate::buckets::low;
 pub use crate::buckets::{SLOTS as BUCKET_SLOTS, WORDS as BUCKET_WORDS};
 pub use crate::form::STEPS;
-use crate::hash::{Seed, WIDE_FROM};
 pub use crate::hash::{FOLD, HASH_BITS};
+use crate::hash::{Seed, WIDE_FROM};
 use crate::rope::Rope;
 use crate::slots::{FEWEST_BITS, MOST_BITS};
 use crate::value::{MOST, Says, Value};
