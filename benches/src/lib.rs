@@ -27,6 +27,7 @@ pub mod dpdk;
 pub mod engines;
 pub mod gamt_paper;
 pub mod gather;
+pub mod gpu;
 pub mod lineup;
 pub mod machine;
 pub mod pages;

@@ -27,3 +27,30 @@ modules!["dir24", "fold", "gather", "rank", "sail_b", "table", "waldvogel"];
 pub fn module(name: &str) -> Option<Module> {
     MODULES.iter().copied().find(|module| module.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_source_is_a_module_and_every_module_has_a_source() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let files = std::fs::read_dir(here).unwrap().map(|entry| entry.unwrap().path());
+        let sources: BTreeSet<_> = files
+            .filter(|path| path.extension().is_some_and(|it| it == "cu"))
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let modules: BTreeSet<_> = MODULES.iter().map(|module| module.name.to_owned()).collect();
+        assert_eq!(modules, sources);
+        assert_eq!(modules.len(), MODULES.len(), "a module is named twice");
+    }
+
+    #[test]
+    fn modules_are_found_by_name() {
+        assert!(MODULES.iter().all(|it| module(it.name) == Some(*it)));
+        assert_eq!(module("no such module"), None);
+    }
+}

@@ -1,5 +1,6 @@
 //! Everything a change has to pass. Cheap checks first, so that what fails fails early; the tests last, so that a run ends
-//! with their summary. Needs a Rust toolchain and nothing else.
+//! with their summary. Needs a Rust toolchain, and python3 with pip for the kernels' compiler (`ptx`). Without a C++ compiler that
+//! has sanitizers, the tests of the kernels on the host say that they are skipped.
 
 use anyhow::Result;
 
@@ -11,7 +12,8 @@ pub(crate) fn run() -> Result<()> {
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     step::run("clippy", &mut step::cargo(&clippy))?;
     step::run("docs", step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
-    // Files that are generated and committed, such as the kernels' PTX, are to be checked here, before the tests use them.
+    // Files that are generated and committed are checked before the tests use them.
+    step::run("ptx", &mut step::cargo(&["xtask", "ptx", "--check", "--registers"]))?;
     step::run_last("tests", &mut step::cargo(&["test", "--workspace"]))?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod ci;
 mod fuzz;
 mod gamt_paper;
+mod ptx;
 mod record;
 mod sail_paper;
 mod step;
@@ -23,6 +24,8 @@ enum Verb {
     Ci,
     /// Builds and runs the fuzz targets
     Fuzz(fuzz::Options),
+    /// Builds the kernels' PTX from their sources, or checks what is committed
+    Ptx(ptx::Options),
     /// Measures this machine and writes benches/record/MACHINE/DATE.csv
     Record(record::Options),
     /// Makes the GAMT paper's figures anew and writes benches/record/MACHINE/DATE-gamt-paper-….csv
@@ -35,6 +38,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().verb {
         Verb::Ci => ci::run(),
         Verb::Fuzz(options) => fuzz::run(&options),
+        Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),
         Verb::GamtPaper(options) => gamt_paper::run(&options),
         Verb::SailPaper(options) => sail_paper::run(&options),

@@ -91,6 +91,30 @@ pub enum GpuError {
     /// The device didn't answer in time.
     #[error("the GPU didn't answer within {0} ms")]
     TimedOut(u64),
+    /// More keys than the slot holds.
+    #[error("a batch of {asked} keys, the slots hold {most}")]
+    TooManyKeys {
+        /// Keys asked for.
+        asked: usize,
+        /// Keys that the slot holds, or the largest one.
+        most: usize,
+    },
+    /// Keys or results wider than slots were made for.
+    #[error("{what} of {asked} bytes, the slots are made for {most}")]
+    TooWide {
+        /// Keys or results.
+        what: &'static str,
+        /// Bytes of one.
+        asked: usize,
+        /// Bytes that there is room for.
+        most: usize,
+    },
+    /// The table lies on another GPU than the batch.
+    #[error("the table lies on another GPU than the batch")]
+    OtherDevice,
+    /// A patch that doesn't fit the table.
+    #[error("the patch doesn't fit the table: {0}")]
+    Patch(#[from] wirespeed_image::PatchError),
     /// No kernel looks up in tables of this kind.
     #[error("no kernel looks up in tables of {0}")]
     Unsupported(String),

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::verbs::{build, completions, generate, info, lookup, replay, verify};
+use crate::verbs::{build, completions, devices, generate, info, lookup, replay, verify};
 
 /// Looks up, replays, verifies, builds and generates forwarding tables.
 #[derive(Debug, Parser)]
@@ -21,6 +21,7 @@ pub(crate) enum Verb {
     Verify(verify::Options),
     Build(build::Options),
     Gen(generate::Options),
+    Devices(devices::Options),
     Completions(completions::Options),
 }
 
@@ -32,6 +33,7 @@ Examples:
   ip -j route | lookupctl lookup --fib - 192.0.2.1
   lookupctl verify --fib fib.txt --exhaustive every engine on every address
   lookupctl build --fib fib.txt -o fib.img    compile once, then use --image
+  lookupctl devices                           the GPUs that lookups can run on
   lookupctl replay --help                     options and examples of a verb
 
 Tables are read from plain text (prefix, next hop), MRT, bgpdump -m, pfx2as, ip route, ip -j route and FRR's JSON, \

@@ -158,6 +158,7 @@ pub use wirespeed_fib::{
 };
 
 pub use wirespeed_fib as fib;
+pub use wirespeed_gpu as gpu;
 pub use wirespeed_image as image;
 
 /// What most services use, with the addresses and prefixes of the standard library and `ipnet`.

@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod completions;
+pub(crate) mod devices;
 pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod lookup;
@@ -22,6 +23,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
         Verb::Verify(options) => verify::run(options),
         Verb::Build(options) => build::run(&options),
         Verb::Gen(options) => generate::run(&options),
+        Verb::Devices(options) => devices::run(&options),
         Verb::Completions(options) => completions::run(&options),
     }
 }

@@ -1,0 +1,195 @@
+//! A device to measure on: memory filled from here, launches timed by events.
+
+use anyhow::Result;
+use bytemuck::bytes_of;
+use wirespeed_fib::{Address, Family, NextHop};
+use wirespeed_gpu::driver::{Cuda, DevicePtr, Driver, Event, Properties, Shape, Stream};
+use wirespeed_gpu::program::{OnDevice, Program, Sections};
+use wirespeed_image::SectionId;
+
+use crate::report::median;
+
+/// A GPU with a stream and two events around what is timed.
+pub struct Bench {
+    /// The GPU.
+    pub driver: Cuda,
+    /// Where launches go.
+    pub stream: Stream,
+    began: Event,
+    ended: Event,
+}
+
+/// Keys on the device, in the planes of their kind, and room for their results.
+#[derive(Debug)]
+pub struct Keys {
+    /// Bytes of a key.
+    pub bytes: usize,
+    /// How many.
+    pub count: usize,
+    blocks: Vec<DevicePtr>,
+}
+
+/// A table on the device, with its programs.
+#[derive(Debug)]
+pub struct Uploaded {
+    sections: Vec<DevicePtr>,
+    /// The ways to look up in it.
+    pub programs: Vec<Program>,
+}
+
+/// Threads of a block that are tried.
+pub const THREADS: [u32; 4] = [128, 256, 512, 1024];
+
+#[allow(unsafe_code)] // every call is waited for before what it uses is given back
+impl Bench {
+    /// The first GPU.
+    pub fn open() -> Result<Self> {
+        let mut driver = Cuda::open(0)?;
+        let (stream, began, ended) = (driver.stream()?, driver.event(true)?, driver.event(true)?);
+        Ok(Self { driver, stream, began, ended })
+    }
+
+    /// What it is.
+    pub fn properties(&self) -> &Properties {
+        self.driver.properties()
+    }
+
+    /// Copies bytes to the device.
+    pub fn put(&mut self, to: DevicePtr, bytes: &[u8]) -> Result<()> {
+        // SAFETY: the source lives until the copy is waited for.
+        unsafe { self.driver.copy_in(self.stream, to, bytes.as_ptr(), bytes.len()) }?;
+        Ok(self.driver.synchronize(self.stream)?)
+    }
+
+    /// Takes memory for some bytes and fills it.
+    pub fn fill(&mut self, bytes: &[u8]) -> Result<DevicePtr> {
+        let block = self.driver.alloc(&[bytes.len()])?;
+        self.put(block[0], bytes)?;
+        Ok(block[0])
+    }
+
+    /// Gives memory back.
+    pub fn free(&mut self, blocks: &[DevicePtr]) -> Result<()> {
+        self.driver.synchronize(self.stream)?;
+        // SAFETY: the stream's work is done, and there is no other.
+        unsafe { self.driver.free(blocks) };
+        Ok(())
+    }
+
+    /// Puts a table's image on the device.
+    pub fn upload<T: OnDevice>(&mut self, table: &T) -> Result<Uploaded> {
+        let image = table.image();
+        let ids: Vec<_> = (0..image.sections()).map(|at| u16::try_from(at).map(SectionId)).collect::<Result<_, _>>()?;
+        let bytes: Vec<_> = ids.iter().map(|&id| image.padded(id).len()).collect();
+        let sections = self.driver.alloc(&bytes)?;
+        for (&id, &to) in ids.iter().zip(&sections) {
+            self.put(to, image.padded(id))?;
+        }
+        let programs = table.programs(Sections(&sections))?;
+        Ok(Uploaded { sections, programs })
+    }
+
+    /// Gives a table's memory back.
+    pub fn forget(&mut self, table: &Uploaded) -> Result<()> {
+        self.free(&table.sections)
+    }
+
+    /// Puts keys on the device, each in so many bytes.
+    pub fn keys<A: Address>(&mut self, addresses: &[A], bytes: usize) -> Result<Keys> {
+        let planes = planes(addresses, bytes);
+        let blocks = self.driver.alloc(&[planes[0].len(), planes[1].len(), 4 * addresses.len()])?;
+        for (plane, &to) in planes.iter().zip(&blocks) {
+            self.put(to, plane)?;
+        }
+        Ok(Keys { bytes, count: addresses.len(), blocks })
+    }
+
+    /// Gives keys' memory back.
+    pub fn drop_keys(&mut self, keys: &Keys) -> Result<()> {
+        self.free(&keys.blocks)
+    }
+
+    /// Looks up all keys once.
+    pub fn launch(&mut self, program: &Program, keys: &Keys, shape: Shape) -> Result<()> {
+        let batch = [keys.blocks[0].0, keys.blocks[1].0, keys.blocks[2].0, keys.count as u64];
+        let arguments = [bytes_of(&batch), &program.table[..]];
+        // SAFETY: keys, results and the table stay until they are given back, which waits for the stream.
+        Ok(unsafe { self.driver.launch(self.stream, &program.kernel(keys.bytes), shape, arguments) }?)
+    }
+
+    /// The results of the last launch.
+    pub fn results(&mut self, program: &Program, keys: &Keys) -> Result<Vec<NextHop>> {
+        let mut bytes = vec![0; keys.count * program.result_bytes];
+        // SAFETY: the destination lives until the copy is waited for.
+        unsafe { self.driver.copy_out(self.stream, bytes.as_mut_ptr(), keys.blocks[2], bytes.len()) }?;
+        self.driver.synchronize(self.stream)?;
+        Ok(bytes.chunks(program.result_bytes).map(wide).collect())
+    }
+
+    /// Keys a second by the median of some launches, after two that are not counted.
+    pub fn rate(&mut self, program: &Program, keys: &Keys, shape: Shape, rounds: usize) -> Result<f64> {
+        let mut rates = Vec::with_capacity(rounds);
+        for round in 0..rounds + 2 {
+            self.driver.record(self.began, self.stream)?;
+            self.launch(program, keys, shape)?;
+            self.driver.record(self.ended, self.stream)?;
+            self.driver.synchronize(self.stream)?;
+            let seconds = f64::from(self.driver.elapsed_ms(self.began, self.ended)?) / 1e3;
+            if round >= 2 {
+                #[allow(clippy::cast_precision_loss)] // a rate
+                rates.push(keys.count as f64 / seconds);
+            }
+        }
+        Ok(median(&rates))
+    }
+
+    /// The launches to try for a program: for each number of threads as many blocks as fit at once, and half of them.
+    pub fn shapes(&mut self, program: &Program, key_bytes: usize) -> Result<Vec<Shape>> {
+        let kernel = program.kernel(key_bytes);
+        let multiprocessors = self.properties().multiprocessors;
+        let mut shapes = Vec::new();
+        for threads in THREADS {
+            let fit = self.driver.blocks_per_multiprocessor(&kernel, threads, program.shared)?;
+            for each in [fit, fit / 2] {
+                if each > 0 {
+                    shapes.push(Shape { blocks: each * multiprocessors, threads, shared: program.shared });
+                }
+            }
+        }
+        Ok(shapes)
+    }
+}
+
+/// A result of 1, 2 or 4 bytes.
+fn wide(bytes: &[u8]) -> NextHop {
+    let mut wide = [0; 4];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    NextHop(u32::from_le_bytes(wide))
+}
+
+/// The kinds of keys of a family, in bytes.
+pub const fn key_widths(family: Family) -> &'static [usize] {
+    match family {
+        Family::V4 => &[4, 3],
+        Family::V6 => &[16, 8, 6],
+    }
+}
+
+/// The planes of keys of so many bytes.
+pub fn planes<A: Address>(addresses: &[A], key_bytes: usize) -> [Vec<u8>; 2] {
+    let (first, second) = match key_bytes {
+        3 => (2, 1),
+        6 => (4, 2),
+        whole => (whole, 0),
+    };
+    let mut planes = [Vec::new(), Vec::new()];
+    for address in addresses {
+        let all = address.to_u128() << (128 - u32::from(A::BITS));
+        let part = |from: usize, count: usize| (all << (8 * from)) >> (128 - 8 * count);
+        planes[0].extend(&part(0, first).to_le_bytes()[..first]);
+        if second > 0 {
+            planes[1].extend(&part(first, second).to_le_bytes()[..second]);
+        }
+    }
+    planes
+}

@@ -1,0 +1,191 @@
+//! CPU or GPU, batch by batch: PacketShader's opportunistic offloading, by measured cost and a bound on latency.
+//!
+//! ```text
+//! cpu(n)   n keys × what a key costs on this CPU, kept up to date by every batch that goes there
+//! gpu(n)   what a lone batch of n takes, as calibrated, and what is under way before it
+//!
+//!                              load is low          load is high
+//! both within the bound        CPU                  GPU
+//! one within it                that one             that one
+//! neither, or no bound         the sooner           the sooner
+//! ```
+//!
+//! So at low load nothing goes to the GPU that the CPU does in time, and without a bound a batch goes where it is back first. Load is
+//! the share of its threads' time that a CPU spends on lookups, over windows of a millisecond. A decision reads a clock and a
+//! few shared numbers: well under a microsecond.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Where a batch is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// By the engine on this CPU.
+    Cpu,
+    /// On a GPU.
+    Gpu,
+}
+
+/// What decides.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Policy {
+    /// How long a batch may take; without it as short as can be.
+    pub latency_bound: Option<Duration>,
+}
+
+/// Share of the time from which on the CPU counts as loaded.
+const HIGH_LOAD: f64 = 0.7;
+/// Nanoseconds of a window.
+const WINDOW: u64 = 1_000_000;
+/// Of an old figure and a new one, the new one's weight is one in so many.
+const MEMORY: u64 = 8;
+/// Picoseconds in a nanosecond: what a key costs is kept in these.
+const PICO: u64 = 1000;
+
+/// What lookups cost and how busy the CPU is with them, as seen by all threads.
+#[derive(Debug)]
+pub struct Meter {
+    started: Instant,
+    /// Picoseconds a key.
+    cpu_per_key: AtomicU64,
+    /// Start of the window, in nanoseconds from the start.
+    window: AtomicU64,
+    /// Nanoseconds spent on lookups within it, by all threads.
+    busy: AtomicU64,
+    /// The last whole window's load, in millionths of all threads' time.
+    load: AtomicU64,
+    /// Threads that look up.
+    threads: u64,
+}
+
+impl Meter {
+    /// For so many threads that look up, where a key costs so long on one of them.
+    pub fn new(threads: usize, cpu_per_key: Duration) -> Self {
+        let per_key = AtomicU64::new(nanos(cpu_per_key).saturating_mul(PICO).max(1));
+        Self::with(threads, per_key)
+    }
+
+    /// The same, where a batch of so many keys took so long.
+    pub fn measured(threads: usize, keys: usize, time: Duration) -> Self {
+        Self::with(threads, AtomicU64::new(per_key(keys, time)))
+    }
+
+    fn with(threads: usize, cpu_per_key: AtomicU64) -> Self {
+        let zero = || AtomicU64::new(0);
+        let threads = threads.max(1) as u64;
+        Self { started: Instant::now(), cpu_per_key, window: zero(), busy: zero(), load: zero(), threads }
+    }
+
+    /// What so many keys cost on the CPU.
+    pub fn cpu(&self, keys: usize) -> Duration {
+        let picos = self.cpu_per_key.load(Ordering::Relaxed).saturating_mul(keys as u64);
+        Duration::from_nanos(picos / PICO)
+    }
+
+    /// The share of all threads' time that went into lookups on the CPU lately, 0 to 1.
+    #[allow(clippy::cast_precision_loss)] // a share
+    pub fn load(&self) -> f64 {
+        self.roll(nanos(self.started.elapsed()));
+        self.load.load(Ordering::Relaxed) as f64 / 1e6
+    }
+
+    /// A batch went to the CPU.
+    pub fn done(&self, keys: usize, time: Duration) {
+        if keys > 0 {
+            let old = self.cpu_per_key.load(Ordering::Relaxed);
+            let new = (old * (MEMORY - 1) + per_key(keys, time)) / MEMORY;
+            // Of two threads at once one is forgotten, which doesn't matter.
+            self.cpu_per_key.store(new.max(1), Ordering::Relaxed);
+        }
+        self.busy.fetch_add(nanos(time), Ordering::Relaxed);
+        self.roll(nanos(self.started.elapsed()));
+    }
+
+    /// Ends the window if it is over.
+    fn roll(&self, now: u64) {
+        let began = self.window.load(Ordering::Relaxed);
+        let past = now.saturating_sub(began);
+        if past < WINDOW {
+            return;
+        }
+        let ended = self.window.compare_exchange(began, now, Ordering::Relaxed, Ordering::Relaxed);
+        if ended.is_ok() {
+            let busy = self.busy.swap(0, Ordering::Relaxed);
+            let load = busy.saturating_mul(1_000_000) / (past * self.threads);
+            self.load.store(load.min(1_000_000), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Policy {
+    /// Where a batch goes that would take so long on either.
+    pub fn place(&self, cpu: Duration, gpu: Duration, load: f64) -> Place {
+        let sooner = if cpu <= gpu { Place::Cpu } else { Place::Gpu };
+        let Some(bound) = self.latency_bound else { return sooner };
+        match (cpu <= bound, gpu <= bound) {
+            (true, true) if load < HIGH_LOAD => Place::Cpu,
+            (true, true) | (false, true) => Place::Gpu,
+            (true, false) => Place::Cpu,
+            (false, false) => sooner,
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn per_key(keys: usize, time: Duration) -> u64 {
+    (nanos(time).saturating_mul(PICO) / keys.max(1) as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: fn(u64) -> Duration = Duration::from_micros;
+
+    #[test]
+    fn without_a_bound_the_sooner() {
+        let policy = Policy::default();
+        assert_eq!(policy.place(US(2), US(10), 1.0), Place::Cpu);
+        assert_eq!(policy.place(US(200), US(50), 0.0), Place::Gpu);
+    }
+
+    #[test]
+    fn within_the_bound_the_gpu_at_high_load_only() {
+        let policy = Policy { latency_bound: Some(US(100)) };
+        assert_eq!(policy.place(US(80), US(30), 0.1), Place::Cpu);
+        assert_eq!(policy.place(US(80), US(30), 0.9), Place::Gpu);
+        assert_eq!(policy.place(US(800), US(30), 0.1), Place::Gpu);
+        assert_eq!(policy.place(US(80), US(300), 0.9), Place::Cpu);
+        assert_eq!(policy.place(US(800), US(300), 0.0), Place::Gpu);
+        assert_eq!(policy.place(US(300), US(800), 0.9), Place::Cpu);
+    }
+
+    #[test]
+    fn costs_follow_what_is_measured() {
+        let meter = Meter::new(1, Duration::from_nanos(2));
+        assert_eq!(meter.cpu(1000), US(2));
+        for _ in 0..100 {
+            meter.done(1000, US(10));
+        }
+        let cost = meter.cpu(1000);
+        assert!(cost > US(9) && cost <= US(10), "{cost:?}");
+        assert_eq!(Meter::measured(2, 4000, US(8)).cpu(1000), US(2));
+    }
+
+    #[test]
+    fn load_is_the_busy_share_of_a_window() {
+        let meter = Meter::new(2, Duration::from_nanos(1));
+        let begin = nanos(meter.started.elapsed());
+        meter.window.store(begin, Ordering::Relaxed);
+        meter.busy.store(WINDOW, Ordering::Relaxed);
+        meter.roll(begin + WINDOW / 2);
+        assert_eq!(meter.load.load(Ordering::Relaxed), 0, "the window goes on");
+        meter.roll(begin + WINDOW);
+        assert_eq!(meter.load.load(Ordering::Relaxed), 500_000, "one of two threads");
+        meter.roll(begin + 2 * WINDOW);
+        assert_eq!(meter.load.load(Ordering::Relaxed), 0, "nothing since");
+    }
+}

@@ -1,0 +1,245 @@
+//! [`Batch`], [`Ticket`] and [`Done`]: a slot lent to a submitter, under way, and back with its results.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::command::Command;
+use super::gpu::Core;
+use super::options::Way;
+use super::planes::Planes;
+use super::reply::Reply;
+use super::slot::{Outcome, Request, Slot};
+use super::table::TableHandle;
+use crate::error::GpuError;
+
+/// Pinned memory for the keys of one batch, to be filled in place. Dropped without being submitted, it goes back to the pool.
+pub struct Batch {
+    lent: Lent,
+}
+
+/// A batch under way. Dropping it drops the results, once the device is done.
+#[must_use = "a ticket that is dropped drops the results"]
+pub struct Ticket {
+    // Before the core, so that the slot is back before the owner may end.
+    reply: Option<Arc<Reply>>,
+    core: Arc<Core>,
+}
+
+/// A batch that has come back: its results, or why there are none; its keys either way. Dropping it gives the slot back.
+pub struct Done {
+    lent: Lent,
+}
+
+/// A slot out of the pool, which goes back there when it is dropped.
+struct Lent {
+    slot: Option<Box<Slot>>,
+    core: Arc<Core>,
+}
+
+impl Batch {
+    pub(super) fn new(core: Arc<Core>, slot: Box<Slot>) -> Self {
+        Self { lent: Lent { slot: Some(slot), core } }
+    }
+
+    /// The slot itself, for the owner.
+    pub(super) fn into_slot(mut self) -> Box<Slot> {
+        self.lent.slot.take().expect("a batch has its slot until it is sent")
+    }
+
+    /// Keys that it holds.
+    pub fn capacity(&self) -> usize {
+        self.lent.slot().capacity
+    }
+
+    /// All its bytes. What an earlier batch left is there still.
+    pub fn keys_mut(&mut self) -> &mut [u8] {
+        self.lent.slot_mut().keys_mut()
+    }
+
+    /// The planes of so many keys; the second is empty where they lie in one. Panics where there is no room for them.
+    pub fn planes_mut(&mut self, key_bytes: usize, count: usize) -> (&mut [u8], &mut [u8]) {
+        let planes = Planes::of(key_bytes);
+        let (first, second) = planes.widths();
+        let all = self.keys_mut();
+        let low = planes.low(count).unwrap_or(first * count);
+        let (head, tail) = all.split_at_mut(low);
+        (&mut head[..first * count], &mut tail[..second * count])
+    }
+
+    /// Sends it: so many keys of so many bytes, lying as [`Planes`] says. Never waits for the device. Whatever is wrong with it is in the
+    /// ticket.
+    pub fn submit(self, table: &TableHandle, key_bytes: usize, count: usize) -> Ticket {
+        self.send(table, key_bytes, count, None)
+    }
+
+    /// [`submit`](Self::submit), moving the data that way.
+    pub fn submit_by(self, way: Way, table: &TableHandle, key_bytes: usize, count: usize) -> Ticket {
+        self.send(table, key_bytes, count, Some(way))
+    }
+
+    fn send(self, table: &TableHandle, key_bytes: usize, count: usize, way: Option<Way>) -> Ticket {
+        let core = Arc::clone(&self.lent.core);
+        let mut slot = self.into_slot();
+        let reply = Arc::clone(&slot.reply);
+        let ticket = Ticket { reply: Some(Arc::clone(&reply)), core: Arc::clone(&core) };
+        match request(&core, &slot, table, key_bytes, count, way) {
+            Err(error) => {
+                slot.request = Request::NONE;
+                slot.outcome = Outcome::failed(error);
+                reply.complete(slot);
+            }
+            Ok(request) if count == 0 => {
+                slot.request = request;
+                slot.outcome = Outcome { version: table.version(), ..Outcome::NONE };
+                reply.complete(slot);
+            }
+            Ok(request) => {
+                slot.request = request;
+                slot.outcome = Outcome::NONE;
+                core.shared.load.add(count);
+                if let Err(Command::Submit(mut slot)) = core.send(Command::Submit(slot)) {
+                    core.shared.load.done(count);
+                    slot.outcome = Outcome::failed(core.shared.why_lost());
+                    reply.complete(slot);
+                }
+            }
+        }
+        ticket
+    }
+}
+
+/// What was asked for, held against what there is room for.
+fn request(
+    core: &Arc<Core>,
+    slot: &Slot,
+    table: &TableHandle,
+    key_bytes: usize,
+    count: usize,
+    way: Option<Way>,
+) -> super::Result<Request> {
+    if let Some(lost) = core.shared.lost.get() {
+        return Err(lost.clone());
+    }
+    if !table.is_of(core) {
+        return Err(GpuError::OtherDevice);
+    }
+    let most = core.shared.options.key_bytes;
+    if key_bytes > most {
+        return Err(GpuError::TooWide { what: "keys", asked: key_bytes, most });
+    }
+    if count > slot.capacity {
+        return Err(GpuError::TooManyKeys { asked: count, most: slot.capacity });
+    }
+    let planes = Planes::of(key_bytes);
+    let too_many = GpuError::TooManyKeys { asked: count, most: slot.capacity };
+    let bytes = planes.bytes(count).filter(|&bytes| bytes <= slot.keys.len).ok_or(too_many)?;
+    Ok(Request { table: table.id(), planes, count, bytes, way })
+}
+
+impl Ticket {
+    /// Whether it has come back.
+    pub fn is_done(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| reply.is_there())
+    }
+
+    /// Waits until it has come back: polls for as long as [`GpuOptions::spin`](super::GpuOptions::spin), then sleeps. It ends, if only with
+    /// [`GpuError::TimedOut`].
+    pub fn wait(mut self) -> Done {
+        let spin = self.core.shared.options.spin;
+        loop {
+            let came = self.reply.as_ref().and_then(|reply| reply.take(spin, None));
+            if let Some(slot) = came {
+                return self.done(slot);
+            }
+        }
+    }
+
+    /// What has come back; the ticket again where nothing has.
+    pub fn try_wait(mut self) -> Result<Done, Self> {
+        match self.reply.as_ref().and_then(|reply| reply.try_take()) {
+            Some(slot) => Ok(self.done(slot)),
+            None => Err(self),
+        }
+    }
+
+    /// Waits no longer than until then.
+    pub fn wait_until(mut self, deadline: Instant) -> Result<Done, Self> {
+        let spin = self.core.shared.options.spin;
+        match self.reply.as_ref().and_then(|reply| reply.take(spin, Some(deadline))) {
+            Some(slot) => Ok(self.done(slot)),
+            None => Err(self),
+        }
+    }
+
+    fn done(&mut self, slot: Box<Slot>) -> Done {
+        self.reply = None;
+        Done { lent: Lent { slot: Some(slot), core: Arc::clone(&self.core) } }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(slot) = self.reply.take().and_then(|reply| reply.abandon()) {
+            self.core.shared.pool.give_back(slot);
+        }
+    }
+}
+
+impl Done {
+    /// Number of keys.
+    pub fn count(&self) -> usize {
+        self.lent.slot().request.count
+    }
+
+    /// The results, as many as keys, each of [`result_bytes`](Self::result_bytes), little-endian; or why there are none.
+    pub fn results(&self) -> Result<&[u8], &GpuError> {
+        let slot = self.lent.slot();
+        match &slot.outcome.error {
+            Some(error) => Err(error),
+            None => Ok(slot.results()),
+        }
+    }
+
+    /// The keys as they were submitted, and what lay after them.
+    pub fn keys(&self) -> &[u8] {
+        self.lent.slot().keys()
+    }
+
+    /// Bytes of a result.
+    pub fn result_bytes(&self) -> usize {
+        self.lent.slot().outcome.result_bytes
+    }
+
+    /// Which state of the table it saw ([`TableHandle::version`]).
+    pub fn version(&self) -> u64 {
+        self.lent.slot().outcome.version
+    }
+
+    /// The same slot for the next batch, past the pool. Its keys are still there. After an error the pool decides whether it is
+    /// lent again.
+    pub fn into_batch(mut self) -> super::Result<Batch> {
+        if let Some(lost) = self.lent.core.shared.lost.get() {
+            return Err(lost.clone());
+        }
+        let slot = self.lent.slot.take().expect("what is done has its slot");
+        Ok(Batch::new(Arc::clone(&self.lent.core), slot))
+    }
+}
+
+impl Lent {
+    fn slot(&self) -> &Slot {
+        self.slot.as_ref().expect("the slot is taken out only when this ends")
+    }
+
+    fn slot_mut(&mut self) -> &mut Slot {
+        self.slot.as_mut().expect("the slot is taken out only when this ends")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.core.shared.pool.give_back(slot);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! [`Calibration`]: what each way of moving data gives, by batch size.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::Result;
+use super::batch::{Batch, Done, Ticket};
+use super::gpu::Gpu;
+use super::options::Way;
+use super::table::TableHandle;
+
+/// Sizes that are measured: 2^8, 2^10, … 2^22 keys, as far as slots hold them.
+const SIZES: [u32; 8] = [8, 10, 12, 14, 16, 18, 20, 22];
+/// Batches under way when a rate is measured, at most.
+const STREAMED: usize = 8;
+/// Batches of a way and size that are measured one at a time, at most.
+const LONE: usize = 15;
+
+/// What was measured on a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The device.
+    pub device: String,
+    /// Bytes of the keys that it was measured with. For others it is by bytes that [`best`](Self::best) chooses.
+    pub key_bytes: usize,
+    /// Each way and size that there was time for.
+    pub measured: Vec<Measured>,
+}
+
+/// One way at one size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The way.
+    pub way: Way,
+    /// Keys of a batch.
+    pub count: usize,
+    /// Microseconds from submitting a batch to having its results when nothing else is under way: the median.
+    pub lone_us: f64,
+    /// Keys a second with as many batches under way as there are slots, up to eight.
+    pub rate: f64,
+}
+
+impl Calibration {
+    /// The best way for a batch with so many bytes of keys: the soonest done where it is alone, the highest rate where others
+    /// are under way.
+    pub fn best(&self, bytes: usize, is_busy: bool) -> Way {
+        let log = |count: usize| count.max(1).ilog2();
+        let wanted = log(bytes / self.key_bytes.max(1));
+        let off = |measured: &Measured| log(measured.count).abs_diff(wanted);
+        let cost = |measured: &Measured| if is_busy { -measured.rate } else { measured.lone_us };
+        self.measured
+            .iter()
+            .min_by(|a, b| off(a).cmp(&off(b)).then(cost(a).total_cmp(&cost(b))))
+            .map_or(Way::Copies, |measured| measured.way)
+    }
+
+    fn cell(&self, way: Way, count: usize) -> Option<&Measured> {
+        self.measured.iter().find(|measured| (measured.way, measured.count) == (way, count))
+    }
+}
+
+impl std::fmt::Display for Calibration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(
+            f,
+            "{}, keys of {} bytes: microseconds of a lone batch, M keys/s of many",
+            self.device, self.key_bytes
+        )?;
+        write!(f, "{:>10}", "keys")?;
+        for way in Way::ALL {
+            write!(f, " {:>22}", way.name())?;
+        }
+        writeln!(f)?;
+        let mut counts: Vec<usize> = self.measured.iter().map(|measured| measured.count).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        for count in counts {
+            write!(f, "{count:>10}")?;
+            for way in Way::ALL {
+                match self.cell(way, count) {
+                    Some(cell) => write!(f, " {:>10.1} {:>11.1}", cell.lone_us, cell.rate / 1e6)?,
+                    None => write!(f, " {:>22}", "-")?,
+                }
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// Fills memory with random bytes, always the same for a seed that isn't 0.
+pub(super) fn fill(bytes: &mut [u8], seed: u64) {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    for word in bytes.chunks_mut(8) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        word.copy_from_slice(&state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes()[..word.len()]);
+    }
+}
+
+pub(super) fn run(gpu: &Gpu, table: &TableHandle, key_bytes: usize, budget: Duration) -> Result<Calibration> {
+    let most = gpu.largest_batch();
+    let mut batches = vec![gpu.batch(most)?];
+    while batches.len() < STREAMED
+        && let Some(batch) = gpu.try_batch(most)?
+    {
+        batches.push(batch);
+    }
+    for (batch, seed) in batches.iter_mut().zip(1..) {
+        let used = (most * key_bytes).min(batch.keys_mut().len());
+        fill(&mut batch.keys_mut()[..used], seed);
+    }
+    let mut bench = Bench { table, key_bytes, batches };
+    let cells: Vec<(u32, Way)> = SIZES
+        .iter()
+        .filter(|&&size| most >> size != 0)
+        .flat_map(|&size| Way::ALL.map(|way| (size, way)))
+        .collect();
+    let until = Instant::now() + budget;
+    let device = gpu.properties().name.clone();
+    let mut calibration = Calibration { device, key_bytes, measured: Vec::new() };
+    for (at, &(size, way)) in cells.iter().enumerate() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        let share = left / u32::try_from(cells.len() - at).expect("few cells");
+        calibration.measured.push(bench.measure(way, 1 << size, share)?);
+    }
+    drop(bench);
+    if !calibration.measured.is_empty() {
+        gpu.set_calibration(calibration.clone())?;
+    }
+    Ok(calibration)
+}
+
+struct Bench<'a> {
+    table: &'a TableHandle,
+    key_bytes: usize,
+    batches: Vec<Batch>,
+}
+
+impl Bench<'_> {
+    fn measure(&mut self, way: Way, count: usize, share: Duration) -> Result<Measured> {
+        let lone_us = self.lone(way, count, share / 2)?;
+        let rate = self.streamed(way, count, share / 2)?;
+        Ok(Measured { way, count, lone_us, rate })
+    }
+
+    fn lone(&mut self, way: Way, count: usize, share: Duration) -> Result<f64> {
+        // First by every slot as often as a graph needs to be recorded.
+        for _ in 0..2 {
+            let tickets: Vec<_> = std::mem::take(&mut self.batches)
+                .into_iter()
+                .map(|batch| batch.submit_by(way, self.table, self.key_bytes, count))
+                .collect();
+            for ticket in tickets {
+                self.batches.push(checked(ticket.wait())?);
+            }
+        }
+        let until = Instant::now() + share;
+        let mut times = Vec::new();
+        while times.is_empty() || times.len() < LONE && Instant::now() < until {
+            let batch = self.batches.pop().expect("one batch at least");
+            let began = Instant::now();
+            let done = batch.submit_by(way, self.table, self.key_bytes, count).wait();
+            times.push(began.elapsed().as_secs_f64() * 1e6);
+            self.batches.push(checked(done)?);
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(times[times.len() / 2])
+    }
+
+    fn streamed(&mut self, way: Way, count: usize, share: Duration) -> Result<f64> {
+        let began = Instant::now();
+        let rounds = 8 * self.batches.len();
+        let mut under_way: VecDeque<Ticket> = VecDeque::new();
+        let mut done = 0usize;
+        let (mut sent, mut batches) = (0, std::mem::take(&mut self.batches));
+        while let Some(batch) = batches.pop() {
+            under_way.push_back(batch.submit_by(way, self.table, self.key_bytes, count));
+            sent += 1;
+        }
+        while let Some(ticket) = under_way.pop_front() {
+            let batch = checked(ticket.wait())?;
+            done += count;
+            if sent < rounds && began.elapsed() < share {
+                under_way.push_back(batch.submit_by(way, self.table, self.key_bytes, count));
+                sent += 1;
+            } else {
+                self.batches.push(batch);
+            }
+        }
+        #[allow(clippy::cast_precision_loss)] // a rate
+        let rate = done as f64 / began.elapsed().as_secs_f64();
+        Ok(rate)
+    }
+}
+
+fn checked(done: Done) -> Result<Batch> {
+    if let Err(error) = done.results() {
+        return Err(error.clone());
+    }
+    done.into_batch()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_is_that_of_the_nearest_size_by_what_counts() {
+        let cell = |way, count, lone_us, rate| Measured { way, count, lone_us, rate };
+        let calibration = Calibration {
+            device: "a GPU".into(),
+            key_bytes: 4,
+            measured: vec![
+                cell(Way::Copies, 256, 18.0, 1e7),
+                cell(Way::Mapped, 256, 9.0, 2e7),
+                cell(Way::Graphs, 256, 12.0, 3e7),
+                cell(Way::Copies, 1 << 20, 170.0, 9e9),
+                cell(Way::Mapped, 1 << 20, 140.0, 8e9),
+            ],
+        };
+        assert_eq!(calibration.best(4 * 300, false), Way::Mapped);
+        assert_eq!(calibration.best(4 * 300, true), Way::Graphs);
+        assert_eq!(calibration.best(4 << 20, false), Way::Mapped);
+        assert_eq!(calibration.best(4 << 22, true), Way::Copies);
+        assert_eq!(Calibration::default().best(0, true), Way::Copies);
+        assert!(calibration.to_string().contains("140.0"));
+    }
+}

@@ -1,0 +1,96 @@
+//! [`Command`]: what the owner is asked to do. Their order in the channel is the order of a table's states.
+
+use crossbeam_channel::Sender;
+
+use super::Result;
+use super::calibrate::Calibration;
+use super::planes::Planes;
+use super::slot::Slot;
+use super::tune::{Tuned, Tuning};
+use super::writes::Writes;
+use crate::driver::{DevicePtr, Event, Pinned, Stream};
+use crate::program::Program;
+
+pub(super) type Answer<T> = Sender<Result<T>>;
+
+pub(super) enum Command {
+    Submit(Box<Slot>),
+    /// Device memory for a copy of a table.
+    Alloc(Vec<usize>, Answer<Copy>),
+    /// Gives it back, once nothing uses it any more.
+    Free(u64),
+    /// A piece of an upload.
+    Upload {
+        copy: u64,
+        to: DevicePtr,
+        staging: Staging,
+        bytes: usize,
+    },
+    /// Answers when all uploads before it are done.
+    Uploaded(Answer<()>),
+    /// Makes a copy a table, or another table's next state.
+    Install(Box<Install>),
+    Drop(u64),
+    Patch {
+        table: u64,
+        writes: Writes,
+        version: u64,
+        one_by_one: bool,
+    },
+    /// Answers when all patches before it are done.
+    Settled(Answer<()>),
+    LookUp(Box<OnDevice>),
+    Tune {
+        slot: Box<Slot>,
+        table: u64,
+        planes: Planes,
+        answer: Answer<Tuning>,
+    },
+    /// Shapes found by an earlier run.
+    Tuned(Vec<Tuned>),
+    Calibrated(Box<Calibration>),
+}
+
+/// Device memory of one copy of a table.
+#[derive(Debug)]
+pub(super) struct Copy {
+    pub(super) id: u64,
+    pub(super) blocks: Vec<DevicePtr>,
+}
+
+/// Pinned memory that a piece of a table goes through. Who has it has it to himself, as with a slot.
+pub(super) struct Staging {
+    pub(super) memory: Pinned,
+    pub(super) event: Event,
+}
+
+impl Staging {
+    /// Copies bytes to its start. Panics where there are more than it holds.
+    pub(super) fn fill(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.memory.len, "a piece is no longer than the staging memory");
+        #[allow(unsafe_code)] // pinned memory as a slice
+        // SAFETY: the driver gave `len` bytes, zeroed, which stay until the owner gives them back; the device reads them only while the owner
+        // has this value, and so nobody else now.
+        let to = unsafe { std::slice::from_raw_parts_mut(self.memory.host, bytes.len()) };
+        to.copy_from_slice(bytes);
+    }
+}
+
+pub(super) struct Install {
+    pub(super) table: u64,
+    pub(super) copy: u64,
+    pub(super) programs: Vec<Program>,
+    pub(super) version: u64,
+}
+
+/// A lookup of keys that are on the device already.
+pub(super) struct OnDevice {
+    pub(super) table: u64,
+    pub(super) stream: Stream,
+    pub(super) keys: DevicePtr,
+    pub(super) low: Option<DevicePtr>,
+    pub(super) results: DevicePtr,
+    pub(super) key_bytes: usize,
+    pub(super) count: usize,
+    pub(super) answer: Answer<super::gpu::Enqueued>,
+}

@@ -1,0 +1,168 @@
+//! [`Fleet`]: several GPUs, each with a replica of every table.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use wirespeed_image::{Image, Patch};
+
+use super::batch::{Batch, Ticket};
+use super::gpu::Gpu;
+use super::table::TableHandle;
+use super::{Result, locked};
+use crate::error::GpuError;
+use crate::program::{Program, Sections};
+
+/// How long a batch waits for the least loaded device before it looks at all of them again.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// Devices that share the work: a batch goes to the one with the fewest keys under way. One that is lost is left out.
+#[derive(Clone)]
+pub struct Fleet {
+    gpus: Arc<[Gpu]>,
+}
+
+/// A table with a replica on each device, all of which see the same changes in the same order. Versions are those of
+/// [`TableHandle`], the same on all.
+#[derive(Clone)]
+pub struct FleetTable {
+    replicas: Arc<[TableHandle]>,
+    /// Held while a change goes to all.
+    order: Arc<Mutex<()>>,
+}
+
+/// A batch of one of the devices.
+pub struct FleetBatch {
+    device: usize,
+    batch: Batch,
+}
+
+impl Fleet {
+    /// These devices, one at least.
+    pub fn new(gpus: Vec<Gpu>) -> Result<Self> {
+        if gpus.is_empty() { Err(GpuError::NoDevice) } else { Ok(Self { gpus: gpus.into() }) }
+    }
+
+    /// The devices.
+    pub fn gpus(&self) -> &[Gpu] {
+        &self.gpus
+    }
+
+    /// Brings an image to all devices ([`Gpu::upload`]).
+    pub fn upload(
+        &self,
+        image: &Image,
+        make: impl Fn(Sections<'_>) -> Result<Vec<Program>> + Sync,
+    ) -> Result<FleetTable> {
+        let make = &make;
+        let replicas: Result<Vec<TableHandle>> =
+            on_all(&self.gpus, |gpu| gpu.upload(image, make)).into_iter().collect();
+        Ok(FleetTable { replicas: replicas?.into(), order: Arc::default() })
+    }
+
+    /// A batch for so many keys, of the device with the fewest keys under way that has a slot free. Waits for one.
+    pub fn batch(&self, keys: usize) -> Result<FleetBatch> {
+        loop {
+            let by_load = self.by_load()?;
+            for &device in &by_load {
+                // A device that is lost just now is left out the next time.
+                if let Some(batch) = self.unless_lost(device, self.gpus[device].try_batch(keys))? {
+                    return Ok(FleetBatch { device, batch });
+                }
+            }
+            let device = by_load[0];
+            let waited = self.gpus[device].batch_until(keys, Instant::now() + PATIENCE);
+            if let Some(batch) = self.unless_lost(device, waited)? {
+                return Ok(FleetBatch { device, batch });
+            }
+        }
+    }
+
+    /// The devices that are not lost, those with the fewest keys under way first. The error of the first where all are lost.
+    fn by_load(&self) -> Result<Vec<usize>> {
+        let mut alive: Vec<_> = self
+            .gpus
+            .iter()
+            .enumerate()
+            .filter(|(_, gpu)| gpu.lost().is_none())
+            .map(|(device, gpu)| (gpu.load(), device))
+            .collect();
+        alive.sort_unstable();
+        match self.gpus[0].lost() {
+            Some(lost) if alive.is_empty() => Err(lost.clone()),
+            _ => Ok(alive.into_iter().map(|(_, device)| device).collect()),
+        }
+    }
+
+    fn unless_lost(&self, device: usize, batch: Result<Option<Batch>>) -> Result<Option<Batch>> {
+        match batch {
+            Err(_) if self.gpus[device].lost().is_some() => Ok(None),
+            other => other,
+        }
+    }
+}
+
+impl FleetTable {
+    /// The replica on each device, in their order.
+    pub fn replicas(&self) -> &[TableHandle] {
+        &self.replicas
+    }
+
+    /// Applies a patch on all devices ([`TableHandle::patch`]), and returns the version that it makes.
+    pub fn patch(&self, patch: &Patch) -> Result<u64> {
+        let _in_order = locked(&self.order);
+        merged(self.replicas.iter().map(|replica| replica.patch(patch)))
+    }
+
+    /// Replaces the table on all devices at once ([`TableHandle::replace`]). Where one of them has no memory for it, that is the error,
+    /// and the others have the new table.
+    pub fn replace(
+        &self,
+        image: &Image,
+        make: impl Fn(Sections<'_>) -> Result<Vec<Program>> + Sync,
+    ) -> Result<u64> {
+        let _in_order = locked(&self.order);
+        let make = &make;
+        merged(on_all(&self.replicas, |replica| replica.replace(image, make)).into_iter())
+    }
+}
+
+impl FleetBatch {
+    /// Which device it is of.
+    pub const fn device(&self) -> usize {
+        self.device
+    }
+
+    /// The batch itself, to be filled.
+    pub const fn batch(&mut self) -> &mut Batch {
+        &mut self.batch
+    }
+
+    /// Sends it ([`Batch::submit`]).
+    pub fn submit(self, table: &FleetTable, key_bytes: usize, count: usize) -> Ticket {
+        self.batch.submit(&table.replicas[self.device], key_bytes, count)
+    }
+}
+
+/// Does the same with all at once: uploads go to each device through its own bus.
+fn on_all<T: Sync, R: Send>(all: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let each = &each;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = all.iter().map(|one| scope.spawn(move || each(one))).collect();
+        let results = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        results.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
+
+/// The version that a change made: devices that are lost don't count while there is another.
+fn merged(results: impl Iterator<Item = Result<u64>>) -> Result<u64> {
+    let mut best = Err(GpuError::NoDevice);
+    for result in results {
+        match (&best, result) {
+            (_, Err(error)) if !error.is_fatal() => return Err(error),
+            (Err(_), result) => best = result,
+            (Ok(version), Ok(other)) => best = Ok(other.max(*version)),
+            (Ok(_), Err(_)) => {}
+        }
+    }
+    best
+}

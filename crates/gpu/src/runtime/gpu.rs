@@ -1,0 +1,309 @@
+//! [`Gpu`]: the handle of a device that is up.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use wirespeed_image::Image;
+
+use super::batch::Batch;
+use super::calibrate::Calibration;
+use super::command::{Answer, Command, OnDevice, Staging};
+use super::memory::{Account, Usage};
+use super::options::GpuOptions;
+use super::owner::Owner;
+use super::planes::Planes;
+use super::pool::Pool;
+use super::table::TableHandle;
+use super::tune::{Tuned, Tuning};
+use super::{Result, calibrate, locked};
+use crate::driver::{DevicePtr, Driver, Properties, Stream};
+use crate::error::GpuError;
+use crate::program::{Program, Sections};
+
+/// Commands that may wait for the owner; who sends one more waits.
+const COMMANDS: usize = 1024;
+
+/// A device in use. Clones are the same device.
+#[derive(Clone)]
+pub struct Gpu {
+    core: Arc<Core>,
+}
+
+/// Where a lookup of keys on the device was put into a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enqueued {
+    /// Bytes of a result.
+    pub result_bytes: usize,
+    /// Which state of the table it sees ([`TableHandle::version`]).
+    pub version: u64,
+}
+
+/// What every handle of a device shares. The owner ends when it is dropped.
+pub(super) struct Core {
+    commands: Option<Sender<Command>>,
+    pub(super) shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    ended: Receiver<()>,
+}
+
+/// What the owner shares with the handles.
+pub(super) struct Shared {
+    pub(super) options: GpuOptions,
+    pub(super) properties: Properties,
+    pub(super) pool: Pool,
+    /// Why the device is of no more use.
+    pub(super) lost: OnceLock<GpuError>,
+    pub(super) load: Load,
+    pub(super) account: Account,
+    pub(super) stagings: Receiver<Staging>,
+    pub(super) calibration: Mutex<Option<Calibration>>,
+    ids: AtomicU64,
+}
+
+/// Keys under way.
+#[derive(Debug, Default)]
+pub(super) struct Load(AtomicU64);
+
+impl Gpu {
+    /// Takes a device: starts its owner, and takes memory for all slots.
+    pub fn start(driver: Box<dyn Driver>, mut options: GpuOptions) -> Result<Self> {
+        options.slots.retain(|size| size.slots > 0 && size.keys > 0);
+        options.slots.sort_by_key(|size| size.keys);
+        let (commands, orders) = bounded(COMMANDS);
+        let (staging, stagings) = bounded(2);
+        let shared = Arc::new(Shared {
+            properties: driver.properties().clone(),
+            pool: Pool::new(options.slots.iter().map(|size| size.keys).collect()),
+            lost: OnceLock::new(),
+            load: Load::default(),
+            account: Account::new(options.memory_cap),
+            stagings,
+            calibration: Mutex::new(None),
+            ids: AtomicU64::new(0),
+            options,
+        });
+        let (up, is_up) = bounded(1);
+        let (end, ended) = bounded(1);
+        let of_owner = Arc::clone(&shared);
+        let name = format!("gpu {}", shared.properties.bus);
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .spawn(move || {
+                // Sent, or dropped by a panic: either ends the wait.
+                let _end: Sender<()> = end;
+                match Owner::new(driver, orders, of_owner, staging) {
+                    Ok(owner) => {
+                        drop(up.send(Ok(())));
+                        owner.run();
+                    }
+                    Err(error) => drop(up.send(Err(error))),
+                }
+            })
+            .map_err(|error| GpuError::Call { call: "starting a thread", why: error.to_string() })?;
+        let core = Core { commands: Some(commands), shared, thread: Some(thread), ended };
+        is_up.recv().unwrap_or_else(|_| Err(core.shared.why_lost()))?;
+        Ok(Self { core: Arc::new(core) })
+    }
+
+    /// What it is.
+    pub fn properties(&self) -> &Properties {
+        &self.core.shared.properties
+    }
+
+    /// What it was started with.
+    pub fn options(&self) -> &GpuOptions {
+        &self.core.shared.options
+    }
+
+    /// What memory it has given.
+    pub fn usage(&self) -> Usage {
+        self.core.shared.account.usage()
+    }
+
+    /// Keys under way.
+    pub fn load(&self) -> u64 {
+        self.core.shared.load.now()
+    }
+
+    /// Why it is of no more use; `None` while it is.
+    pub fn lost(&self) -> Option<&GpuError> {
+        self.core.shared.lost.get()
+    }
+
+    /// Keys that the largest slot holds.
+    pub fn largest_batch(&self) -> usize {
+        self.core.shared.pool.largest()
+    }
+
+    /// A batch for so many keys. Waits for a slot: for good where the caller himself keeps all of them, which
+    /// [`Submitter`](super::Submitter) doesn't.
+    pub fn batch(&self, keys: usize) -> Result<Batch> {
+        loop {
+            if let Some(slot) = self.core.shared.pool.take(keys, None)? {
+                return Ok(Batch::new(Arc::clone(&self.core), slot));
+            }
+        }
+    }
+
+    /// A batch, where there is a slot free.
+    pub fn try_batch(&self, keys: usize) -> Result<Option<Batch>> {
+        let slot = self.core.shared.pool.try_take(keys)?;
+        Ok(slot.map(|slot| Batch::new(Arc::clone(&self.core), slot)))
+    }
+
+    /// A batch, where a slot gets free by then.
+    pub fn batch_until(&self, keys: usize, deadline: Instant) -> Result<Option<Batch>> {
+        let slot = self.core.shared.pool.take(keys, Some(deadline))?;
+        Ok(slot.map(|slot| Batch::new(Arc::clone(&self.core), slot)))
+    }
+
+    /// Brings an image to the device as it is, but for [`GpuOptions::leave_out`]; `make` says what looks up in it there. Returns when
+    /// it is there. O(bytes).
+    ///
+    /// The image is to be one that its engine has checked, as what a kernel follows is not checked again.
+    pub fn upload(
+        &self,
+        image: &Image,
+        make: impl FnOnce(Sections<'_>) -> Result<Vec<Program>>,
+    ) -> Result<TableHandle> {
+        TableHandle::upload(&self.core, image, make)
+    }
+
+    /// Looks up keys that are on the device already: puts the lookup into the caller's stream and returns. The owner sees to it that it
+    /// sees one state of the table, as a batch does. `low` is the second plane of keys that have one ([`Planes`]).
+    ///
+    /// # Safety
+    /// Until the stream is done with it, `keys` and `low` are good for so many keys of so many bytes, `results` for as many results as wide
+    /// as [`TableHandle::result_bytes`], and nobody writes to the former or uses the latter but in the order of the stream. All are on this
+    /// device, of the driver's context, each aligned to its elements; the stream is the driver's or of its context.
+    #[allow(unsafe_code)] // as its contract says
+    #[allow(clippy::too_many_arguments)] // the arguments of a kernel
+    pub unsafe fn lookup_on(
+        &self,
+        table: &TableHandle,
+        stream: Stream,
+        keys: DevicePtr,
+        low: Option<DevicePtr>,
+        key_bytes: usize,
+        results: DevicePtr,
+        count: usize,
+    ) -> Result<Enqueued> {
+        if !table.is_of(&self.core) {
+            return Err(GpuError::OtherDevice);
+        }
+        if Planes::of(key_bytes).low(count).is_some() != low.is_some() {
+            return Err(GpuError::Unsupported(format!("keys of {key_bytes} bytes in these planes")));
+        }
+        let table = table.id();
+        self.core.ask(|answer| {
+            let lookup = OnDevice { table, stream, keys, low, results, key_bytes, count, answer };
+            Command::LookUp(Box::new(lookup))
+        })
+    }
+
+    /// Measures each way of moving data by batch size, in half a second at most, with all slots of the largest size; and uses what it
+    /// found where [`Transfer::Auto`](super::Transfer::Auto) chooses. Keys are random bytes. Others' batches disturb it.
+    pub fn calibrate(&self, table: &TableHandle, key_bytes: usize) -> Result<Calibration> {
+        calibrate::run(self, table, key_bytes, Duration::from_millis(500))
+    }
+
+    /// What was measured last.
+    pub fn calibration(&self) -> Option<Calibration> {
+        locked(&self.core.shared.calibration).clone()
+    }
+
+    /// Chooses from an earlier measurement.
+    pub fn set_calibration(&self, calibration: Calibration) -> Result<()> {
+        *locked(&self.core.shared.calibration) = Some(calibration.clone());
+        self.core.order(Command::Calibrated(Box::new(calibration)))
+    }
+
+    /// Measures how many blocks of how many threads suit each of the table's programs, and which program is the fastest, by batch size;
+    /// and uses what it found. Keys are random bytes on the device. All other work waits meanwhile, well under a second.
+    pub fn tune(&self, table: &TableHandle, key_bytes: usize) -> Result<Tuning> {
+        if !table.is_of(&self.core) {
+            return Err(GpuError::OtherDevice);
+        }
+        let mut batch = self.batch(self.largest_batch())?;
+        calibrate::fill(batch.keys_mut(), 1);
+        let (slot, table, planes) = (batch.into_slot(), table.id(), Planes::of(key_bytes));
+        self.core.ask(|answer| Command::Tune { slot, table, planes, answer })
+    }
+
+    /// Uses what an earlier run found, on a device of this name; anything else is passed over.
+    pub fn set_tuned(&self, tuning: &Tuning) -> Result<()> {
+        let tuned: Vec<Tuned> =
+            if tuning.device == self.properties().name { tuning.tuned.clone() } else { Vec::new() };
+        self.core.order(Command::Tuned(tuned))
+    }
+}
+
+impl Core {
+    /// Sends a command; gives it back where there is no owner any more.
+    #[allow(clippy::result_large_err)] // the error is the command itself
+    pub(super) fn send(&self, command: Command) -> std::result::Result<(), Command> {
+        match &self.commands {
+            Some(commands) => commands.send(command).map_err(|unsent| unsent.0),
+            None => Err(command),
+        }
+    }
+
+    /// Sends a command that has no answer.
+    pub(super) fn order(&self, command: Command) -> Result<()> {
+        match self.shared.lost.get() {
+            Some(lost) => Err(lost.clone()),
+            None => self.send(command).map_err(|_| self.shared.why_lost()),
+        }
+    }
+
+    /// Sends a command and waits for its answer.
+    pub(super) fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T> {
+        let (answer, answered) = bounded(1);
+        self.order(command(answer))?;
+        answered.recv().unwrap_or_else(|_| Err(self.shared.why_lost()))
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.commands = None;
+        // The owner sees that nobody is left, and ends when the device has done what it was given, or has not within the timeout.
+        // Only a call of the driver that never returns could take longer: then the thread is left to itself.
+        let patience = self.shared.options.timeout * 2 + Duration::from_secs(1);
+        let is_stuck =
+            matches!(self.ended.recv_timeout(patience), Err(crossbeam_channel::RecvTimeoutError::Timeout));
+        if let Some(thread) = self.thread.take()
+            && !is_stuck
+        {
+            drop(thread.join());
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn next_id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Why nobody answers.
+    pub(super) fn why_lost(&self) -> GpuError {
+        self.lost.get().cloned().unwrap_or_else(|| GpuError::Lost("its owner thread has ended".into()))
+    }
+}
+
+impl Load {
+    pub(super) fn add(&self, keys: usize) {
+        self.0.fetch_add(keys as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn done(&self, keys: usize) {
+        self.0.fetch_sub(keys as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,89 @@
+//! [`Usage`]: what memory a device has given, and the cap on it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Result;
+use crate::error::GpuError;
+
+/// What is taken, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Device memory of tables: both copies while one is replaced.
+    pub tables: u64,
+    /// Device memory of slots.
+    pub slots: u64,
+    /// Device memory that patches go through.
+    pub staging: u64,
+    /// Pinned memory of this process: slots and staging.
+    pub pinned: u64,
+    /// The cap on device memory, where there is one.
+    pub cap: Option<u64>,
+}
+
+impl Usage {
+    /// Device memory in all.
+    pub const fn device(&self) -> u64 {
+        self.tables + self.slots + self.staging
+    }
+}
+
+/// What a piece of device memory is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Table,
+    Slot,
+    Staging,
+}
+
+/// The account. The owner writes it, everybody reads it.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    tables: AtomicU64,
+    slots: AtomicU64,
+    staging: AtomicU64,
+    pinned: AtomicU64,
+    cap: Option<u64>,
+}
+
+impl Account {
+    pub(super) fn new(cap: Option<u64>) -> Self {
+        Self { cap, ..Self::default() }
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        Usage {
+            tables: self.tables.load(Ordering::Relaxed),
+            slots: self.slots.load(Ordering::Relaxed),
+            staging: self.staging.load(Ordering::Relaxed),
+            pinned: self.pinned.load(Ordering::Relaxed),
+            cap: self.cap,
+        }
+    }
+
+    /// Whether so much more is under the cap.
+    pub(super) fn check(&self, needed: u64) -> Result<()> {
+        let Some(cap) = self.cap else { return Ok(()) };
+        let left = cap.saturating_sub(self.usage().device());
+        if needed > left { Err(GpuError::OverCap { needed, left, cap }) } else { Ok(()) }
+    }
+
+    pub(super) fn take(&self, purpose: Purpose, bytes: u64) {
+        self.of(purpose).fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn give_back(&self, purpose: Purpose, bytes: u64) {
+        self.of(purpose).fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn pin(&self, bytes: usize) {
+        self.pinned.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn of(&self, purpose: Purpose) -> &AtomicU64 {
+        match purpose {
+            Purpose::Table => &self.tables,
+            Purpose::Slot => &self.slots,
+            Purpose::Staging => &self.staging,
+        }
+    }
+}

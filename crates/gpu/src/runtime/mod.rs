@@ -1,0 +1,61 @@
+//! The engine room: one device in use by any number of threads.
+//!
+//! ```text
+//!  threads            Gpu (Clone, Send, Sync)                        owner thread, the only one that calls the driver
+//!  ───────            ─────────────────────                         ────────────────────────────────────────────────
+//!  batch() ◄───────── pool of slots ◄────────────┐
+//!    fill keys        (pinned keys and results,  │ dropped
+//!  submit() ────────► their buffers, a stream)   │               ┌► stream 0  keys in ─► kernel ─► results out ─┐
+//!  Ticket ──wait()──► Done: results, version ────┘   commands ───┼► stream 1  keys in ─► kernel ─► results out  │ events
+//!  table.patch() ─────────────────────────────────►  in one      ├► patches           writes in ─► patch        │ polled
+//!  table.replace() ───────────────────────────────►  order       └► uploads  pieces in                          │
+//!                                                 ◄──────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A slot is a value that moves: from the pool to whoever fills it, through the channel to the owner, back with its ticket. Who has it
+//! has its memory to himself; nothing else keeps the submitter's writes, the device's and the reader's apart, and nothing else is needed.
+//!
+//! The order of commands is the order of states. A patch between two batches in the channel is between them on the device: its kernel waits
+//! for the kernels of all batches before it, those of all after it wait for it; copies wait for nothing. So each batch sees one state of
+//! its table, and [`Done::version`] says which.
+//!
+//! Handles keep the owner alive: it ends, and gives everything back, when the last [`Gpu`], [`TableHandle`], [`Batch`], [`Ticket`] and
+//! [`Done`] of it is gone. When the device is lost or doesn't answer, every ticket ends with that error and has its keys still,
+//! so that somebody else can answer them.
+
+mod batch;
+mod calibrate;
+mod command;
+mod fleet;
+mod gpu;
+mod memory;
+mod options;
+mod owner;
+mod planes;
+mod pool;
+mod reply;
+mod slot;
+mod submitter;
+mod table;
+mod tune;
+mod writes;
+
+pub use batch::{Batch, Done, Ticket};
+pub use calibrate::{Calibration, Measured};
+pub use fleet::{Fleet, FleetBatch, FleetTable};
+pub use gpu::{Enqueued, Gpu};
+pub use memory::Usage;
+pub use options::{GpuOptions, SlotSize, Transfer, Way};
+pub use planes::Planes;
+pub use submitter::Submitter;
+pub use table::TableHandle;
+pub use tune::{Tuned, Tuning};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+type Result<T> = std::result::Result<T, crate::error::GpuError>;
+
+/// What a mutex guards. Nothing is left half done under any lock here, so a panic elsewhere makes no value a bad one.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,275 @@
+//! Which of a table's programs looks up a batch, in how many blocks of how many threads; and the sweep that finds out.
+//!
+//! Without a sweep it is as many blocks as the device holds at once, or fewer where there is not enough to do: 256 threads a
+//! block, 1,024 where each block stages a part of the table. The sweep tries those and others, per kernel and class of size.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytemuck::bytes_of;
+use rustc_hash::FxHashMap;
+
+use super::submit::KernelBatch;
+use super::{Cargo, Owner, timed_out};
+use crate::driver::{Driver, Event, Kernel, Shape};
+use crate::error::GpuError;
+use crate::program::Program;
+use crate::runtime::Result;
+use crate::runtime::planes::Planes;
+use crate::runtime::slot::Slot;
+use crate::runtime::tune::{SMALLEST, Tuned, Tuning, class_of};
+
+/// Batches of this size and larger are worth staging for, where nothing was measured.
+const LARGE: usize = 1 << 18;
+/// Threads of a block, and keys of a thread, that are tried.
+const THREADS: [u32; 4] = [128, 256, 512, 1024];
+const KEYS: [usize; 4] = [1, 4, 8, 16];
+/// How long a sweep may take.
+const SWEEP: Duration = Duration::from_millis(800);
+
+/// A program that looks up one kind of keys in batches of one class of sizes.
+pub(super) struct Launch {
+    /// No other launch ever has it.
+    pub(super) id: u64,
+    pub(super) kernel: Kernel,
+    pub(super) argument: Vec<u8>,
+    pub(super) result_bytes: usize,
+    shape: Shape,
+}
+
+impl Launch {
+    /// The shape for a batch: no more threads than keys.
+    pub(super) fn shape_for(&self, count: u64) -> Shape {
+        let enough = u32::try_from(count.div_ceil(u64::from(self.shape.threads))).unwrap_or(u32::MAX);
+        Shape { blocks: self.shape.blocks.min(enough).max(1), ..self.shape }
+    }
+}
+
+/// What was measured, and the events to measure with.
+pub(super) struct Tuner {
+    begin: Event,
+    end: Event,
+    /// By module and kernel, its best of each class.
+    known: FxHashMap<(String, String), Vec<Tuned>>,
+}
+
+impl Tuner {
+    pub(super) fn new(driver: &mut dyn Driver) -> Result<Self> {
+        Ok(Self { begin: driver.event(true)?, end: driver.event(true)?, known: FxHashMap::default() })
+    }
+
+    pub(super) fn learn(&mut self, tuned: Vec<Tuned>) {
+        for tuned in tuned {
+            let of = self.known.entry((tuned.module.clone(), tuned.kernel.clone())).or_default();
+            of.retain(|old| old.class != tuned.class);
+            of.push(tuned);
+        }
+    }
+
+    /// The best that is known of a kernel for the class, or for the nearest that is.
+    fn best(&self, kernel: &Kernel, class: u32) -> Option<&Tuned> {
+        let of = self.known.get(&(kernel.module.to_owned(), kernel.name.clone()))?;
+        of.iter().min_by_key(|tuned| tuned.class.abs_diff(class))
+    }
+}
+
+impl Owner {
+    /// What looks up so many keys in a table.
+    pub(super) fn launch_for(&mut self, table: u64, planes: Planes, count: usize) -> Result<Arc<Launch>> {
+        let class = class_of(count);
+        let state = self.table(table)?;
+        let known = state.launches.iter().find(|(p, c, _)| (*p, *c) == (planes, class));
+        if let Some((_, _, launch)) = known {
+            return Ok(Arc::clone(launch));
+        }
+        let programs = state.programs.clone();
+        let launch = Arc::new(self.choose(&programs, planes, class)?);
+        if let Some(state) = self.tables.get_mut(&table) {
+            state.launches.push((planes, class, Arc::clone(&launch)));
+        }
+        Ok(launch)
+    }
+
+    fn choose(&mut self, programs: &[Program], planes: Planes, class: u32) -> Result<Launch> {
+        let kernels = programs.iter().map(|program| (program, program.kernel(planes.key_bytes())));
+        let measured =
+            kernels.filter_map(|(program, kernel)| Some((program, self.tuner.best(&kernel, class)?)));
+        let fastest = measured.min_by(|(_, a), (_, b)| a.ns.total_cmp(&b.ns));
+        let (program, shape) = match fastest {
+            Some((program, &Tuned { blocks, threads, .. })) => {
+                (program, Shape { blocks, threads, shared: program.shared })
+            }
+            None => {
+                let count = 1usize << class;
+                let at = if count >= LARGE { 0 } else { programs.len() - 1 };
+                (&programs[at], self.usual_shape(&programs[at], planes, count)?)
+            }
+        };
+        Ok(Launch {
+            id: self.shared.next_id(),
+            kernel: program.kernel(planes.key_bytes()),
+            argument: program.table.clone(),
+            result_bytes: program.result_bytes,
+            shape,
+        })
+    }
+
+    fn usual_shape(&mut self, program: &Program, planes: Planes, count: usize) -> Result<Shape> {
+        let kernel = program.kernel(planes.key_bytes());
+        let first = if program.shared > 0 { 1024 } else { 256 };
+        for threads in [first, 512, 256, 128] {
+            let held = self.held(&kernel, threads, program.shared)?;
+            if held > 0 {
+                let blocks = enough(count, threads, 4).min(held);
+                return Ok(Shape { blocks, threads, shared: program.shared });
+            }
+        }
+        let (needs, there) = (program.shared, self.shared.properties.shared_per_block);
+        let name = kernel.name;
+        Err(GpuError::Unsupported(format!(
+            "{name}: {needs} bytes of shared memory a block, there are {there}"
+        )))
+    }
+
+    /// Blocks that the device holds at once.
+    fn held(&mut self, kernel: &Kernel, threads: u32, shared: u32) -> Result<u32> {
+        let each = self.driver.blocks_per_multiprocessor(kernel, threads, shared)?;
+        Ok(each * self.shared.properties.multiprocessors.max(1))
+    }
+
+    /// Measures all programs of a table on random keys, which lie in the slot.
+    pub(super) fn tune(&mut self, slot: &Slot, table: u64, planes: Planes) -> Result<Tuning> {
+        self.flush(table)?;
+        self.wait_until(|owner| owner.flights.iter().all(|flight| matches!(flight.cargo, Cargo::Foreign)))?;
+        if planes.key_bytes() > self.shared.options.key_bytes {
+            let (asked, most) = (planes.key_bytes(), self.shared.options.key_bytes);
+            return Err(GpuError::TooWide { what: "keys", asked, most });
+        }
+        #[allow(unsafe_code)] // a copy to the device
+        // SAFETY: both are the slot's, equally long, and the stream is done before the slot leaves here (`timed` waits, and where that
+        // fails the device is lost).
+        unsafe {
+            self.driver.copy_in(slot.stream, slot.device_keys, slot.keys.host, slot.keys.len)?;
+        }
+        let until = Instant::now() + SWEEP;
+        let mut tuned = Vec::new();
+        for program in self.table(table)?.programs.clone() {
+            let kernel = program.kernel(planes.key_bytes());
+            for class in (SMALLEST..).step_by(2).take_while(|&class| slot.capacity >> class != 0) {
+                let best = self.sweep(slot, &program, &kernel, planes, class, until)?;
+                tuned.extend(best);
+            }
+        }
+        // Where the time was up before anything was measured.
+        self.wait_for(slot)?;
+        self.tuner.learn(tuned.clone());
+        self.tables.values_mut().for_each(super::TableState::forget_launches);
+        Ok(Tuning { device: self.shared.properties.name.clone(), tuned })
+    }
+
+    /// The best blocks and threads of a kernel for a class; `None` when there is no time for any.
+    fn sweep(
+        &mut self,
+        slot: &Slot,
+        program: &Program,
+        kernel: &Kernel,
+        planes: Planes,
+        class: u32,
+        until: Instant,
+    ) -> Result<Option<Tuned>> {
+        let count = 1usize << class;
+        let batch = KernelBatch::new(slot.device_keys, planes, slot.device_results, count);
+        let mut best: Option<Tuned> = None;
+        for threads in THREADS {
+            let held = self.held(kernel, threads, program.shared)?;
+            for blocks in candidates(count, threads, held, self.shared.properties.multiprocessors) {
+                if Instant::now() >= until {
+                    return Ok(best);
+                }
+                let shape = Shape { blocks, threads, shared: program.shared };
+                let ns = self.timed(slot, program, kernel, shape, &batch, count)?;
+                if best.as_ref().is_none_or(|best| ns < best.ns) {
+                    let (module, kernel) = (kernel.module.to_owned(), kernel.name.clone());
+                    best = Some(Tuned { module, kernel, class, blocks, threads, ns });
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Nanoseconds of a launch: the better of two rounds.
+    fn timed(
+        &mut self,
+        slot: &Slot,
+        program: &Program,
+        kernel: &Kernel,
+        shape: Shape,
+        batch: &KernelBatch,
+        count: usize,
+    ) -> Result<f64> {
+        let times = u16::try_from(((1 << 20) / count).clamp(2, 16)).expect("16 at most");
+        let mut best = f64::INFINITY;
+        for _ in 0..2 {
+            self.driver.record(self.tuner.begin, slot.stream)?;
+            for _ in 0..times {
+                let arguments = [bytes_of(batch), &program.table[..]];
+                #[allow(unsafe_code)] // a launch
+                // SAFETY: keys and results are the slot's and long enough for a class that is no more than its capacity; the table stays, as
+                // its handle asked for this and no command comes between.
+                unsafe {
+                    self.driver.launch(slot.stream, kernel, shape, arguments)?;
+                }
+            }
+            self.driver.record(self.tuner.end, slot.stream)?;
+            self.wait_for(slot)?;
+            let ms = self.driver.elapsed_ms(self.tuner.begin, self.tuner.end)?;
+            best = best.min(f64::from(ms) * 1e6 / f64::from(times));
+        }
+        Ok(best)
+    }
+
+    /// Waits for all that a slot's stream has to do.
+    fn wait_for(&mut self, slot: &Slot) -> Result<()> {
+        self.driver.record(slot.done, slot.stream)?;
+        let began = Instant::now();
+        while !self.driver.is_done(slot.done)? {
+            if began.elapsed() > self.shared.options.timeout {
+                return Err(timed_out(self.shared.options.timeout));
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+}
+
+/// Blocks that are tried, ascending: so many that a thread gets a few keys, and 1, 2, 4, … a multiprocessor.
+fn candidates(count: usize, threads: u32, held: u32, multiprocessors: u32) -> Vec<u32> {
+    let by_keys = KEYS.iter().map(|&keys| enough(count, threads, keys));
+    let by_device = std::iter::successors(Some(multiprocessors.max(1)), |blocks| blocks.checked_mul(2));
+    let most = enough(count, threads, 1).min(held);
+    let by_device = by_device.take_while(|&blocks| blocks <= most);
+    let mut all: Vec<u32> = by_keys.chain(by_device).filter(|&blocks| blocks <= held).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Blocks with a thread for every so many keys.
+fn enough(count: usize, threads: u32, keys: usize) -> u32 {
+    u32::try_from(count.div_ceil(threads as usize * keys)).unwrap_or(u32::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_are_few_and_fit_the_device() {
+        assert_eq!(candidates(256, 128, 2112, 132), [1, 2]);
+        assert_eq!(candidates(1 << 20, 1024, 264, 132), [64, 128, 132, 256, 264]);
+        assert_eq!(candidates(1 << 20, 1024, 0, 132), [0u32; 0]);
+        for blocks in candidates(1 << 22, 128, 2112, 132) {
+            assert!((1..=2112).contains(&blocks));
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! [`Owner`]: the one thread that calls a device's driver.
+//!
+//! ```text
+//! mod      the loop: takes commands, asks events whether they have come, hands out what is done; failure and the end
+//! submit   a batch onto its stream, by one of three ways
+//! graphs   the work of a batch recorded
+//! patch    patches between batches
+//! tables   copies of tables: uploads, changing over, giving back
+//! launch   which program, how many blocks and threads; the sweep
+//! ```
+//!
+//! A *flight* is work of which the device hasn't said that it is done: whatever the device uses belongs to a flight until then. The loop
+//! asks one flight at a time, in turn, and looks for commands in between, so that a small batch waits neither for
+//! a large one's end nor for many questions.
+
+mod graphs;
+mod launch;
+mod patch;
+mod submit;
+mod tables;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use rustc_hash::FxHashMap;
+
+use super::Result;
+use super::calibrate::Calibration;
+use super::command::{Answer, Command, Staging};
+use super::gpu::Shared;
+use super::memory::Purpose;
+use super::options::SlotSize;
+use super::reply::Reply;
+use super::slot::{Outcome, Request, Slot};
+use crate::driver::{Driver, Event, Pinned, Stream};
+use crate::error::GpuError;
+
+pub(super) use graphs::Graphs;
+use launch::Tuner;
+use patch::Patcher;
+use tables::{CopyState, TableState};
+
+/// Commands that are taken in a row before the device is asked again.
+const BURST: usize = 8;
+/// The pieces of pinned memory that uploads go through: one is filled while the other travels.
+const STAGINGS: usize = 2;
+/// How long the owner sleeps at a time when the device takes long.
+const NAP: Duration = Duration::from_micros(50);
+
+pub(super) struct Owner {
+    driver: Box<dyn Driver>,
+    commands: Receiver<Command>,
+    shared: Arc<Shared>,
+    flights: Vec<Flight>,
+    /// The flight to ask next.
+    cursor: usize,
+    /// When the device last finished something.
+    progress: Instant,
+    tables: FxHashMap<u64, TableState>,
+    copies: FxHashMap<u64, CopyState>,
+    /// Events that nothing uses.
+    events: Vec<Event>,
+    uploads: Stream,
+    /// Where empty staging goes; taken away when the device is lost, so that nobody waits for more.
+    staging: Option<Sender<Staging>>,
+    patcher: Patcher,
+    tuner: Tuner,
+    calibration: Option<Calibration>,
+}
+
+/// Work under way, with all that the device uses for it.
+struct Flight {
+    /// Its end.
+    event: Event,
+    /// The end of its reading of the table, at or before its own.
+    read: Event,
+    began: Instant,
+    /// The copy of a table that it uses.
+    copy: Option<u64>,
+    cargo: Cargo,
+}
+
+enum Cargo {
+    Batch(Box<Slot>),
+    Piece(Staging),
+    /// A patch: its place among all, and the stage that it goes through, if it does.
+    Patch(u64, Option<usize>),
+    /// Nothing but its event, which somebody waits for.
+    Fence(Answer<()>),
+    /// A lookup in a caller's own stream, which may take as long as it likes.
+    Foreign,
+}
+
+impl Owner {
+    /// Takes what every device needs: memory and streams for slots and staging.
+    pub(super) fn new(
+        mut driver: Box<dyn Driver>,
+        commands: Receiver<Command>,
+        shared: Arc<Shared>,
+        staging: Sender<Staging>,
+    ) -> Result<Self> {
+        let uploads = driver.stream()?;
+        let patcher = Patcher::new(&mut *driver, &shared)?;
+        let tuner = Tuner::new(&mut *driver)?;
+        let mut owner = Self {
+            driver,
+            commands,
+            shared,
+            flights: Vec::new(),
+            cursor: 0,
+            progress: Instant::now(),
+            tables: FxHashMap::default(),
+            copies: FxHashMap::default(),
+            events: Vec::new(),
+            uploads,
+            staging: Some(staging),
+            patcher,
+            tuner,
+            calibration: None,
+        };
+        owner.make_slots()?;
+        for _ in 0..STAGINGS {
+            let memory = owner.pin(owner.shared.options.staging_bytes.max(1))?;
+            let event = owner.driver.event(false)?;
+            owner.leave(Staging { memory, event });
+        }
+        Ok(owner)
+    }
+
+    /// Serves until nobody is left.
+    pub(super) fn run(mut self) {
+        while catch_unwind(AssertUnwindSafe(|| self.serve())).is_err() {
+            // What panicked isn't tried again: from now on everything is answered with this.
+            self.fail(&GpuError::Lost("its owner thread panicked".into()));
+        }
+        self.shut_down();
+    }
+
+    fn serve(&mut self) {
+        let spin = self.shared.options.spin;
+        let mut busy = Instant::now();
+        loop {
+            for _ in 0..BURST {
+                match self.commands.try_recv() {
+                    Ok(command) => {
+                        self.obey(command);
+                        busy = Instant::now();
+                    }
+                    Err(TryRecvError::Empty) => {
+                        self.flush_all();
+                        break;
+                    }
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            }
+            if self.poll() {
+                busy = Instant::now();
+            } else if busy.elapsed() < spin {
+                std::hint::spin_loop();
+            } else if !self.commands.is_empty() {
+                // Somebody has something to do after all.
+            } else if self.flights.is_empty() {
+                match self.commands.recv() {
+                    Ok(command) => self.obey(command),
+                    Err(_) => return,
+                }
+                busy = Instant::now();
+            } else {
+                match self.commands.recv_timeout(NAP) {
+                    Ok(command) => {
+                        self.obey(command);
+                        busy = Instant::now();
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Submit(slot) => self.submit(slot),
+            Command::Alloc(sizes, answer) => {
+                let copy = self.alive().and_then(|()| self.alloc_copy(&sizes));
+                self.answer(&answer, copy);
+            }
+            Command::Free(copy) => self.doom(copy),
+            Command::Upload { copy, to, staging, bytes } => self.upload(copy, to, staging, bytes),
+            Command::Uploaded(answer) => self.fence(self.uploads, answer),
+            Command::Install(install) => self.install(*install),
+            Command::Drop(table) => self.drop_table(table),
+            Command::Patch { table, writes, version, one_by_one } => {
+                self.patch(table, writes, version, one_by_one);
+            }
+            Command::Settled(answer) => {
+                self.flush_all();
+                self.fence(self.patcher.stream, answer);
+            }
+            Command::LookUp(lookup) => {
+                let enqueued = self.alive().and_then(|()| self.lookup_on(&lookup));
+                self.answer(&lookup.answer, enqueued);
+            }
+            Command::Tune { mut slot, table, planes, answer } => {
+                let tuning = self.alive().and_then(|()| self.tune(&slot, table, planes));
+                slot.request = Request::NONE;
+                self.shared.pool.give_back(slot);
+                self.answer(&answer, tuning);
+            }
+            Command::Tuned(tuned) => {
+                self.tuner.learn(tuned);
+                self.tables.values_mut().for_each(TableState::forget_launches);
+            }
+            Command::Calibrated(calibration) => self.calibration = Some(*calibration),
+        }
+    }
+
+    /// Asks one flight whether it is done, and ends it if so.
+    fn poll(&mut self) -> bool {
+        if self.flights.is_empty() {
+            return false;
+        }
+        self.cursor %= self.flights.len();
+        let flight = &self.flights[self.cursor];
+        match self.driver.is_done(flight.event) {
+            Ok(true) => {
+                let flight = self.flights.remove(self.cursor);
+                self.progress = Instant::now();
+                self.land(flight);
+                true
+            }
+            Ok(false) => {
+                let since = flight.began.max(self.progress);
+                let timeout = self.shared.options.timeout;
+                if !matches!(flight.cargo, Cargo::Foreign) && since.elapsed() > timeout {
+                    self.fail(&timed_out(timeout));
+                }
+                self.cursor += 1;
+                false
+            }
+            Err(error) => {
+                self.fail(&error);
+                true
+            }
+        }
+    }
+
+    /// Hands out what a flight carried.
+    fn land(&mut self, flight: Flight) {
+        match flight.cargo {
+            Cargo::Batch(slot) => self.hand_out(slot),
+            Cargo::Piece(staging) => self.leave(staging),
+            Cargo::Patch(place, stage) => self.patcher.landed(place, stage, flight.event, &mut self.events),
+            Cargo::Fence(answer) => {
+                self.events.push(flight.event);
+                drop(answer.send(Ok(())));
+            }
+            Cargo::Foreign => self.events.push(flight.event),
+        }
+        if flight.copy.is_some() {
+            self.free_doomed();
+        }
+    }
+
+    /// Gives a slot to whoever waits for it.
+    fn hand_out(&self, slot: Box<Slot>) {
+        self.shared.load.done(slot.request.count);
+        let reply = Arc::clone(&slot.reply);
+        if let Some(unwanted) = reply.complete(slot) {
+            self.shared.pool.give_back(unwanted);
+        }
+    }
+
+    fn leave(&self, staging: Staging) {
+        if let Some(to) = &self.staging {
+            drop(to.send(staging));
+        }
+    }
+
+    /// Waits until a condition holds, ending flights meanwhile.
+    fn wait_until(&mut self, is_met: impl Fn(&Self) -> bool) -> Result<()> {
+        while !is_met(self) {
+            if !self.poll() {
+                std::thread::yield_now();
+            }
+            self.alive()?;
+        }
+        Ok(())
+    }
+
+    /// Answers when the stream has done all that it has by now.
+    fn fence(&mut self, stream: Stream, answer: Answer<()>) {
+        let recorded = self.alive().and_then(|()| {
+            let event = self.spare_event()?;
+            self.driver.record(event, stream).map(|()| event)
+        });
+        match recorded {
+            Ok(event) => self.take_off(event, event, None, Cargo::Fence(answer)),
+            Err(error) => self.answer(&answer, Err(error)),
+        }
+    }
+
+    fn take_off(&mut self, event: Event, read: Event, copy: Option<u64>, cargo: Cargo) {
+        self.flights.push(Flight { event, read, began: Instant::now(), copy, cargo });
+    }
+
+    fn spare_event(&mut self) -> Result<Event> {
+        match self.events.pop() {
+            Some(event) => Ok(event),
+            None => self.driver.event(false),
+        }
+    }
+
+    /// Sends an answer; an error that means that the device is lost ends everything else, too.
+    fn answer<T>(&mut self, answer: &Answer<T>, with: Result<T>) {
+        if let Err(error) = &with {
+            self.note(error);
+        }
+        drop(answer.send(with));
+    }
+
+    fn note(&mut self, error: &GpuError) {
+        if error.is_fatal() {
+            self.fail(error);
+        }
+    }
+
+    fn alive(&self) -> Result<()> {
+        self.shared.lost.get().map_or(Ok(()), |lost| Err(lost.clone()))
+    }
+
+    /// The device is of no more use: all that is under way ends with that, and all that comes.
+    fn fail(&mut self, why: &GpuError) {
+        let why = if why.is_fatal() { why.clone() } else { GpuError::Lost(why.to_string()) };
+        if self.shared.lost.set(why.clone()).is_ok() {
+            tracing::error!(device = self.shared.properties.name, "{why}");
+        }
+        self.shared.pool.close(why.clone());
+        self.staging = None;
+        for flight in std::mem::take(&mut self.flights) {
+            match flight.cargo {
+                Cargo::Batch(mut slot) => {
+                    slot.outcome = Outcome::failed(why.clone());
+                    self.hand_out(slot);
+                }
+                Cargo::Fence(answer) => drop(answer.send(Err(why.clone()))),
+                // Memory that the device may use yet is the driver's to give back.
+                Cargo::Piece(_) | Cargo::Patch(..) | Cargo::Foreign => {}
+            }
+        }
+    }
+
+    /// Nobody is left. Waits for the device, and gives everything back.
+    fn shut_down(mut self) {
+        let began = Instant::now();
+        while !self.flights.is_empty() && self.alive().is_ok() {
+            if !self.poll() {
+                std::thread::sleep(NAP);
+            }
+            // A caller's own stream gets no longer than the device does.
+            if began.elapsed() > self.shared.options.timeout * 2 {
+                self.fail(&timed_out(self.shared.options.timeout));
+            }
+        }
+        match self.shared.lost.get() {
+            None => self.give_back(),
+            // The device may still use memory of this process, which so must stay for good.
+            Some(GpuError::TimedOut(_)) => std::mem::forget(self.driver),
+            // It does nothing any more; the driver's end gives all back.
+            Some(_) => {}
+        }
+    }
+
+    #[allow(unsafe_code)] // gives memory back
+    fn give_back(&mut self) {
+        self.copies.values_mut().for_each(CopyState::doom);
+        self.free_doomed();
+        let mut pinned: Vec<Pinned> = self.shared.stagings.try_iter().map(|staging| staging.memory).collect();
+        let mut blocks = Vec::new();
+        for mut slot in self.shared.pool.drain() {
+            slot.graphs.drop_all(&mut *self.driver);
+            pinned.extend([slot.keys, slot.results]);
+            blocks.push(vec![slot.device_keys, slot.device_results]);
+        }
+        self.patcher.give_back(&mut pinned, &mut blocks);
+        for memory in pinned {
+            // SAFETY: no flight is left that the device could use it for, and no handle through which a thread could: each holds the
+            // channel open that had to close for this.
+            unsafe { self.driver.free_pinned(memory) };
+        }
+        for blocks in blocks {
+            // SAFETY: as above.
+            unsafe { self.driver.free(&blocks) };
+        }
+    }
+
+    fn make_slots(&mut self) -> Result<()> {
+        let sizes = self.shared.options.slots.clone();
+        for (size, &SlotSize { slots, keys }) in sizes.iter().enumerate() {
+            for _ in 0..slots {
+                let slot = self.make_slot(size, keys)?;
+                self.shared.pool.give_back(Box::new(slot));
+            }
+        }
+        Ok(())
+    }
+
+    fn make_slot(&mut self, size: usize, capacity: usize) -> Result<Slot> {
+        let options = &self.shared.options;
+        let none = GpuError::TooManyKeys { asked: capacity, most: 1 << 32 };
+        let bytes = |each: usize| capacity.checked_mul(each).filter(|&b| b < 1 << 40).ok_or(none.clone());
+        // A second plane starts at 16 bytes.
+        let keys = bytes(options.key_bytes)? + 16;
+        let results = bytes(options.result_bytes)?;
+        let blocks = self.alloc(Purpose::Slot, &[keys, results])?;
+        Ok(Slot {
+            size,
+            capacity,
+            stream: self.driver.stream()?,
+            done: self.driver.event(false)?,
+            looked_up: self.driver.event(false)?,
+            keys: self.pin(keys)?,
+            results: self.pin(results)?,
+            device_keys: blocks[0],
+            device_results: blocks[1],
+            reply: Arc::new(Reply::default()),
+            request: Request::NONE,
+            outcome: Outcome::NONE,
+            graphs: Graphs::default(),
+            waited_for: 0,
+        })
+    }
+}
+
+fn timed_out(after: Duration) -> GpuError {
+    GpuError::TimedOut(u64::try_from(after.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,206 @@
+//! A batch onto its stream.
+//!
+//! ```text
+//! Copies   keys in ─► (patch) ─► kernel ─► [looked up] ─► results out ─► [done]
+//! Mapped              (patch) ─► kernel ─► [done]
+//! Graphs              (patch) ─► keys in, kernel, results out as one ─► [done]
+//! ```
+//!
+//! `(patch)` waits for the table's last patch, where that is still under way.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytemuck::{Pod, Zeroable, bytes_of};
+
+use super::graphs::{Plan, Recorded};
+use super::launch::Launch;
+use super::{Cargo, Owner};
+use crate::driver::{DevicePtr, Stream};
+use crate::error::GpuError;
+use crate::runtime::Result;
+use crate::runtime::command::OnDevice;
+use crate::runtime::gpu::Enqueued;
+use crate::runtime::options::{Transfer, Way};
+use crate::runtime::planes::Planes;
+use crate::runtime::slot::{Outcome, Request, Slot};
+
+/// `Batch` of `kernels/batch.cuh`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct KernelBatch {
+    keys: DevicePtr,
+    low: DevicePtr,
+    results: DevicePtr,
+    count: u64,
+}
+
+impl KernelBatch {
+    pub(super) fn new(keys: DevicePtr, planes: Planes, results: DevicePtr, count: usize) -> Self {
+        let low = planes.low(count).map_or(DevicePtr(0), |low| keys.plus(low as u64));
+        Self { keys, low, results, count: count as u64 }
+    }
+}
+
+#[allow(unsafe_code)] // copies and launches
+impl Owner {
+    pub(super) fn submit(&mut self, mut slot: Box<Slot>) {
+        // A panic must not take the slot with it: somebody waits for that.
+        let sent = catch_unwind(AssertUnwindSafe(|| self.alive().and_then(|()| self.enqueue(&mut slot))))
+            .unwrap_or_else(|_| Err(GpuError::Lost("its owner thread panicked".into())));
+        let error = match sent {
+            Ok((copy, reads_on)) => {
+                let read = if reads_on { slot.looked_up } else { slot.done };
+                return self.take_off(slot.done, read, Some(copy), Cargo::Batch(slot));
+            }
+            Err(error) => error,
+        };
+        // What was sent before the error may be under way still, and use the slot.
+        if !error.is_fatal()
+            && let Err(worse) = self.driver.synchronize(slot.stream)
+        {
+            self.fail(&worse);
+        }
+        slot.outcome = Outcome::failed(error.clone());
+        self.hand_out(slot);
+        self.note(&error);
+    }
+
+    /// Gives a batch to its stream. Says which copy of the table it reads, and whether `looked_up` tells when it has.
+    fn enqueue(&mut self, slot: &mut Slot) -> Result<(u64, bool)> {
+        let Request { table, planes, count, .. } = slot.request;
+        self.flush(table)?;
+        let launch = self.launch_for(table, planes, count)?;
+        let state = self.table(table)?;
+        let (copy, has_patches) = (state.copy, state.patched.is_some());
+        slot.outcome = Outcome { error: None, result_bytes: launch.result_bytes, version: state.version };
+        let reads_on = match self.way(&slot.request) {
+            Way::Mapped => {
+                self.after_patch(table, slot.stream, Some(&mut slot.waited_for))?;
+                let batch = KernelBatch::new(slot.keys.device, planes, slot.results.device, count);
+                // SAFETY: keys and results are pinned, long enough (`request` saw to that), and stay with the flight; so does the table.
+                unsafe { self.start(slot.stream, &launch, &batch) }?;
+                false
+            }
+            Way::Copies => {
+                // SAFETY: as in `copies`.
+                unsafe { self.copies(slot, &launch, Some(table), has_patches) }?;
+                has_patches
+            }
+            Way::Graphs => {
+                self.after_patch(table, slot.stream, Some(&mut slot.waited_for))?;
+                self.replayed(slot, &launch)?;
+                false
+            }
+        };
+        self.driver.record(slot.done, slot.stream)?;
+        Ok((copy, reads_on))
+    }
+
+    fn way(&self, request: &Request) -> Way {
+        match (request.way, self.shared.options.transfer) {
+            (Some(way), _) | (None, Transfer::Always(way)) => way,
+            (None, Transfer::Auto) => {
+                // One more under way beside this: what counts is how soon all are done, not this one.
+                let is_busy = self.flights.iter().any(|flight| matches!(flight.cargo, Cargo::Batch(_)));
+                match &self.calibration {
+                    Some(calibration) => calibration.best(request.bytes, is_busy),
+                    None if request.count <= 1 << 18 => Way::Mapped,
+                    None => Way::Copies,
+                }
+            }
+        }
+    }
+
+    /// Keys in, the kernel, results out; before the kernel waits for the table's last patch, after it notes that it has read.
+    ///
+    /// # Safety
+    /// The slot stays, untouched by anybody else, until its stream is done; so does the table.
+    unsafe fn copies(
+        &mut self,
+        slot: &mut Slot,
+        launch: &Launch,
+        waits_for: Option<u64>,
+        notes: bool,
+    ) -> Result<()> {
+        let Request { planes, count, bytes, .. } = slot.request;
+        let stream = slot.stream;
+        // SAFETY: `request` held `bytes` against the length of the pinned keys, and the device's are as long; the caller promises the rest.
+        unsafe { self.driver.copy_in(stream, slot.device_keys, slot.keys.host, bytes) }?;
+        if let Some(table) = waits_for {
+            self.after_patch(table, stream, Some(&mut slot.waited_for))?;
+        }
+        let batch = KernelBatch::new(slot.device_keys, planes, slot.device_results, count);
+        // SAFETY: the caller promises that all stay; the keys are there as the copy comes before in the same stream.
+        unsafe { self.start(stream, launch, &batch) }?;
+        if notes {
+            self.driver.record(slot.looked_up, stream)?;
+        }
+        let bytes = count * launch.result_bytes;
+        // SAFETY: `count` is no more than the slot's capacity, a result no wider than slots are made for (both checked before).
+        unsafe { self.driver.copy_out(stream, slot.results.host, slot.device_results, bytes) }
+    }
+
+    fn replayed(&mut self, slot: &mut Slot, launch: &Launch) -> Result<()> {
+        let Request { planes, count, .. } = slot.request;
+        let recorded = Recorded { launch: launch.id, planes, count };
+        let graph = match slot.graphs.plan(recorded) {
+            // SAFETY: the slot is with the flight until it is done; so is the table, whose order against patches is the caller's.
+            Plan::Plain => return unsafe { self.copies(slot, launch, None, false) },
+            Plan::Replay(graph) => graph,
+            Plan::Record => {
+                self.driver.begin_capture(slot.stream)?;
+                // SAFETY: nothing is done until the graph is replayed; for that see below.
+                let copied = unsafe { self.copies(slot, launch, None, false) };
+                // Ended in any case: else the stream would record for ever.
+                let graph = self.driver.end_capture(slot.stream);
+                copied?;
+                let graph = graph?;
+                slot.graphs.keep(recorded, graph, &mut *self.driver);
+                graph
+            }
+        };
+        // SAFETY: its buffers are this slot's, and stay with the flight; the table's copy is that of `launch`, whose id no other has.
+        unsafe { self.driver.replay(graph, slot.stream) }
+    }
+
+    /// # Safety
+    /// As [`Driver::launch`](crate::driver::Driver::launch): keys, results and the table stay until the stream has done this.
+    pub(super) unsafe fn start(
+        &mut self,
+        stream: Stream,
+        launch: &Launch,
+        batch: &KernelBatch,
+    ) -> Result<()> {
+        let shape = launch.shape_for(batch.count);
+        let arguments = [bytes_of(batch), &launch.argument[..]];
+        // SAFETY: the kernel is one of a program that says that it takes this table; batches are what every such kernel takes.
+        unsafe { self.driver.launch(stream, &launch.kernel, shape, arguments) }
+    }
+
+    /// A lookup in a caller's stream.
+    pub(super) fn lookup_on(&mut self, lookup: &OnDevice) -> Result<Enqueued> {
+        let &OnDevice { table, stream, keys, low, results, key_bytes, count, .. } = lookup;
+        self.flush(table)?;
+        if count == 0 {
+            let state = self.table(table)?;
+            return Ok(Enqueued { result_bytes: state.programs[0].result_bytes, version: state.version });
+        }
+        let launch = self.launch_for(table, Planes::of(key_bytes), count)?;
+        self.after_patch(table, stream, None)?;
+        let low = low.unwrap_or(DevicePtr(0));
+        let batch = KernelBatch { keys, low, results, count: count as u64 };
+        // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results; the table stays with the flight.
+        unsafe { self.start(stream, &launch, &batch) }?;
+        let event = self.spare_event()?;
+        self.driver.record(event, stream)?;
+        let state = self.table(table)?;
+        let (copy, version) = (state.copy, state.version);
+        self.take_off(event, event, Some(copy), Cargo::Foreign);
+        Ok(Enqueued { result_bytes: launch.result_bytes, version })
+    }
+
+    pub(super) fn table(&self, table: u64) -> Result<&super::TableState> {
+        // Its handle is there while somebody submits, so this is for nobody to see.
+        self.tables.get(&table).ok_or_else(|| GpuError::Unsupported("a table that is gone".into()))
+    }
+}

@@ -1,0 +1,142 @@
+//! Copies of tables on the device, and device memory in general.
+
+use std::sync::Arc;
+
+use super::launch::Launch;
+use super::{Cargo, Owner};
+use crate::driver::{DevicePtr, Event, Pinned};
+use crate::program::Program;
+use crate::runtime::Result;
+use crate::runtime::command::{Copy, Install, Staging};
+use crate::runtime::memory::Purpose;
+use crate::runtime::planes::Planes;
+use crate::runtime::writes::Writes;
+
+/// A table: which copy it is at present, and what looks up in that.
+pub(super) struct TableState {
+    pub(super) copy: u64,
+    pub(super) programs: Vec<Program>,
+    pub(super) version: u64,
+    /// Patches that aren't on the device yet. Nobody has looked up since they came.
+    pub(super) pending: Option<Writes>,
+    /// The last patch's place among all patches, and its end.
+    pub(super) patched: Option<(u64, Event)>,
+    /// What was chosen by kind of key and class of size.
+    pub(super) launches: Vec<(Planes, u32, Arc<Launch>)>,
+}
+
+impl TableState {
+    pub(super) fn forget_launches(&mut self) {
+        self.launches.clear();
+    }
+}
+
+/// Device memory of a copy.
+pub(super) struct CopyState {
+    blocks: Vec<DevicePtr>,
+    bytes: u64,
+    /// Whether it goes as soon as no flight uses it.
+    is_doomed: bool,
+}
+
+impl CopyState {
+    pub(super) fn doom(&mut self) {
+        self.is_doomed = true;
+    }
+}
+
+impl Owner {
+    pub(super) fn alloc_copy(&mut self, sizes: &[usize]) -> Result<Copy> {
+        let blocks = self.alloc(Purpose::Table, sizes)?;
+        let id = self.shared.next_id();
+        let state = CopyState { blocks: blocks.clone(), bytes: sum(sizes), is_doomed: false };
+        self.copies.insert(id, state);
+        Ok(Copy { id, blocks })
+    }
+
+    /// Sends a piece of a table on its way.
+    pub(super) fn upload(&mut self, copy: u64, to: DevicePtr, staging: Staging, bytes: usize) {
+        if self.alive().is_err() {
+            return;
+        }
+        #[allow(unsafe_code)] // a copy to the device
+        // SAFETY: the staging memory is at least as long, and stays with the flight, untouched, until the copy is done; so does the
+        // copy of the table, which is freed when no flight uses it.
+        let sent = unsafe { self.driver.copy_in(self.uploads, to, staging.memory.host, bytes) };
+        match sent.and_then(|()| self.driver.record(staging.event, self.uploads)) {
+            Ok(()) => self.take_off(staging.event, staging.event, Some(copy), Cargo::Piece(staging)),
+            // The table would be one in which a piece is missing.
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    pub(super) fn install(&mut self, install: Install) {
+        let Install { table, copy, programs, version } = install;
+        let state = TableState {
+            copy,
+            programs,
+            version,
+            // Patches that nobody has seen are part of the state that goes.
+            pending: None,
+            // The new copy was on the device before this command was sent.
+            patched: None,
+            launches: Vec::new(),
+        };
+        if let Some(old) = self.tables.insert(table, state) {
+            self.doom(old.copy);
+        }
+    }
+
+    pub(super) fn drop_table(&mut self, table: u64) {
+        if let Some(state) = self.tables.remove(&table) {
+            self.doom(state.copy);
+        }
+    }
+
+    pub(super) fn doom(&mut self, copy: u64) {
+        if let Some(copy) = self.copies.get_mut(&copy) {
+            copy.doom();
+            self.free_doomed();
+        }
+    }
+
+    /// Gives back the copies that nothing needs any more.
+    pub(super) fn free_doomed(&mut self) {
+        if !self.copies.values().any(|copy| copy.is_doomed) || self.alive().is_err() {
+            return;
+        }
+        let in_use: Vec<u64> = self.flights.iter().filter_map(|flight| flight.copy).collect();
+        let (driver, account) = (&mut self.driver, &self.shared.account);
+        self.copies.retain(|id, copy| {
+            let stays = !copy.is_doomed || in_use.contains(id);
+            if !stays {
+                #[allow(unsafe_code)] // gives memory back
+                // SAFETY: no table is this copy any more, so nothing new uses it; and of what did, no flight is left.
+                unsafe {
+                    driver.free(&copy.blocks);
+                }
+                account.give_back(Purpose::Table, copy.bytes);
+            }
+            stays
+        });
+    }
+
+    /// Takes device memory, unless it would be over the cap.
+    pub(super) fn alloc(&mut self, purpose: Purpose, blocks: &[usize]) -> Result<Vec<DevicePtr>> {
+        self.shared.account.check(sum(blocks))?;
+        let taken = self.driver.alloc(blocks)?;
+        self.shared.account.take(purpose, sum(blocks));
+        Ok(taken)
+    }
+
+    pub(super) fn pin(&mut self, bytes: usize) -> Result<Pinned> {
+        let memory = self.driver.alloc_pinned(bytes)?;
+        self.shared.account.pin(bytes);
+        Ok(memory)
+    }
+}
+
+/// Bytes of blocks, each aligned as the driver aligns it.
+fn sum(blocks: &[usize]) -> u64 {
+    blocks.iter().map(|&bytes| bytes.next_multiple_of(256) as u64).sum()
+}

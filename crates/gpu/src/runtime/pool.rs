@@ -1,0 +1,104 @@
+//! [`Pool`]: the slots that nobody has. Taking one when there is none waits: that is the back pressure.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::slot::Slot;
+use super::{Result, locked};
+use crate::error::GpuError;
+
+pub(super) struct Pool {
+    inner: Mutex<Inner>,
+    returned: Condvar,
+    /// Keys in a slot of each size, ascending.
+    sizes: Vec<usize>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// By size; the last returned first, whose memory is the warmest.
+    #[allow(clippy::vec_box)] // slots move between threads as one pointer
+    free: Vec<Vec<Box<Slot>>>,
+    waiting: usize,
+    closed: Option<GpuError>,
+}
+
+impl Pool {
+    /// A pool without slots, for sizes of so many keys, ascending.
+    pub(super) fn new(sizes: Vec<usize>) -> Self {
+        let free = sizes.iter().map(|_| Vec::new()).collect();
+        Self { inner: Mutex::new(Inner { free, ..Inner::default() }), returned: Condvar::new(), sizes }
+    }
+
+    /// A slot for so many keys, the smallest that there is; `None` when all that hold them are lent.
+    pub(super) fn try_take(&self, keys: usize) -> Result<Option<Box<Slot>>> {
+        locked(&self.inner).take(self.first_fit(keys)?)
+    }
+
+    /// The same, waiting for one; `None` when the deadline comes first.
+    pub(super) fn take(&self, keys: usize, deadline: Option<Instant>) -> Result<Option<Box<Slot>>> {
+        let first = self.first_fit(keys)?;
+        let mut inner = locked(&self.inner);
+        loop {
+            if let Some(slot) = inner.take(first)? {
+                return Ok(Some(slot));
+            }
+            let left = match deadline {
+                None => Duration::from_secs(3600),
+                Some(deadline) => deadline.saturating_duration_since(Instant::now()),
+            };
+            if left.is_zero() {
+                return Ok(None);
+            }
+            inner.waiting += 1;
+            inner = self.returned.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
+            inner.waiting -= 1;
+        }
+    }
+
+    pub(super) fn give_back(&self, slot: Box<Slot>) {
+        let mut inner = locked(&self.inner);
+        let size = slot.size;
+        inner.free[size].push(slot);
+        let wake = inner.waiting > 0;
+        drop(inner);
+        if wake {
+            // Those that wait may want other sizes.
+            if self.sizes.len() == 1 { self.returned.notify_one() } else { self.returned.notify_all() }
+        }
+    }
+
+    /// Lends no more: whoever waits or comes gets the error.
+    pub(super) fn close(&self, why: GpuError) {
+        locked(&self.inner).closed.get_or_insert(why);
+        self.returned.notify_all();
+    }
+
+    /// All slots that are here.
+    #[allow(clippy::vec_box)]
+    pub(super) fn drain(&self) -> Vec<Box<Slot>> {
+        locked(&self.inner).free.iter_mut().flat_map(std::mem::take).collect()
+    }
+
+    /// Keys that the largest slot holds.
+    pub(super) fn largest(&self) -> usize {
+        self.sizes.last().copied().unwrap_or(0)
+    }
+
+    fn first_fit(&self, keys: usize) -> Result<usize> {
+        let first = self.sizes.partition_point(|&size| size < keys);
+        if first == self.sizes.len() {
+            return Err(GpuError::TooManyKeys { asked: keys, most: self.largest() });
+        }
+        Ok(first)
+    }
+}
+
+impl Inner {
+    fn take(&mut self, first: usize) -> Result<Option<Box<Slot>>> {
+        if let Some(why) = &self.closed {
+            return Err(why.clone());
+        }
+        Ok(self.free[first..].iter_mut().find_map(Vec::pop))
+    }
+}

@@ -1,0 +1,219 @@
+//! [`TableHandle`]: a table on a device, as its users see it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use wirespeed_image::{Image, Patch, SectionId};
+
+use super::command::{Command, Copy, Install};
+use super::gpu::Core;
+use super::writes::{Places, Writes};
+use super::{Result, locked};
+use crate::driver::DevicePtr;
+use crate::error::GpuError;
+use crate::program::{Program, Sections};
+
+/// A table on a device. Clones are the same table; its memory is given back when the last is gone and no batch uses it.
+///
+/// Each patch and each replacement makes the next version, from 0 on. They take effect in the order in which they were called, between
+/// batches: those submitted before see the state before, those after the state after.
+#[derive(Clone)]
+pub struct TableHandle {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    core: Arc<Core>,
+    id: u64,
+    /// Held from a change's first step to its command, so that changes reach the owner in the order of their versions.
+    places: Mutex<Places>,
+    version: AtomicU64,
+    result_bytes: AtomicU64,
+}
+
+impl TableHandle {
+    pub(super) fn upload(
+        core: &Arc<Core>,
+        image: &Image,
+        make: impl FnOnce(Sections<'_>) -> Result<Vec<Program>>,
+    ) -> Result<Self> {
+        let uploaded = Uploaded::new(core, image, make)?;
+        let id = core.shared.next_id();
+        let result_bytes = uploaded.result_bytes();
+        let places = uploaded.install(id, 0)?;
+        let inner = Inner {
+            core: Arc::clone(core),
+            id,
+            places: Mutex::new(places),
+            version: AtomicU64::new(0),
+            result_bytes: AtomicU64::new(result_bytes as u64),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The last version that a change was made to.
+    pub fn version(&self) -> u64 {
+        self.inner.version.load(Ordering::Acquire)
+    }
+
+    /// Bytes of a result.
+    pub fn result_bytes(&self) -> usize {
+        usize::try_from(self.inner.result_bytes.load(Ordering::Acquire)).expect("1, 2 or 4")
+    }
+
+    /// Applies a patch between batches, and returns the version that it makes; it doesn't wait for the device. Patches that come while
+    /// others wait go to the device together. O(writes).
+    ///
+    /// It is to be one that the table's engine has checked ([`Table::check`](wirespeed_image::Table::check)); here only its places are.
+    pub fn patch(&self, patch: &Patch) -> Result<u64> {
+        self.write(patch, false)
+    }
+
+    /// The same by a launch for each write: GALE's way (GAMT, section 5), for comparison.
+    pub fn patch_one_by_one(&self, patch: &Patch) -> Result<u64> {
+        self.write(patch, true)
+    }
+
+    fn write(&self, patch: &Patch, one_by_one: bool) -> Result<u64> {
+        let places = locked(&self.inner.places);
+        let writes = Writes::of(patch, &places)?;
+        let version = self.version() + 1;
+        self.inner.core.order(Command::Patch { table: self.inner.id, writes, version, one_by_one })?;
+        self.inner.version.store(version, Ordering::Release);
+        Ok(version)
+    }
+
+    /// Waits until the device has applied all patches that were made before.
+    pub fn settle(&self) -> Result<()> {
+        self.inner.core.ask(Command::Settled)
+    }
+
+    /// Puts another image in the table's place, and returns the version that it makes: the scheme of GAMT's two copies. Lookups go on in the
+    /// old one while the new one is uploaded on a stream of its own; then, between two batches, they change over, and the old one's memory
+    /// is given back when its last batch is done. So both take memory for a while. Patches wait until it is there.
+    pub fn replace(
+        &self,
+        image: &Image,
+        make: impl FnOnce(Sections<'_>) -> Result<Vec<Program>>,
+    ) -> Result<u64> {
+        let mut places = locked(&self.inner.places);
+        let uploaded = Uploaded::new(&self.inner.core, image, make)?;
+        let version = self.version() + 1;
+        let result_bytes = uploaded.result_bytes();
+        *places = uploaded.install(self.inner.id, version)?;
+        self.inner.result_bytes.store(result_bytes as u64, Ordering::Release);
+        self.inner.version.store(version, Ordering::Release);
+        Ok(version)
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.inner.id
+    }
+
+    pub(super) fn is_of(&self, core: &Arc<Core>) -> bool {
+        Arc::ptr_eq(&self.inner.core, core)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Where there is no owner any more there is no table either.
+        drop(self.core.send(Command::Drop(self.id)));
+    }
+}
+
+/// An image on the device that isn't a table yet. Dropped, its memory is given back.
+struct Uploaded {
+    core: Arc<Core>,
+    /// Taken out when it becomes a table.
+    copy: Option<u64>,
+    places: Places,
+    programs: Vec<Program>,
+}
+
+impl Uploaded {
+    fn new(
+        core: &Arc<Core>,
+        image: &Image,
+        make: impl FnOnce(Sections<'_>) -> Result<Vec<Program>>,
+    ) -> Result<Self> {
+        let stays: Vec<SectionId> = sections(image, &core.shared.options.leave_out);
+        let sizes = stays.iter().map(|&id| image.padded(id).len()).collect();
+        let Copy { id: copy, blocks } = core.ask(|answer| Command::Alloc(sizes, answer))?;
+        let mut at = vec![DevicePtr(0); image.sections()];
+        for (&id, &block) in stays.iter().zip(&blocks) {
+            at[usize::from(id.0)] = block;
+        }
+        let mut uploaded = Self {
+            core: Arc::clone(core),
+            copy: Some(copy),
+            places: Places::new(image, at.clone()),
+            programs: Vec::new(),
+        };
+        // Before the bytes travel: a table that no kernel knows is soon told.
+        uploaded.programs = make(Sections(&at))?;
+        uploaded.check_programs()?;
+        for (&id, &block) in stays.iter().zip(&blocks) {
+            uploaded.send(copy, block, image.padded(id))?;
+        }
+        core.ask(Command::Uploaded)?;
+        Ok(uploaded)
+    }
+
+    fn check_programs(&self) -> Result<()> {
+        let Some(first) = self.programs.first() else {
+            return Err(GpuError::Unsupported("no program".into()));
+        };
+        if self.programs.iter().any(|program| program.result_bytes != first.result_bytes) {
+            return Err(GpuError::Unsupported("programs with results of different widths".into()));
+        }
+        let (asked, most) = (first.result_bytes, self.core.shared.options.result_bytes);
+        if asked > most {
+            return Err(GpuError::TooWide { what: "results", asked, most });
+        }
+        Ok(())
+    }
+
+    /// Sends a section in pieces, each through pinned memory that an earlier piece has left.
+    fn send(&self, copy: u64, to: DevicePtr, bytes: &[u8]) -> Result<()> {
+        let shared = &self.core.shared;
+        let mut to = to;
+        for piece in bytes.chunks(shared.options.staging_bytes.max(1)) {
+            let mut staging = shared.stagings.recv().map_err(|_| shared.why_lost())?;
+            staging.fill(piece);
+            let bytes = piece.len();
+            self.core.order(Command::Upload { copy, to, staging, bytes })?;
+            to = to.plus(bytes as u64);
+        }
+        Ok(())
+    }
+
+    fn result_bytes(&self) -> usize {
+        self.programs[0].result_bytes
+    }
+
+    /// Makes it the state of a table.
+    fn install(mut self, table: u64, version: u64) -> Result<Places> {
+        let programs = std::mem::take(&mut self.programs);
+        let copy = self.copy.expect("it is a table once at most");
+        let install = Install { table, copy, programs, version };
+        self.core.order(Command::Install(Box::new(install)))?;
+        self.copy = None;
+        Ok(std::mem::replace(&mut self.places, Places::none()))
+    }
+}
+
+impl Drop for Uploaded {
+    fn drop(&mut self) {
+        if let Some(copy) = self.copy {
+            drop(self.core.send(Command::Free(copy)));
+        }
+    }
+}
+
+/// The sections that go to the device.
+fn sections(image: &Image, leave_out: &[String]) -> Vec<SectionId> {
+    let goes = |usage: &wirespeed_image::SectionUsage| !leave_out.contains(&usage.name);
+    let usage = image.memory_usage();
+    (0..).map(SectionId).zip(&usage).filter(|(_, usage)| goes(usage)).map(|(id, _)| id).collect()
+}
