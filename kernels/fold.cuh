@@ -87,15 +87,24 @@ struct FoldV6 {
             WS_UNROLL
             for (int i = 0; i < N; i++) any |= found[i] >= base;
             if (!any) break;
-            const W* of_step = elements[step];
-            u32 before = from[step], count = stride[step];
-            WS_UNROLL
-            for (int i = 0; i < N; i++) {
-                u32 within = before + count <= 64 ? u32(keys[i].high << before >> (64 - count))
-                                                  : bits(keys[i], before, count);
-                u64 at = u64(found[i] - base) << count | within;
-                if (found[i] >= base) found[i] = element(of_step + at);
+            if (from[step] + stride[step] <= 64) {
+                go_on<N, true>(step, keys, found);
+            } else {
+                go_on<N, false>(step, keys, found);
             }
+        }
+    }
+
+    // A step of the keys that are not done; UPPER where it ends in the first 64 bits.
+    template <int N, bool UPPER>
+    WS_FN void go_on(u32 step, const Address6* keys, u32* found) const {
+        const W* of_step = elements[step];
+        u32 before = from[step], count = stride[step];
+        WS_UNROLL
+        for (int i = 0; i < N; i++) {
+            u32 within = UPPER ? u32(keys[i].high << before >> (64 - count)) : bits(keys[i], before, count);
+            u64 at = u64(found[i] - base) << count | within;
+            if (found[i] >= base) found[i] = element(of_step + at);
         }
     }
 };

@@ -6,9 +6,9 @@
 //         not found:  value ← misses[its record]
 //     the value is the next hop
 //
-// All keys of a thread take a step before the next: the pilots of all their groups, the slots, what to do after a try in
-// vain. A key that is done waits for the others. Where the pilots fit, which those of a million slots' quarter bytes do up to
-// 2^19 slots, a second kernel has them in shared memory, and a try is one read of memory instead of two.
+// All keys of a thread take a step before the next: the pilots of their groups, the slots, what to do after a try in vain. A
+// key that is done waits for the others. Up to 2^19 slots the pilots, 128 KB of them, fit in shared memory; a second kernel
+// for IPv6 has them there, and a try is one read of memory instead of two.
 
 #pragma once
 #include "batch.cuh"
@@ -39,10 +39,10 @@ WS_FN Address6 halves(Address6 address) {
 }
 
 // Whether a prefix may be longer than a word holds.
-constexpr WS_FN bool is_wide(u32) {
+constexpr WS_FN bool may_be_wide(u32) {
     return false;
 }
-constexpr WS_FN bool is_wide(Address6) {
+constexpr WS_FN bool may_be_wide(Address6) {
     return true;
 }
 
@@ -123,7 +123,7 @@ struct Waldvogel {
         WS_UNROLL
         for (int i = 0; i < N; i++) {
             if (found[i] < OPEN) continue;
-            if constexpr (is_wide(Address())) {
+            if constexpr (may_be_wide(Address())) {
                 if (found[i] >= TRY_WIDE) {
                     found[i] = try_wide(halves(keys[i]), number(found[i]));
                     continue;
