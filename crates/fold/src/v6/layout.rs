@@ -23,7 +23,7 @@ use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError,
 
 /// The ways to cut an address, the fastest first and the one that takes the least memory for scattered prefixes last.
 /// Each has a cut at bit 32 and one at bit 64, and strides of 8 from there.
-pub(crate) const SHAPES: [&[u8]; 2] =
+pub const SHAPES: [&[u8]; 2] =
     [&[20, 12, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8], &[16, 8, 8, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8]];
 /// Most steps of any shape.
 pub const MOST_STEPS: usize = 16;
