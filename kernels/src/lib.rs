@@ -21,7 +21,7 @@ macro_rules! modules {
     };
 }
 
-modules!["dir24", "gamt", "gather", "sail_l", "sail_m", "table"];
+modules!["dir24", "fold", "gamt", "gather", "rank", "sail_b", "sail_l", "sail_m", "table", "waldvogel"];
 
 /// The module of a name.
 pub fn module(name: &str) -> Option<Module> {

@@ -45,8 +45,8 @@
 //! less and were the fastest as long as all fitted the caches (532 against 434 M/s for 1,024 keys over and over).
 //! Four vectors at a time: 204–214 M/s, eight: 181–193.
 
-mod v4;
-mod v6;
+pub mod v4;
+pub mod v6;
 
 pub use v4::{FoldTableV4, FoldV4};
 pub use v6::{FoldTableV6, FoldV6};

@@ -36,10 +36,12 @@
 
 use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table};
 
+/// Elements of level 16.
+pub const SLOTS: usize = 1 << 16;
 /// Elements of a word.
-pub(crate) const WORD: usize = 32;
+pub const WORD: usize = 32;
 /// Words of a chunk.
-pub(crate) const WORDS: u32 = 8;
+pub const WORDS: u32 = 8;
 /// Set, in 32 bits, in a run that leads to a chunk of level 32.
 pub(crate) const LONG: u32 = 1 << 31;
 /// The largest next-hop index that a run can hold.
@@ -52,13 +54,13 @@ pub(crate) const AFTER: u32 = 32;
 pub(crate) const MAX_CHUNKS_24: u32 = (1 << 16) + 1;
 
 /// Chunk ids by slot, which is what an element of level 16 is called where there may be doubt.
-pub(crate) const LEVEL16: SectionId = SectionId(0);
+pub const LEVEL16: SectionId = SectionId(0);
 /// The words of level 24.
-pub(crate) const LEVEL24: SectionId = SectionId(1);
+pub const LEVEL24: SectionId = SectionId(1);
 /// The words of level 32.
-pub(crate) const LEVEL32: SectionId = SectionId(2);
+pub const LEVEL32: SectionId = SectionId(2);
 /// The runs.
-pub(crate) const RUNS: SectionId = SectionId(3);
+pub const RUNS: SectionId = SectionId(3);
 /// Number of sections that lookups read.
 const SECTIONS: usize = 4;
 
@@ -164,7 +166,7 @@ pub(crate) const fn flag_of<W: Element>() -> u32 {
 pub(crate) fn allocate(capacities: Capacities, shape: Shape, cap: Option<u64>) -> Result<Image, ImageError> {
     let words = |chunks: u32| u64::from(chunks) * u64::from(WORDS);
     ImageBuilder::new(RankTable::KIND, RankTable::LAYOUT)
-        .section_of_width("level16", shape.ids, 1 << 16)
+        .section_of_width("level16", shape.ids, SLOTS as u64)
         .section::<u64>("level24", words(capacities.level24))
         .section::<u64>("level32", words(capacities.level32))
         .section_of_width("runs", shape.runs, u64::from(capacities.runs) + u64::from(AFTER))
@@ -190,6 +192,11 @@ impl RankTable {
         self.image.width(RUNS).unwrap_or(0)
     }
 
+    /// Bytes of a chunk id in level 16: 2 or 4.
+    pub fn id_width(&self) -> u32 {
+        self.image.width(LEVEL16).unwrap_or(0)
+    }
+
     /// Whether all sections are there with the lengths and widths that lookups count on.
     fn check_shape(&self) -> Result<(), ImageError> {
         let usage = self.image.memory_usage();
@@ -203,7 +210,7 @@ impl RankTable {
             level.width == 8 && level.len.is_multiple_of(words) && (1..=most).contains(&(level.len / words))
         };
         let right = [
-            (level16, matches!(level16.width, 2 | 4) && level16.len == 1 << 16),
+            (level16, matches!(level16.width, 2 | 4) && level16.len == SLOTS as u64),
             (level24, chunks(level24, MAX_CHUNKS_24.into())),
             (level32, chunks(level32, LONG.into())),
             (

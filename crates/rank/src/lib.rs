@@ -20,7 +20,7 @@
 
 mod build;
 mod chunks;
-mod layout;
+pub mod layout;
 mod lookup;
 mod runs;
 mod simd;

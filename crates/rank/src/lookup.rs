@@ -6,7 +6,7 @@
 use wirespeed_fib::{Address, Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table, number};
 
-use crate::layout::{LEVEL16, LEVEL24, LEVEL32, RUNS, RankTable, WORDS, Word, flag_of};
+use crate::layout::{LEVEL16, LEVEL24, LEVEL32, RUNS, RankTable, SLOTS, WORDS, Word, flag_of};
 use crate::simd;
 
 /// Keys of a block: more than a core has reads under way.
@@ -69,7 +69,7 @@ fn word_index(chunk: u32, octet: u8) -> usize {
 /// The sections of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a, I, W> {
-    level16: &'a [I; 1 << 16],
+    level16: &'a [I; SLOTS],
     level24: &'a [u64],
     level32: &'a [u64],
     runs: &'a [W],

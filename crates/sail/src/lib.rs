@@ -38,7 +38,7 @@
 
 pub mod accesses;
 pub mod on_chip;
-mod sail_b;
+pub mod sail_b;
 pub mod sail_l;
 pub mod sail_m;
 

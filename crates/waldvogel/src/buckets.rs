@@ -20,10 +20,10 @@ use crate::value::Value;
 use wirespeed_image::Changes;
 
 /// Words of a bucket: a cache line.
-pub(crate) const WORDS: usize = 8;
+pub const WORDS: usize = 8;
 
 /// Keys of a bucket.
-pub(crate) const SLOTS: usize = 2;
+pub const SLOTS: usize = 2;
 /// How many keys move to make room for one, one after another: enough to see some 100 slots.
 const MOVES: u32 = 5;
 

@@ -333,7 +333,7 @@ impl<A: Address> Form<A> {
 }
 
 /// Records of a piece: one for each length that a rope can have.
-pub(crate) const STEPS: u32 = 8;
+pub const STEPS: u32 = 8;
 const _: () = assert!(STEPS as usize == rope::MOST, "a record for each length");
 
 /// What to do where the lengths of a rope are in vain, one after another: try the next one, or take the best match so

@@ -24,11 +24,11 @@ use crate::buckets::low;
 /// Prefixes from this length on don't fit in a word.
 pub(crate) const WIDE_FROM: u8 = 49;
 /// Bits of a word and of its hash, which are the upper ones of 64.
-pub(crate) const HASH_BITS: u32 = WIDE_FROM as u32;
+pub const HASH_BITS: u32 = WIDE_FROM as u32;
 /// The bits of 64 that are not theirs.
 const BELOW: u32 = 64 - HASH_BITS;
 /// How far the fold between the multiplications goes.
-pub(crate) const FOLD: u32 = 25;
+pub const FOLD: u32 = 25;
 /// Those that are theirs.
 pub(crate) const HASH_MASK: u64 = u64::MAX << BELOW;
 

@@ -24,21 +24,32 @@ use std::marker::PhantomData;
 use wirespeed_fib::{Address, Family};
 use wirespeed_image::{Checked, Column, Image, ImageBuilder, ImageError, SectionId, Table};
 
-use crate::buckets::{SLOTS as WIDE_SLOTS, WORDS, low};
-use crate::form::STEPS;
+use crate::buckets::low;
+pub use crate::buckets::{SLOTS as BUCKET_SLOTS, WORDS as BUCKET_WORDS};
+pub use crate::form::STEPS;
+pub use crate::hash::{FOLD, HASH_BITS};
 use crate::hash::{Seed, WIDE_FROM};
 use crate::rope::Rope;
 use crate::slots::{FEWEST_BITS, MOST_BITS};
 use crate::value::{MOST, Says, Value};
+pub use crate::value::{NUMBER_BITS, OPEN, WIDE as WIDE_LENGTH};
 
-pub(crate) const ROOT: SectionId = SectionId(0);
-pub(crate) const CHUNKS: SectionId = SectionId(1);
-pub(crate) const ROPES: SectionId = SectionId(2);
-pub(crate) const MISSES: SectionId = SectionId(3);
-pub(crate) const SLOTS: SectionId = SectionId(4);
-pub(crate) const PILOTS: SectionId = SectionId(5);
-pub(crate) const WIDE: SectionId = SectionId(6);
-pub(crate) const SEED: SectionId = SectionId(7);
+/// Values by the first bits.
+pub const ROOT: SectionId = SectionId(0);
+/// Values by the next bits.
+pub const CHUNKS: SectionId = SectionId(1);
+/// The lengths that records are for.
+pub const ROPES: SectionId = SectionId(2);
+/// The records: what to do after a try in vain.
+pub const MISSES: SectionId = SectionId(3);
+/// Keys of up to 48 bits.
+pub const SLOTS: SectionId = SectionId(4);
+/// The groups of these keys.
+pub const PILOTS: SectionId = SectionId(5);
+/// Longer keys.
+pub const WIDE: SectionId = SectionId(6);
+/// Where a key is. Stays as it was built.
+pub const SEED: SectionId = SectionId(7);
 /// Names and widths, in order.
 const SECTIONS: [(&str, u32); 8] = [
     ("root", 4),
@@ -52,14 +63,14 @@ const SECTIONS: [(&str, u32); 8] = [
 ];
 
 /// Bits of an address that choose an element of the root.
-pub(crate) const ROOT_BITS: u8 = 16;
+pub const ROOT_BITS: u8 = 16;
 /// Bits that choose an element of a chunk.
-pub(crate) const CHUNK_BITS: u8 = 8;
+pub const CHUNK_BITS: u8 = 8;
 /// Elements of a chunk.
 pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
 /// Most lengths that a lookup tries. A table is built with seven at most, and built anew before updates make it more
 /// than this.
-pub(crate) const MOST_TRIES: u32 = 16;
+pub const MOST_TRIES: u32 = 16;
 
 /// A table of binary search on lengths, ready for lookups.
 #[derive(Clone, Debug)]
@@ -104,7 +115,7 @@ pub(crate) fn allocate<A: Address>(sizes: Sizes, seed: Seed, cap: Option<u64>) -
         u64::from(sizes.pieces) * u64::from(STEPS),
         1 << sizes.slot_bits,
         1 << (sizes.slot_bits - 2),
-        u64::from(sizes.wide) * WORDS as u64,
+        u64::from(sizes.wide) * BUCKET_WORDS as u64,
         seed.0.len() as u64,
     ];
     let builder = ImageBuilder::new(WaldvogelTable::<A>::KIND, WaldvogelTable::<A>::LAYOUT);
@@ -146,7 +157,7 @@ impl<A: Address> WaldvogelTable<A> {
             chunks: count(CHUNKS, CHUNK as u64, 0, 1 << ROOT_BITS)?,
             pieces: count(ROPES, 1, 1, u64::from(MOST / STEPS))?,
             slot_bits: slots.ilog2(),
-            wide: count(WIDE, WORDS as u64, 1, u32::MAX.into())?,
+            wide: count(WIDE, BUCKET_WORDS as u64, 1, u32::MAX.into())?,
         };
         count(MISSES, u64::from(sizes.pieces) * u64::from(STEPS), 1, 1)?;
         let columns = Columns {
@@ -160,6 +171,21 @@ impl<A: Address> WaldvogelTable<A> {
         };
         let seed = Seed(image.section::<u64>(SEED).try_into().expect("there are four"));
         Ok(Self { image, columns, sizes, seed, family: PhantomData })
+    }
+
+    /// Bits of the number of a slot.
+    pub fn slot_bits(&self) -> u32 {
+        self.sizes.slot_bits
+    }
+
+    /// Number of buckets of longer keys.
+    pub fn buckets(&self) -> u32 {
+        self.sizes.wide
+    }
+
+    /// What the hashes of keys follow from.
+    pub fn seed(&self) -> [u64; 4] {
+        self.seed.0
     }
 
     /// Whether a value leads somewhere; to a chunk only from the root.
@@ -184,7 +210,7 @@ impl<A: Address> WaldvogelTable<A> {
 
     /// Whether a word may be at its place in a bucket: a key can be anything.
     fn admits_word(&self, place: usize, word: u64, results: u64) -> bool {
-        (0..WIDE_SLOTS).all(|slot| 3 * slot + 2 != place || self.admits_value(low(word), results, false))
+        (0..BUCKET_SLOTS).all(|slot| 3 * slot + 2 != place || self.admits_value(low(word), results, false))
     }
 
     /// The first element of a section that is not admitted.
@@ -234,13 +260,13 @@ impl<A: Address> Table for WaldvogelTable<A> {
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
         match section {
             MISSES => self.admits_value(low(value), results, false),
-            _ => (0..WORDS as u64).any(|index| self.admits_at(section, index, value, results)),
+            _ => (0..BUCKET_WORDS as u64).any(|index| self.admits_at(section, index, value, results)),
         }
     }
 
     #[inline]
     fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
-        let place = usize::from(low(index).to_le_bytes()[0]) % WORDS;
+        let place = usize::from(low(index).to_le_bytes()[0]) % BUCKET_WORDS;
         match section {
             ROOT => self.admits_value(low(value), results, true),
             CHUNKS => self.admits_value(low(value), results, false),

@@ -63,7 +63,7 @@ mod build;
 mod form;
 mod hash;
 mod keys;
-mod layout;
+pub mod layout;
 mod lookup;
 mod rope;
 mod simd;

@@ -25,11 +25,11 @@ pub(crate) enum Says {
 }
 
 /// From here on values are not next hops.
-pub(crate) const OPEN: u32 = 1 << 31;
+pub const OPEN: u32 = 1 << 31;
 /// Bits of the number of a record or a chunk.
-pub(crate) const NUMBER_BITS: u32 = 25;
+pub const NUMBER_BITS: u32 = 25;
 /// The length of those that no word holds.
-pub(crate) const WIDE: u32 = 0x3f;
+pub const WIDE: u32 = 0x3f;
 /// The largest next hop that a value can be.
 pub(crate) const MAX_NEXT_HOP: u32 = OPEN - 1;
 /// Most records and chunks that values can tell apart.

@@ -22,21 +22,26 @@ use wirespeed_image::{
 };
 
 /// Bits that choose a slot.
-pub(crate) const SLOT_BITS: u32 = 18;
+pub const SLOT_BITS: u32 = 18;
 /// Number of slots.
 pub(crate) const SLOTS: usize = 1 << SLOT_BITS;
 /// Elements of a chunk of level 24.
-pub(crate) const SHORT: usize = 1 << (24 - SLOT_BITS);
+pub const SHORT: usize = 1 << (24 - SLOT_BITS);
 /// Elements of a chunk of level 32.
-pub(crate) const LONG: usize = 256;
+pub const LONG: usize = 256;
 /// The largest next-hop index that the widest element can hold.
 pub(crate) const MAX_NEXT_HOP: u32 = u32::MAX - 1;
 
-pub(crate) const C18: SectionId = SectionId(0);
-pub(crate) const N24: SectionId = SectionId(1);
-pub(crate) const B18: SectionId = SectionId(2);
-pub(crate) const C24: SectionId = SectionId(3);
-pub(crate) const N32: SectionId = SectionId(4);
+/// Chunks of level 24 by slot.
+pub const C18: SectionId = SectionId(0);
+/// The chunks of level 24.
+pub const N24: SectionId = SectionId(1);
+/// Blocks by slot.
+pub const B18: SectionId = SectionId(2);
+/// The blocks: chunks of level 32.
+pub const C24: SectionId = SectionId(3);
+/// The chunks of level 32.
+pub const N32: SectionId = SectionId(4);
 const W: SectionId = SectionId(5);
 
 /// Elements of n24 stay below this, so that a vector's 32-bit signed indexes reach them all.

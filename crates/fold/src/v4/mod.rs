@@ -2,7 +2,7 @@
 
 mod build;
 mod form;
-mod layout;
+pub mod layout;
 mod lookup;
 mod simd;
 mod update;

@@ -23,8 +23,10 @@ use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError,
 
 /// The ways to cut an address, the fastest first and the one that takes the least memory for scattered prefixes last.
 /// Each has a cut at bit 32 and one at bit 64, and strides of 8 from there.
-pub(crate) const SHAPES: [&[u8]; 2] =
+pub const SHAPES: [&[u8]; 2] =
     [&[20, 12, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8], &[16, 8, 8, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8]];
+/// Most steps of any shape.
+pub const MOST_STEPS: usize = 16;
 /// Bits after which chunks are shared.
 pub(crate) const SHARED_FROM: u8 = 32;
 
@@ -70,8 +72,8 @@ pub(super) struct Way {
     pub(super) elements: Column,
 }
 
-/// The section of a step.
-pub(crate) fn section(step: usize) -> SectionId {
+/// The section of a step, one of [`MOST_STEPS`] at most.
+pub fn section(step: usize) -> SectionId {
     SectionId(u16::try_from(step).expect("there are at most 16 steps"))
 }
 
@@ -153,6 +155,16 @@ impl FoldTableV6 {
     /// Bytes of an element of a chunk: 2 or 4.
     pub fn entry_width(&self) -> usize {
         self.width.bytes()
+    }
+
+    /// Bits of each step.
+    pub fn strides(&self) -> &[u8] {
+        self.shape
+    }
+
+    /// What is added to the number of a chunk: elements below it are next hops.
+    pub fn base(&self) -> u32 {
+        self.base
     }
 
     /// Whether an element of a step may have a value.

@@ -3,13 +3,11 @@
 use wirespeed_fib::{Lpm, NextHop, Step, V6};
 use wirespeed_image::{Element, Image, Table, WORD, number};
 
-use super::layout::{FoldTableV6, Width, bits, section};
+use super::layout::{FoldTableV6, MOST_STEPS, Width, bits, section};
 use super::simd;
 
 /// Keys of a block, a number that fits in a byte.
 const BLOCK: usize = 64;
-/// Most steps of any shape.
-const STEPS: usize = 16;
 
 impl Lpm<V6> for FoldTableV6 {
     #[inline]
@@ -75,7 +73,7 @@ fn batch<W: Element>(table: &FoldTableV6, addresses: &[V6], next_hops: &mut [Nex
 
 /// A batch block by block, each step for all keys of a block that are not done before the next.
 fn portable<W: Element>(table: &FoldTableV6, addresses: &[V6], next_hops: &mut [NextHop]) {
-    let steps: [&[W]; STEPS] = std::array::from_fn(|step| match step < table.shape.len() {
+    let steps: [&[W]; MOST_STEPS] = std::array::from_fn(|step| match step < table.shape.len() {
         true => elements(table.image(), step),
         false => &[],
     });
@@ -106,7 +104,7 @@ fn portable<W: Element>(table: &FoldTableV6, addresses: &[V6], next_hops: &mut [
 }
 
 fn explain<W: Element>(table: &FoldTableV6, address: V6) -> Vec<Step> {
-    const NAMES: [&str; STEPS] = [
+    const NAMES: [&str; MOST_STEPS] = [
         "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "t10", "t11", "t12", "t13", "t14", "t15",
     ];
     let mut steps = Vec::new();

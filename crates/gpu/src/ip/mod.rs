@@ -26,3 +26,7 @@ mod sail_l;
 mod sail_m;
 
 pub use sail_m::programs_with_fibs;
+mod fold;
+mod rank;
+mod sail_b;
+mod waldvogel;

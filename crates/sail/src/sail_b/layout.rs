@@ -32,14 +32,15 @@ use std::marker::PhantomData;
 
 use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table};
 
-use crate::sail_l::CHUNK;
+/// Addresses of a chunk.
+pub const CHUNK: usize = crate::sail_l::CHUNK;
 
 /// The pivot level, the last that has a bit map.
-pub(crate) const PIVOT: u8 = 24;
+pub const PIVOT: u8 = 24;
 /// Most chunks there can be, chunk 0 included: one for each element of the pivot level.
 pub(crate) const MAX_CHUNKS: u64 = (1 << PIVOT) + 1;
 /// Most levels that a variant has.
-pub(crate) const MOST_LEVELS: usize = 25;
+pub const MOST_LEVELS: usize = 25;
 
 /// Which levels have a bit map and a next-hop array; [`EveryLength`] and [`EverySixth`] are all there are.
 pub trait Levels: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
@@ -82,22 +83,22 @@ impl Levels for EverySixth {
 }
 
 /// Where the pivot level stands among the levels.
-pub(crate) const fn pivot<L: Levels>() -> usize {
+pub const fn pivot<L: Levels>() -> usize {
     L::LEVELS.len() - 1
 }
 
 /// The bit map of a level, which is given by its place in [`Levels::LEVELS`].
-pub(crate) fn bits(at: usize) -> SectionId {
+pub fn bits(at: usize) -> SectionId {
     id(at)
 }
 
 /// The next-hop array of a level.
-pub(crate) fn next_hops<L: Levels>(at: usize) -> SectionId {
+pub fn next_hops<L: Levels>(at: usize) -> SectionId {
     id(L::LEVELS.len() + at)
 }
 
 /// The chunks.
-pub(crate) fn long<L: Levels>() -> SectionId {
+pub fn long<L: Levels>() -> SectionId {
     id(2 * L::LEVELS.len())
 }
 
@@ -171,7 +172,7 @@ impl<L: Levels> SplitTable<L> {
     }
 
     /// Number of chunks, head room included.
-    fn chunks(&self) -> u64 {
+    pub fn chunks(&self) -> u64 {
         let len = match self.entry_width() {
             1 => self.image.section::<u8>(long::<L>()).len(),
             2 => self.image.section::<u16>(long::<L>()).len(),

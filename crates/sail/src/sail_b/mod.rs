@@ -1,7 +1,7 @@
 //! [`SailB`] (section 3) and [`SailU`] (section 4.1), IPv4: bit maps of the prefix lengths, and next-hop arrays.
 
 mod build;
-mod layout;
+pub mod layout;
 mod lookup;
 mod update;
 

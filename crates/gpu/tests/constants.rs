@@ -1,0 +1,85 @@
+//! The constants of the kernels' sources against those of the layouts: each of one has its like in the other.
+
+use std::collections::BTreeMap;
+
+use wirespeed_dir24::layout as dir24;
+use wirespeed_fold::{v4 as fold_v4, v6 as fold_v6};
+use wirespeed_gpu::GpuError;
+use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
+use wirespeed_rank::layout as rank;
+use wirespeed_sail::sail_b::layout as sail_b;
+use wirespeed_waldvogel::layout as waldvogel;
+
+/// What each module's constants are here, as numbers of 64 bits.
+macro_rules! layouts {
+    ($($module:ident { $($name:ident: $value:expr),+ $(,)? })+) => {
+        fn layouts() -> Vec<(&'static str, &'static str, u64)> {
+            vec![$($((stringify!($module), stringify!($name), number($value))),+),+]
+        }
+    };
+}
+
+layouts! {
+    dir24 {
+        DIR24_CHUNK: dir24::CHUNK,
+    }
+    fold_v4 {
+        FOLD_SLOT_BITS: fold_v4::layout::SLOT_BITS,
+        FOLD_SHORT: fold_v4::layout::SHORT,
+        FOLD_LONG: fold_v4::layout::LONG,
+    }
+    fold_v6 {
+        FOLD_MOST_STEPS: fold_v6::layout::MOST_STEPS,
+    }
+    rank {
+        RANK_SLOTS: rank::SLOTS,
+        RANK_WORDS: rank::WORDS,
+        RANK_WORD: rank::WORD,
+    }
+    sail_b {
+        SAIL_B_PIVOT: sail_b::PIVOT,
+        SAIL_B_MOST_LEVELS: sail_b::MOST_LEVELS,
+        SAIL_B_CHUNK: sail_b::CHUNK,
+    }
+    waldvogel {
+        WALDVOGEL_ROOT_BITS: waldvogel::ROOT_BITS,
+        WALDVOGEL_CHUNK_BITS: waldvogel::CHUNK_BITS,
+        WALDVOGEL_MOST_TRIES: waldvogel::MOST_TRIES,
+        WALDVOGEL_OPEN: waldvogel::OPEN,
+        WALDVOGEL_NUMBER_BITS: waldvogel::NUMBER_BITS,
+        WALDVOGEL_WIDE_LENGTH: waldvogel::WIDE_LENGTH,
+        WALDVOGEL_STEPS: waldvogel::STEPS,
+        WALDVOGEL_HASH_BITS: waldvogel::HASH_BITS,
+        WALDVOGEL_FOLD: waldvogel::FOLD,
+        WALDVOGEL_BUCKET_WORDS: waldvogel::BUCKET_WORDS,
+        WALDVOGEL_BUCKET_SLOTS: waldvogel::BUCKET_SLOTS,
+    }
+}
+
+#[test]
+fn the_kernels_have_the_constants_of_the_layouts() -> Result<(), GpuError> {
+    let program = match build(Sanitizers::On) {
+        Ok(program) => program,
+        Err(BuildError::NoCompiler) => {
+            eprintln!("skipped: no C++ compiler for the host build of the kernels");
+            return Ok(());
+        }
+        Err(refused) => panic!("{refused}"),
+    };
+    let mut kernels = HostDriver::start(&program).expect("the server starts");
+    let name = |module: &str, name: &str| format!("{module}: {name}");
+    let of_kernels: BTreeMap<_, _> = kernels
+        .constants()?
+        .into_iter()
+        .map(|(module, constant, value)| (name(&module, &constant), value))
+        .collect();
+    let of_layouts: BTreeMap<_, _> =
+        layouts().into_iter().map(|(module, constant, value)| (name(module, constant), value)).collect();
+    assert_eq!(of_kernels, of_layouts);
+    Ok(())
+}
+
+/// Any integer that isn't negative.
+fn number<T: TryInto<u64>>(value: T) -> u64 {
+    value.try_into().ok().expect("a constant of a layout")
+}
