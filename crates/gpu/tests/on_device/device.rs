@@ -359,10 +359,9 @@ fn planes<A: Address>(addresses: &[A], key_bytes: usize) -> ([Vec<u8>; 2], [usiz
 }
 
 /// [`wirespeed_fib::conformance!`] for engines mirrored on the device, where there is one.
-#[macro_export]
 macro_rules! on_device {
     ($($module:ident, $address:ty, $engine:ty;)+) => {
-        $($crate::on_device! { @ $module, $address, $engine,
+        $(on_device! { @ $module, $address, $engine,
             hand_picked_tables random_tables random_updates images live_readers churn memory_cap })+
     };
     (@ $module:ident, $address:ty, $engine:ty, $($test:ident)+) => {

@@ -1,7 +1,5 @@
 //! IP tables on GPUs that follow live ones: every answer is that of the live table, whatever happens to it and to the GPU.
 
-mod device;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,8 +24,9 @@ fn options() -> GpuOptions {
 
 /// So many devices as one fleet, where there is one.
 fn fleet(devices: usize) -> Option<Fleet> {
-    let gpus: Option<Vec<Gpu>> =
-        (0..devices).map(|_| Some(Gpu::start(device::driver()?, options()).expect("it starts"))).collect();
+    let gpus: Option<Vec<Gpu>> = (0..devices)
+        .map(|_| Some(Gpu::start(crate::device::driver()?, options()).expect("it starts")))
+        .collect();
     Some(Fleet::new(gpus?).expect("one at least"))
 }
 
@@ -69,8 +68,8 @@ fn follows<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(devices: usize) {
     assert_eq!(narrow, KeyBytes::for_bits(A::FAMILY, live.reach()));
     check(&remote, live.rib(), "as uploaded");
     // Longer prefixes, next hops that entries have no room for, and back to nothing.
-    for (round, routes) in routes.chunks(40).enumerate() {
-        let next_hop = NextHop(1 + (round as u32) * 100);
+    for (round, routes) in (0..).zip(routes.chunks(40)) {
+        let next_hop = NextHop(1 + round * 100);
         let updates: Vec<_> = routes.iter().map(|&prefix| Update::announce(prefix, next_hop)).collect();
         live.apply(&updates).expect("it takes them");
         check(&remote, live.rib(), "after announcements");

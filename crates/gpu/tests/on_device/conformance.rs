@@ -1,8 +1,5 @@
 //! Every kernel against the suite that every IP engine passes, on the host build of the kernels or on a GPU.
 
-mod device;
-mod shapes;
-
 on_device! {
     dir24, wirespeed_fib::V4, wirespeed_dir24::Dir24;
     sail_l_v4, wirespeed_fib::V4, wirespeed_sail::SailL;

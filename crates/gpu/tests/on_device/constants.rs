@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use wirespeed_dir24::layout as dir24;
+use wirespeed_fib::{Address, V4, V6};
 use wirespeed_fold::{v4 as fold_v4, v6 as fold_v6};
+use wirespeed_gamt::layout as gamt;
 use wirespeed_gpu::GpuError;
 use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
 use wirespeed_rank::layout as rank;
 use wirespeed_sail::sail_b::layout as sail_b;
+use wirespeed_sail::sail_l::layout as sail_l;
 use wirespeed_waldvogel::layout as waldvogel;
 
 /// What each module's constants are here, as numbers of 64 bits.
@@ -31,10 +34,22 @@ layouts! {
     fold_v6 {
         FOLD_MOST_STEPS: fold_v6::layout::MOST_STEPS,
     }
+    gamt {
+        GAMT_JUMP_BITS: gamt::JUMP_BITS,
+        GAMT_MOST_LEVELS_V4: V4::BITS,
+        GAMT_MOST_LEVELS_V6: V6::BITS,
+    }
     rank {
         RANK_SLOTS: rank::SLOTS,
         RANK_WORDS: rank::WORDS,
         RANK_WORD: rank::WORD,
+    }
+    sail {
+        SAIL_FIRST: sail_l::FIRST,
+        SAIL_CHUNK: sail_l::CHUNK,
+        SAIL_LEAF: sail_l::LEAF,
+        // Neither the first, of 16 bits, nor the last, of 128.
+        SAIL_BETWEEN: sail_l::levels::<V6>() - 2,
     }
     sail_b {
         SAIL_B_PIVOT: sail_b::PIVOT,

@@ -1,10 +1,8 @@
 //! Tables of more chunks than two bytes number, and of shapes that only large ones take: the suite's have few routes.
 
-mod device;
-
 use std::fmt::Debug;
 
-use device::Mirrored;
+use crate::device::{self, Mirrored};
 use wirespeed_fib::conformance::{Expected, check, scattered};
 use wirespeed_fib::{Address, BuildOptions, Engine, NextHop, Prefix, Rib, V4, V6, oracle};
 use wirespeed_gpu::program::OnDevice;

@@ -1,0 +1,10 @@
+//! What the kernels and all above them are held against, on the host build of the kernels or on a GPU ([`device`]).
+
+#[macro_use]
+mod device;
+
+mod conformance;
+mod constants;
+mod ip;
+mod large;
+mod shapes;
