@@ -231,6 +231,25 @@ impl Done {
     }
 }
 
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch").field("capacity", &self.capacity()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ticket").field("is_done", &self.is_done()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let outcome = &self.lent.slot().outcome;
+        f.debug_struct("Done").field("count", &self.count()).field("outcome", outcome).finish_non_exhaustive()
+    }
+}
+
 impl Lent {
     fn slot(&self) -> &Slot {
         self.slot.as_ref().expect("the slot is taken out only when this ends")

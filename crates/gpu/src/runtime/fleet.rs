@@ -16,14 +16,14 @@ use crate::program::{Program, Sections};
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Devices that share the work: a batch goes to the one with the fewest keys under way. One that is lost is left out.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Fleet {
     gpus: Arc<[Gpu]>,
 }
 
 /// A table with a replica on each device, all of which see the same changes in the same order. Versions are those of
 /// [`TableHandle`], the same on all.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct FleetTable {
     replicas: Arc<[TableHandle]>,
     /// Held while a change goes to all.
@@ -31,6 +31,7 @@ pub struct FleetTable {
 }
 
 /// A batch of one of the devices.
+#[derive(Debug)]
 pub struct FleetBatch {
     device: usize,
     batch: Batch,

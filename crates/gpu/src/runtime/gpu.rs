@@ -241,6 +241,13 @@ impl Gpu {
     }
 }
 
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (device, lost) = (&self.properties().name, self.lost());
+        f.debug_struct("Gpu").field("device", device).field("lost", &lost).finish_non_exhaustive()
+    }
+}
+
 impl Core {
     /// Sends a command; gives it back where there is no owner any more.
     #[allow(clippy::result_large_err)] // the error is the command itself

@@ -12,6 +12,7 @@ use super::table::TableHandle;
 ///
 /// It never waits for a slot while it has one under way that it could wait for instead; so any number of submitters share
 /// any number of slots without standing in each other's way for good.
+#[derive(Debug)]
 pub struct Submitter {
     gpu: Gpu,
     under_way: VecDeque<Ticket>,

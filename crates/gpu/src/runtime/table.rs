@@ -122,6 +122,12 @@ impl TableHandle {
     }
 }
 
+impl std::fmt::Debug for TableHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableHandle").field("version", &self.version()).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         // Where there is no owner any more there is no table either.

@@ -138,7 +138,7 @@ mod tests {
         let image = ImageBuilder::new("t", 1)
             .section::<u32>("a", 10)
             .section::<u8>("b", 10)
-            .section::<u64>("left out", 10)
+            .section::<u64>("left_out", 10)
             .build(None)
             .unwrap();
         Places::new(&image, vec![DevicePtr(0x1000), DevicePtr(0x2000), DevicePtr(0)])

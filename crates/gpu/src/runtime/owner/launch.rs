@@ -137,8 +137,17 @@ impl Owner {
         Ok(each * self.shared.properties.multiprocessors.max(1))
     }
 
-    /// Measures all programs of a table on random keys, which lie in the slot.
+    /// Measures all programs of a table on random keys, which lie in the slot. The slot's stream has nothing to do when it returns.
     pub(super) fn tune(&mut self, slot: &Slot, table: u64, planes: Planes) -> Result<Tuning> {
+        let tuned = self.sweep_all(slot, table, planes);
+        if tuned.as_ref().is_err_and(GpuError::is_fatal) {
+            return tuned;
+        }
+        // An error may have come in the middle, and where the time was up there was nothing to wait for.
+        self.wait_for(slot).and(tuned)
+    }
+
+    fn sweep_all(&mut self, slot: &Slot, table: u64, planes: Planes) -> Result<Tuning> {
         self.flush(table)?;
         self.wait_until(|owner| owner.flights.iter().all(|flight| matches!(flight.cargo, Cargo::Foreign)))?;
         if planes.key_bytes() > self.shared.options.key_bytes {
@@ -146,8 +155,8 @@ impl Owner {
             return Err(GpuError::TooWide { what: "keys", asked, most });
         }
         #[allow(unsafe_code)] // a copy to the device
-        // SAFETY: both are the slot's, equally long, and the stream is done before the slot leaves here (`timed` waits, and where that
-        // fails the device is lost).
+        // SAFETY: both are the slot's, equally long, and `tune` waits for the stream before the slot leaves (where that fails the device
+        // is lost).
         unsafe {
             self.driver.copy_in(slot.stream, slot.device_keys, slot.keys.host, slot.keys.len)?;
         }
@@ -160,8 +169,6 @@ impl Owner {
                 tuned.extend(best);
             }
         }
-        // Where the time was up before anything was measured.
-        self.wait_for(slot)?;
         self.tuner.learn(tuned.clone());
         self.tables.values_mut().for_each(super::TableState::forget_launches);
         Ok(Tuning { device: self.shared.properties.name.clone(), tuned })

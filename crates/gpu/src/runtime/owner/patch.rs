@@ -22,8 +22,8 @@ use crate::runtime::writes::{DeviceWrite, Writes};
 
 /// Patches that can be on their way to the device at once.
 const STAGES: usize = 4;
-/// So many times a launch's writes are merged at most before they go.
-const MERGED: usize = 4;
+/// So many launches' writes are gathered at most before they go.
+const GATHERED: usize = 4;
 const THREADS: u32 = 256;
 
 /// `Writes` of `kernels/table.cu`.
@@ -99,7 +99,7 @@ impl Owner {
         if self.alive().is_err() {
             return;
         }
-        let most = self.shared.options.patch_writes * MERGED;
+        let most = self.shared.options.patch_writes * GATHERED;
         let Some(state) = self.tables.get_mut(&table) else { return };
         if one_by_one {
             let patched = self.flush(table).and_then(|()| self.one_by_one(table, &writes));
@@ -116,15 +116,23 @@ impl Owner {
                 self.patcher.waiting.push(table);
             }
         }
-        if self.tables[&table].pending.as_ref().is_some_and(|pending| pending.len() > most) {
-            drop(self.flush(table));
+        // What is the same place again and again is little once it is settled.
+        let is_much = state.pending.as_mut().is_some_and(|pending| {
+            pending.len() > most && {
+                pending.settle();
+                pending.len() > most / 2
+            }
+        });
+        if is_much {
+            // An error has ended everything by now.
+            let _ = self.flush(table);
         }
     }
 
     /// Sends all patches that wait.
     pub(super) fn flush_all(&mut self) {
         while let Some(table) = self.patcher.waiting.pop() {
-            drop(self.flush(table));
+            let _ = self.flush(table);
         }
     }
 
