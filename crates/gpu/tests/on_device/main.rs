@@ -7,4 +7,5 @@ mod conformance;
 mod constants;
 mod ip;
 mod large;
+mod runtime;
 mod shapes;

@@ -1,8 +1,5 @@
 //! The runtime over the kernels themselves: their host build under sanitizers, or a GPU.
 
-#[allow(dead_code)] // the part of it that opens a device is what is needed here
-mod device;
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -19,7 +16,7 @@ const ROUTES: u32 = 300;
 const WAYS: [Way; 3] = Way::ALL;
 
 fn start() -> Option<Gpu> {
-    let driver = device::driver()?;
+    let driver = crate::device::driver()?;
     let slots = vec![SlotSize { slots: 2, keys: 64 }, SlotSize { slots: 3, keys: KEYS }];
     let options = GpuOptions { slots, timeout: Duration::from_secs(60), ..GpuOptions::default() };
     Some(Gpu::start(driver, options).expect("the device starts"))
