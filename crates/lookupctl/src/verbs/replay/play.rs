@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use wirespeed::engine::{Engines, Visitor};
+use wirespeed::engine::{Engines, OnDevice, Visitor};
 use wirespeed::image_file::{ImageFile, bytes_of_table};
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Rib, Update};
 use wirespeed_image::Table;
@@ -30,7 +30,7 @@ pub(super) struct FromRoutes<'a, A: Address> {
 impl<A: Engines> Visitor<A> for FromRoutes<'_, A> {
     type Output = Result<Report>;
 
-    fn visit<E: Engine<A>>(self) -> Result<Report> {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<Report> {
         let Self { options, rib, build, trace, updates } = self;
         let (began, prefixes) = (Instant::now(), rib.len());
         let live =
@@ -85,7 +85,7 @@ pub(super) struct FromImage<'a> {
 impl<A: Engines> Visitor<A> for FromImage<'_> {
     type Output = Result<Report>;
 
-    fn visit<E: Engine<A>>(self) -> Result<Report> {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<Report> {
         let rib = self.image.routes::<A>()?.unwrap_or_default();
         let table = self.image.into_table::<E::Table>()?;
         let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{Engines, Visitor, visit};
+use wirespeed::engine::{Engines, OnDevice, Visitor, visit};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, Rib, Update, V4, V6};
 
 use crate::Outcome;
@@ -171,7 +171,7 @@ struct Report {
 impl<A: Engines> Visitor<A> for &Job<'_, A> {
     type Output = Result<Vec<Report>>;
 
-    fn visit<E: Engine<A>>(self) -> Self::Output {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
         let report = |updates, expected: &Expected<A>, began: Instant, verdict: Verdict| Report {
             engine: E::NAME,
             family: number_of(A::FAMILY),
