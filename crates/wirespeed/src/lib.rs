@@ -203,8 +203,8 @@ pub mod prelude {
     pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
     pub use crate::{
-        AnyUpdate, Device, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop, Update,
-        V4, V6,
+        AnyUpdate, Device, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop,
+        Update, V4, V6,
     };
 }
 

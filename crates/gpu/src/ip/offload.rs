@@ -66,7 +66,8 @@ impl<A: Address> Offload<A> {
         cpu: impl FnOnce(&[A], &mut [NextHop]),
     ) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        let on_gpu = |remote: &Remote<A>, next_hops: &mut [NextHop]| remote.lookup_batch(addresses, next_hops);
+        let on_gpu =
+            |remote: &Remote<A>, next_hops: &mut [NextHop]| remote.lookup_batch(addresses, next_hops);
         self.answer(next_hops, on_gpu, |next_hops| cpu(addresses, next_hops));
     }
 

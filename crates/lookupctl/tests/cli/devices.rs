@@ -38,7 +38,9 @@ fn a_gpu_that_is_asked_for_has_to_be_there() {
         eprintln!("skipped: there is a GPU");
         return;
     };
-    for verb in ["replay --fib v4", "replay --fib no-such-file", "verify --fib v4", "verify --fib v4 --exhaustive"] {
+    for verb in
+        ["replay --fib v4", "replay --fib no-such-file", "verify --fib v4", "verify --fib v4 --exhaustive"]
+    {
         folder.run(&format!("{verb} --device gpu")).refused(&["--device gpu", &why]);
     }
     folder.run("build --fib v4 -o v4.img").ok();
@@ -96,8 +98,7 @@ fn a_rate_is_found_and_held_within_a_bound_on_latency() {
     let common = "replay --fib v4 --keys 20k --threads 1 --device cpu --json";
     let plain = folder.run(&format!("{common} --seconds 0.05")).ok().json()[0].clone();
     for options in ["--batch 512", "--batch 512 --updates updates --rate 100"] {
-        let ran =
-            folder.run(&format!("{common} --seconds 0.3 --latency-bound 100ms {options}")).ok();
+        let ran = folder.run(&format!("{common} --seconds 0.3 --latency-bound 100ms {options}")).ok();
         let report = &ran.json()[0];
         let number = |of: &Value, key: &str| of[key].as_f64().unwrap();
         assert_eq!(number(&report["latency_bound"], "us"), 100_000.0, "{report}");

@@ -88,7 +88,9 @@ fn check_pipeline<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
     let (mut batches, mut at) = (keys.chunks(found.len()), 0);
     assert!(!pipeline.is_ready() && pipeline.next(&mut found).is_none());
     loop {
-        while pipeline.under_way() < 3 && let Some(batch) = batches.next() {
+        while pipeline.under_way() < 3
+            && let Some(batch) = batches.next()
+        {
             pipeline.submit(batch);
         }
         let Some(batch) = pipeline.next(&mut found) else { break };
@@ -192,15 +194,16 @@ fn auto_keeps_small_batches_on_the_cpu() {
 fn both_families_share_the_gpus() {
     let Some((fleet, _)) = host() else { return };
     let (v4, v6) = (rib::<V4>(31), rib::<V6>(31));
-    let mut table = IpTable::builder()
-        .routes(v4.iter().map(|(prefix, next_hop)| (prefix.into(), next_hop)).chain(
-            v6.iter().map(|(prefix, next_hop)| (wirespeed::prelude::IpNet::from(prefix), next_hop)),
-        ))
-        .engine(EngineName::Fold)
-        .device(Device::Gpu)
-        .fleet(fleet)
-        .build()
-        .unwrap();
+    let mut table =
+        IpTable::builder()
+            .routes(v4.iter().map(|(prefix, next_hop)| (prefix.into(), next_hop)).chain(
+                v6.iter().map(|(prefix, next_hop)| (wirespeed::prelude::IpNet::from(prefix), next_hop)),
+            ))
+            .engine(EngineName::Fold)
+            .device(Device::Gpu)
+            .fleet(fleet)
+            .build()
+            .unwrap();
     let reader = table.reader();
     check(reader.v4(), &v4, "IPv4");
     check(reader.v6(), &v6, "IPv6");

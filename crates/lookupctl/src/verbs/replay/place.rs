@@ -276,10 +276,6 @@ mod tests {
 
     const PLAN: Plan = Plan { len: 10_000, batch: 300, threads: 2, time: Duration::from_millis(100) };
 
-    fn none() -> Option<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>> {
-        None
-    }
-
     #[test]
     fn updates_in_flight_reach_the_gpu() {
         let Some((fleet, _)) = on_host::fleet() else { return };
@@ -323,7 +319,8 @@ mod tests {
         let Some((fleet, _)) = on_host::fleet() else { return };
         let place = Bench::new().on_either(&fleet);
         let (bound, plan) = (Duration::from_millis(200), Plan { threads: 1, ..PLAN });
-        let (held, driven) = plan.hold(&place, bound, &[100, 500], none()).unwrap();
+        let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
+        let (held, driven) = plan.hold(&place, bound, &[100, 500], no_feeder).unwrap();
         assert!([100, 500].contains(&held.plan.batch) && held.rate > 0.0, "{}", held.rate);
         assert!(driven.latencies.percentiles().p99 <= 200_000.0, "{driven:?}");
         assert_eq!(place.gpu().unwrap().counts.cpu, 0);

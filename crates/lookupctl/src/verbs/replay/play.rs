@@ -193,8 +193,7 @@ where
         None => (plan, plan.drive(place, feeder)?, None),
         Some(bound) => {
             let (held, driven) = plan.hold(place, bound, &options.sizes(place.len()), feeder)?;
-            let report =
-                BoundReport { us: bound.as_secs_f64() * 1e6, mlookups_per_s: held.rate / 1e6 };
+            let report = BoundReport { us: bound.as_secs_f64() * 1e6, mlookups_per_s: held.rate / 1e6 };
             (held.plan, driven, Some(report))
         }
     };

@@ -231,9 +231,8 @@ impl<A: Engines> Job<'_, A> {
     fn live<E: Engine<A>>(&self, after: &Expected<A>) -> Result<Vec<Report>> {
         let mut live = LiveTable::<A, E>::new(self.rib.clone(), self.build.clone())?;
         let reader = live.reader();
-        let check = |expected: &Expected<A>| {
-            Ok(expected.check(&OnCpu(&*reader.enter()), self.threads, E::NAME))
-        };
+        let check =
+            |expected: &Expected<A>| Ok(expected.check(&OnCpu(&*reader.enter()), self.threads, E::NAME));
         self.before_and_after(&mut live, after, None, check)
     }
 
