@@ -76,22 +76,28 @@ impl DeviceSettings {
 }
 
 /// Brings a table to GPUs, where lookups in it depend on so many first bits of an address, and measures what they cost on the
-/// CPU. About a second. To keep it in step with a live table, let [`Remote::follower`] follow that.
+/// CPU, where so many threads look up. About a second. To keep it in step with a live table, let [`Remote::follower`] follow that.
 pub fn beside<A: Address, T: OnDevice + Lpm<A>>(
     fleet: &Fleet,
     table: &T,
     bits: u8,
     by: Use,
+    threads: usize,
 ) -> Result<Offload<A>, GpuError> {
     let remote = Remote::upload(fleet, table, bits)?;
-    Ok(Offload::new(remote, by, measure(table)))
+    Ok(Offload::new(remote, by, measure(table, threads)))
+}
+
+/// A thread a core: how many are taken to look up where nobody says.
+pub(crate) fn all_cores() -> usize {
+    available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Keys of the batch that is measured.
 const MEASURED: usize = 4096;
 
 /// What lookups of random keys cost on this CPU.
-fn measure<A: Address>(table: &impl Lpm<A>) -> Meter {
+fn measure<A: Address>(table: &impl Lpm<A>, threads: usize) -> Meter {
     let mut rng = Rng::new(1);
     let keys: Vec<A> = (0..MEASURED).map(|_| A::from_u128_low(rng.bits128())).collect();
     let mut next_hops = vec![NextHop::NONE; MEASURED];
@@ -102,5 +108,5 @@ fn measure<A: Address>(table: &impl Lpm<A>) -> Meter {
     };
     // The first brings the table into the caches, as traffic does.
     let first = time();
-    Meter::measured(available_parallelism().map_or(1, NonZero::get), MEASURED, time().min(first))
+    Meter::measured(threads, MEASURED, time().min(first))
 }

@@ -12,7 +12,7 @@ use wirespeed_gpu::ip::{Counts, Offload};
 use wirespeed_gpu::runtime::Fleet;
 
 use crate::builder::Builder;
-use crate::device::{DeviceSettings, beside};
+use crate::device::{DeviceSettings, all_cores, beside};
 use crate::engine::{EngineName, Engines, OnDevice, Visitor, visit};
 use crate::erased::AnyLive;
 use crate::error::Error;
@@ -206,7 +206,7 @@ impl<A: Engines, F: FnOnce(BuildError) -> Error> Visitor<A> for Build<'_, A, F> 
         let Some(fleet) = self.device.fleet.clone() else { return Ok((Box::new(live), None)) };
         let (bits, by, mut offload) = (live.reach(), self.device.by(), None);
         let followed = live.follow(|table| {
-            let made = offload.insert(Arc::new(beside(&fleet, table, bits, by)?));
+            let made = offload.insert(Arc::new(beside(&fleet, table, bits, by, all_cores())?));
             Ok(made.remote().follower())
         });
         self.device.or_cpu(followed)?;

@@ -8,8 +8,12 @@
 //! looked up │██   ██      ████ ██            latency = end - due
 //!
 //! for each size of batch:  what comes through without a bound ─► halve the gap between what holds and what does not
-//! the best of all sizes:   held for --seconds; lowered a little and held again where the bound breaks
+//! the best sizes again:    for longer, lowered a little until the bound holds ─► the best of them
+//! that:                    held for --seconds; lowered a little and held again where the bound breaks
 //! ```
+//!
+//! What holds for a moment often doesn't for long: p99 is made of what happens rarely. Hence the second round, without which the
+//! size that was luckiest in short trials won (1 ms on one core: 407 M lookups/s held where short trials said 673 M).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +35,8 @@ const HALVINGS: usize = 6;
 const LOWER: f64 = 0.97;
 /// How often.
 const LOWERINGS: usize = 20;
+/// Sizes that are tried for longer.
+const FINALISTS: usize = 3;
 /// A size that doesn't beat the best one by this factor is not looked into.
 const WORTH: f64 = 1.02;
 /// From making threads to the first batch that is due.
@@ -92,20 +98,29 @@ impl<P: Place> Search<'_, P> {
     fn best(&self, sizes: &[usize]) -> Result<(usize, f64)> {
         // The first trial of all warms up.
         self.trial(sizes[0], f64::INFINITY, self.glimpse());
-        let mut best: Option<(usize, f64)> = None;
+        let mut found: Vec<(usize, f64)> = Vec::new();
         for &size in sizes {
-            let Some(rate) = self.of_size(size, best.map_or(0.0, |(_, rate)| rate * WORTH)) else { continue };
+            let least = found.last().map_or(0.0, |(_, rate)| rate * WORTH);
+            let Some(rate) = self.of_size(size, least) else { continue };
             eprintln!("batches of {}: {:.1} M lookups/s within {:?}", grouped(size), rate / 1e6, self.bound);
-            best = Some((size, rate));
+            found.push((size, rate));
         }
-        match best {
-            Some(best) => Ok(best),
-            None => bail!(
+        let Some(&best) = found.last() else {
+            bail!(
                 "--latency-bound {:?}: no rate keeps it, not even one batch of {} at a time; a longer bound, smaller batches or fewer threads may",
                 self.bound,
                 grouped(sizes[0])
-            ),
+            )
+        };
+        // Each rate that was found is over those before it.
+        let mut held: Option<(usize, f64)> = None;
+        for (size, rate) in found.into_iter().rev().take(FINALISTS) {
+            let least = held.map_or(0.0, |(_, rate)| rate);
+            if let Some((rate, _)) = self.lowered(size, rate, least, self.look()) {
+                held = Some((size, rate));
+            }
         }
+        Ok(held.unwrap_or(best))
     }
 
     /// The highest rate that holds with batches of a size, where it is over what there is already.
@@ -125,21 +140,24 @@ impl<P: Place> Search<'_, P> {
 
     /// Holds a rate, lowered where it breaks the bound after all.
     fn hold(&self, size: usize, found: f64) -> Result<(Held, Driven<()>)> {
-        let mut rate = found;
-        for _ in 0..LOWERINGS {
-            let trial = self.trial(size, rate, self.plan.time);
-            if self.is_within(&trial) {
-                return Ok((Held { plan: self.plan_of(size), rate }, trial.driven));
-            }
-            rate *= LOWER;
+        match self.lowered(size, found, 0.0, self.plan.time) {
+            Some((rate, driven)) => Ok((Held { plan: self.plan_of(size), rate }, driven)),
+            None => bail!(
+                "--latency-bound {:?}: kept for moments at {:.1} M lookups/s, but not for {:?} at little more than half of that",
+                self.bound,
+                found / 1e6,
+                self.plan.time
+            ),
         }
-        bail!(
-            "--latency-bound {:?}: kept for moments at {:.1} M lookups/s, but no rate down to {:.1} M keeps it for {:?}",
-            self.bound,
-            found / 1e6,
-            rate / 1e6,
-            self.plan.time
-        )
+    }
+
+    /// Lowers a rate until it holds for some time, as long as it is over another.
+    fn lowered(&self, size: usize, found: f64, least: f64, time: Duration) -> Option<(f64, Driven<()>)> {
+        let rates = std::iter::successors(Some(found), |rate| Some(rate * LOWER)).take(LOWERINGS);
+        rates.take_while(|&rate| rate > least).find_map(|rate| {
+            let trial = self.trial(size, rate, time);
+            self.is_within(&trial).then_some((rate, trial.driven))
+        })
     }
 
     fn plan_of(&self, size: usize) -> Plan {
@@ -151,6 +169,11 @@ impl<P: Place> Search<'_, P> {
         (self.bound * 10).clamp(Duration::from_millis(100), Duration::from_millis(300))
     }
 
+    /// How long one takes of those that are tried for longer.
+    fn look(&self) -> Duration {
+        (self.plan.time / 3).clamp(self.glimpse(), Duration::from_secs(1))
+    }
+
     fn is_within(&self, trial: &Trial) -> bool {
         let p99 = trial.driven.latencies.percentiles().p99;
         !trial.is_behind && trial.driven.latencies.count() > 0 && p99 <= self.bound.as_secs_f64() * 1e6
@@ -159,8 +182,9 @@ impl<P: Place> Search<'_, P> {
     /// Offers batches of a size at a rate of so many keys a second, for some time.
     fn trial(&self, size: usize, rate: f64, time: Duration) -> Trial {
         let plan = self.plan_of(size);
+        // The last batch of the trace may be a short one.
         #[allow(clippy::cast_precision_loss)] // a rate
-        let interval = size as f64 / rate;
+        let interval = plan.len as f64 / plan.batches() as f64 / rate;
         thread::scope(|scope| {
             let lanes: Vec<_> = (0..plan.threads).map(|_| self.place.lane(size)).collect();
             let begin = Instant::now() + LEAD;

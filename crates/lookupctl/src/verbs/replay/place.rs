@@ -265,7 +265,7 @@ mod tests {
         fn on_either(&mut self, fleet: &wirespeed::Fleet) -> OnEither<'static, V4, Table> {
             let (mut offload, bits) = (None, self.live.reach());
             let follow = |table: &Table| {
-                let made = beside(fleet, table, bits, Use::Always)?;
+                let made = beside(fleet, table, bits, Use::Always, 2)?;
                 Ok::<_, wirespeed::GpuError>(offload.insert(made).remote().follower())
             };
             self.live.follow(follow).unwrap();

@@ -137,7 +137,8 @@ impl<A: Address> Gpus<'_, A> {
         let began = Instant::now();
         let mut offload = None;
         let make = |table: &T| {
-            let made = beside(&fleet, table, self.bits, device.by(self.options.latency_bound))?;
+            let (by, threads) = (device.by(self.options.latency_bound), self.options.threads());
+            let made = beside(&fleet, table, self.bits, by, threads)?;
             Ok(offload.insert(made).remote().follower())
         };
         let followed = follow(Box::new(make));
