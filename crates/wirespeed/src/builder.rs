@@ -130,6 +130,9 @@ impl<A: Engines> Builder<A> {
     /// [`Reader`](crate::Reader)s and [`Pipeline`](crate::Pipeline)s go there; single lookups and those through a
     /// [`Guard`](crate::Guard) stay on the CPU. Updates reach both, and a GPU that fails costs no answer: the CPU gives it.
     ///
+    /// A batch of up to 131,072 addresses, or what a slot of the GPUs holds where that is less, sees one state of the table there
+    /// too; a larger one goes in parts, each of which does.
+    ///
     /// ```
     /// use wirespeed::prelude::*;
     ///

@@ -152,7 +152,7 @@
 //!
 //! - A lookup gives the longest match, as every engine is tested to against an oracle.
 //! - A batch, and all that is looked up through one guard, sees one state of a family's table; updates that were applied
-//!   together are seen together.
+//!   together are seen together. Of a batch that goes to a GPU in parts this holds for each part ([`Builder::device`]).
 //! - An index that a lookup returned resolves to the value it was interned for, at any time after: see [`Labels`].
 //!
 //! # What it costs

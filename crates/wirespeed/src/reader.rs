@@ -56,7 +56,7 @@ impl<A: Engines> Reader<A> {
 
     /// Looks up each address into the same place of `next_hops`, all in one state of the table. Much faster than one by
     /// one; batches of 1,000 and more get the most out of it. On the device that the table was built for
-    /// ([`Builder::device`](crate::Builder::device)); one of millions goes to a GPU in parts, each of which sees one state.
+    /// ([`Builder::device`](crate::Builder::device)); a large one goes to a GPU in parts, each of which sees one state.
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_batch<K: Key<A>>(&self, addresses: &[K], next_hops: &mut [NextHop]) {

@@ -300,18 +300,20 @@ impl Options {
 
     /// What GPUs are to be started with: slots for all that may be under way.
     fn gpu_options<A: Address>(&self, len: usize) -> GpuOptions {
-        /// Keys of all slots of a size together, at most: half a gigabyte of IPv6 keys.
-        const MOST: usize = 1 << 25;
+        /// Bytes of all slots of a size together, about, at most.
+        const MOST: usize = 1 << 30;
         let sizes = match self.latency_bound {
             None => vec![self.batch(true)],
             Some(_) => self.sizes(len),
         };
-        // Slots for small batches are for all small ones.
-        let mut keys: Vec<_> = sizes.into_iter().map(|size| size.max(1 << 12).min(len.max(1))).collect();
+        // Slots for small batches are for all small ones; a few keys alone would leave no room between their planes.
+        let mut keys: Vec<_> = sizes.into_iter().map(|size| size.min(len).max(1 << 12)).collect();
         keys.dedup();
         let under_way = self.threads() * self.in_flight;
-        let slots = keys.into_iter().map(|keys| SlotSize { slots: under_way.min(MOST / keys).max(2), keys });
-        GpuOptions { slots: slots.collect(), key_bytes: usize::from(A::BITS / 8), ..GpuOptions::default() }
+        let options = GpuOptions { key_bytes: usize::from(A::BITS / 8), ..GpuOptions::default() };
+        let most = MOST / (options.key_bytes + options.result_bytes);
+        let slots = keys.into_iter().map(|keys| SlotSize { slots: under_way.min(most / keys).max(2), keys });
+        GpuOptions { slots: slots.collect(), ..options }
     }
 }
 
