@@ -226,7 +226,7 @@ impl Paced {
     fn work(&self, mut lane: impl Lane) -> (Latencies, Instant, bool) {
         let mut latencies = Latencies::new();
         let mut sent = VecDeque::with_capacity(lane.depth());
-        let end = self.begin + self.time;
+        let (end, give_up) = (self.begin + self.time, self.begin + self.time + self.grace());
         let (mut count, mut batch) = (0, self.thread % self.plan.batches());
         let mut now = Instant::now();
         let is_behind = loop {
@@ -235,13 +235,9 @@ impl Paced {
                 lane.take();
                 now = Instant::now();
                 latencies.record(now.saturating_duration_since(sent.pop_front().unwrap_or(now)));
-                if now < end {
-                    continue;
-                }
             }
-            if due >= end || now >= end {
-                // A batch or two are late by chance.
-                break now >= end && self.due(count + 2) < end;
+            if due >= end || now >= give_up {
+                break due < end;
             }
             if now >= due && lane.under_way() < lane.depth() {
                 lane.submit(self.plan.keys(batch));
@@ -261,6 +257,13 @@ impl Paced {
             latencies.record(now.saturating_duration_since(due));
         }
         (latencies, now, is_behind)
+    }
+
+    /// How long after the end batches are still sent that were due before it. Who is further behind by then than chance would have it
+    /// can't keep up.
+    fn grace(&self) -> Duration {
+        // Without a rate there is no end to those that are due.
+        if self.interval > 0.0 { (self.time / 100).max(Duration::from_millis(10)) } else { Duration::ZERO }
     }
 
     /// When a thread's batch of that number is due.
