@@ -21,7 +21,7 @@ macro_rules! modules {
     };
 }
 
-modules!["dir24", "gather", "table"];
+modules!["dir24", "fold_hot", "gather", "table"];
 
 /// The module of a name.
 pub fn module(name: &str) -> Option<Module> {

@@ -4,4 +4,5 @@ mod device;
 
 on_device! {
     dir24, wirespeed_fib::V4, wirespeed_dir24::Dir24;
+    fold_hot, wirespeed_fib::V4, wirespeed_fold::FoldHot;
 }

@@ -115,7 +115,7 @@ pub struct FoldHotTable {
     width: usize,
     /// Whether elements of c16 are of 2 bytes.
     pub(super) narrow: bool,
-    upper: Upper,
+    pub(super) upper: Upper,
 }
 
 /// An empty image.
@@ -142,12 +142,6 @@ impl FoldHotTable {
         let base = image.section::<u32>(BASE)[0];
         let upper = Upper { slots: image.column(C16), n24: image.column(N24), base };
         Self { narrow: image.width(C16) == Some(2), image, width, upper }
-    }
-
-    /// What a lookup reads first.
-    #[inline]
-    pub(super) fn upper(&self) -> Upper {
-        self.upper
     }
 
     /// Bytes of an element of a chunk: 1, 2 or 4.

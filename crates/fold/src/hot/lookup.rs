@@ -10,7 +10,7 @@ use crate::v4::lookup::{batch, explain, lookup, with_widths};
 impl Lpm<V4> for FoldHotTable {
     #[inline]
     fn lookup(&self, address: V4) -> NextHop {
-        with_widths!(self, At16, lookup(self.image(), self.upper(), address))
+        with_widths!(self, At16, lookup(self.image(), &self.upper, address))
     }
 
     fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {

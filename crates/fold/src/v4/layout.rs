@@ -18,8 +18,7 @@
 
 use wirespeed_fib::V4;
 use wirespeed_image::{
-    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, WORD,
-    width_for,
+    Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, WORD, width_for,
 };
 
 use super::lookup::Upper;
@@ -66,8 +65,7 @@ pub struct FoldTableV4 {
     width: usize,
     /// Whether elements of c18 are of 2 bytes.
     pub(super) narrow: bool,
-    c18: Column,
-    n24: Column,
+    pub(super) upper: Upper,
 }
 
 /// The value of an element that leads on: all ones.
@@ -92,14 +90,8 @@ impl FoldTableV4 {
     /// The table of an image just compiled, or of one that has the sections of one.
     pub(crate) fn new(image: Image) -> Self {
         let width = image.width(W).unwrap_or(0) as usize;
-        let (c18, n24) = (image.column(C18), image.column(N24));
-        Self { narrow: image.width(C18) == Some(2), image, width, c18, n24 }
-    }
-
-    /// What a lookup reads first.
-    #[inline]
-    pub(super) fn upper(&self) -> Upper {
-        Upper { slots: self.c18, n24: self.n24, base: 0 }
+        let upper = Upper { slots: image.column(C18), n24: image.column(N24), base: 0 };
+        Self { narrow: image.width(C18) == Some(2), image, width, upper }
     }
 
     /// Bytes of an element of a chunk: 1, 2 or 4.

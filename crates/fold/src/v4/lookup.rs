@@ -42,7 +42,7 @@ pub(crate) struct Upper {
 impl Lpm<V4> for FoldTableV4 {
     #[inline]
     fn lookup(&self, address: V4) -> NextHop {
-        with_widths!(self, At18, lookup(self.image(), self.upper(), address))
+        with_widths!(self, At18, lookup(self.image(), &self.upper, address))
     }
 
     fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
@@ -63,12 +63,12 @@ fn elements<W: Element>(image: &Image, section: SectionId) -> &[W] {
 
 /// One lookup.
 #[inline]
-pub(crate) fn lookup<S: Split, I: Element, W: Element>(image: &Image, upper: Upper, address: V4) -> NextHop {
+pub(crate) fn lookup<S: Split, I: Element, W: Element>(image: &Image, upper: &Upper, address: V4) -> NextHop {
     let slot = number(image.at::<I>(upper.slots, S::slot(address)));
     if S::DIRECT && slot < upper.base {
         return NextHop(slot);
     }
-    let chunk = (slot - upper.base) as usize;
+    let chunk = if S::DIRECT { slot - upper.base } else { slot } as usize;
     let found = number(image.at::<W>(upper.n24, chunk * S::SHORT + S::short_element(address)));
     if found == mark(size_of::<W>()) { lookup_long::<S, W>(image, address) } else { NextHop(found) }
 }
