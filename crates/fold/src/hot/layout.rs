@@ -27,7 +27,9 @@
 //! fit the shared memory of a block of threads together. Chunks are numbered so that those with a hot block that answers
 //! most keys come first. A CPU takes no notice of them.
 //!
-//! The real table of 2026 has 18,127 chunks: 4.6 MB in n24, 128 KB in c16 and 12,544 hot blocks of 100 KB in all.
+//! The real table of 2026 has 18,356 chunks: 5.3 MB in n24, head room included, 128 KB in c16 and 12,544 hot blocks of 100 KB
+//! in all. With c16 these answer 43 % of keys drawn by prefix and 81 % of random ones, and after a day of updates without
+//! a new build 31 % and 78 % (`examples/hot_share.rs`).
 
 use wirespeed_image::{
     Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, width_for,
