@@ -65,7 +65,7 @@ struct FoldHot {
         for (int i = 0; i < N; i++) {
             // There are fewer than 2^29 elements.
             u32 at = (slots[i] - base) * u32(HOT_SHORT) + short_element(keys[i]);
-            if (found[i] == MARK) found[i] = element(n24 + at);
+            found[i] = element_if(found[i] == MARK, n24 + at, found[i]);
         }
         bool any = false;
         WS_UNROLL
@@ -79,16 +79,13 @@ struct FoldHot {
 
     // What the block of a chunk says of an element; all ones where it has none, or doesn't know.
     WS_FN u32 by_block(const Block& block, u32 chunk, u32 at) const {
-        struct alignas(8) Words {
-            u32 boundaries, values;
-        };
-        const auto* staged = reinterpret_cast<const Words*>(block.template shared<u8>() + SLOT_BYTES);
-        Words words = {0, ~0u};
+        const auto* staged = reinterpret_cast<const Vector<u32, 2>*>(block.template shared<u8>() + SLOT_BYTES);
         // A slot with a next hop has a chunk past all others.
-        if (chunk < blocks) words = staged[chunk];
-        u32 run = u32(at >= (words.boundaries & 255)) + u32(at >= (words.boundaries >> 8 & 255)) +
-                  u32(at >= (words.boundaries >> 16 & 255));
-        return words.values >> (8 * run) & 255;
+        auto words = staged_if(chunk < blocks, staged + chunk, Vector<u32, 2>{{0, ~0u}});
+        u32 boundaries = words.at[0];
+        u32 run = u32(at >= (boundaries & 255)) + u32(at >= (boundaries >> 8 & 255)) +
+                  u32(at >= (boundaries >> 16 & 255));
+        return words.at[1] >> (8 * run) & 255;
     }
 
     // The next hop where prefixes are longer than 24 bits.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use wirespeed_fib::read::{ReadOptions, Source, collect_updates, read_fib};
-use wirespeed_fib::{BuildOptions, Engine, Fib, InFib, Lpm, NextHop, Prefix, Rib, Update, V4};
+use wirespeed_fib::{Address, BuildOptions, Engine, Fib, InFib, Lpm, NextHop, Prefix, Rib, Update, V4};
 use wirespeed_fold::hot::layout::{C16, HOT};
 use wirespeed_fold::{FoldHot, FoldHotTable, FoldV4};
 use wirespeed_image::Table;
@@ -70,7 +70,7 @@ fn engine<E: Engine<V4>>(
             rates.push(start.elapsed());
         }
         rates.sort_unstable();
-        println!("  {kind}: {:.0} M lookups/s", per(keys.len() as u64, rates[2].as_micros() as u64));
+        println!("  {kind}: {:.0} M lookups/s", keys.len() as f64 / 1e6 / rates[2].as_secs_f64());
     }
     let (mut spent, mut done, mut rebuilt, mut writes) = (Duration::ZERO, 0u64, 0, 0);
     for updates in updates.chunks(AT_ONCE) {
@@ -92,7 +92,7 @@ fn engine<E: Engine<V4>>(
         done += changed.len() as u64;
     }
     if done > 0 {
-        let rate = per(done, spent.as_millis() as u64);
+        let rate = done as f64 / 1e3 / spent.as_secs_f64();
         let writes = per(writes, done);
         let now = about(&table, &rib);
         println!("  {done} updates: {rate:.0} k/s, {writes:.2} writes each, built anew {rebuilt} times{now}");
@@ -110,7 +110,7 @@ fn on_chip(table: &FoldHotTable, rib: &Rib<V4>) -> [f64; 2] {
         let Some(chunk) = u32::from(slot).checked_sub(table.base()) else { return true };
         let Some(&block) = blocks.get(chunk as usize) else { return false };
         let [b1, b2, b3, _, values @ ..] = block.to_le_bytes();
-        let octet = (address.0 >> 8) as u8;
+        let octet = address.octet(2);
         values[[b1, b2, b3].into_iter().filter(|&boundary| octet >= boundary).count()] != u8::MAX
     };
     let share =
@@ -123,7 +123,7 @@ fn on_chip(table: &FoldHotTable, rib: &Rib<V4>) -> [f64; 2] {
 fn keys_by_prefix(rib: &Rib<V4>) -> Vec<V4> {
     let prefixes: Vec<Prefix<V4>> = rib.iter().map(|(prefix, _)| prefix).collect();
     let key = |random: V4| {
-        let prefix = prefixes[(u64::from(mix(random.0)) * prefixes.len() as u64 >> 32) as usize];
+        let prefix = prefixes[mix(random.0) as usize % prefixes.len()];
         let within = u32::MAX.checked_shr(prefix.len().into()).unwrap_or(0);
         V4(prefix.address().0 | random.0 & within)
     };

@@ -14,7 +14,7 @@
 //! Chunks of equal content are one chunk, in n24 as in n32. The two arrays are of words of 8 bytes so that a patch writes
 //! eight narrow elements at a time; lookups read elements of `W` bytes: 1, 2 or 4, the narrowest that holds every next
 //! hop below all ones. Chunks and blocks of c24 are numbered from 1, number 0 of each stays zero. The first five
-//! sections are those of [`v4`](crate::v4), at another split.
+//! sections are those of `v4`, at another split.
 //!
 //! A hot block is what a GPU reads in place of the chunk:
 //!

@@ -1,4 +1,4 @@
-//! Lookups on a CPU, alone and in batches: those of [`v4`](crate::v4::lookup), split at bit 16. Hot blocks are for GPUs: where
+//! Lookups on a CPU, alone and in batches: those of `v4`, split at bit 16. Hot blocks are for GPUs: where
 //! chunks lie in a cache, an element is one read and a block would be one, too.
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4, Way};

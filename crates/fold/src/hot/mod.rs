@@ -2,7 +2,7 @@
 //! one of them; where there are longer prefixes, 8 more bits one of 256. Beside the chunks that keys ask for most lie *hot
 //! blocks*, which answer for a few runs of elements in 8 bytes.
 //!
-//! Lookups, vectors and level 32 are those of [`v4`](crate::v4), split elsewhere.
+//! Lookups, vectors and level 32 are those of `v4`, split elsewhere.
 
 mod block;
 mod build;
