@@ -74,6 +74,34 @@ WS_FN T element(const T* at) {
     return __ldg(at);
 }
 
+// Where `wanted`, an element of a table, of 4 bytes at most, and elsewhere what it would be otherwise: one load under a
+// predicate, where an `if` may become a branch for each key.
+template <class T>
+WS_FN u32 element_if(bool wanted, const T* at, u32 otherwise) {
+    u32 v = otherwise;
+#define WS_LOAD_IF(load)                                                                                               \
+    asm("{.reg .pred p; setp.ne.u32 p, %2, 0; @p " load " %0, [%1];}" : "+r"(v) : "l"(at), "r"(u32(wanted)))
+    if constexpr (sizeof(T) == 1) {
+        WS_LOAD_IF("ld.global.nc.u8");
+    } else if constexpr (sizeof(T) == 2) {
+        WS_LOAD_IF("ld.global.nc.u16");
+    } else {
+        WS_LOAD_IF("ld.global.nc.u32");
+    }
+#undef WS_LOAD_IF
+    return v;
+}
+
+// The same of 8 bytes in shared memory.
+WS_FN Vector<u32, 2> staged_if(bool wanted, const Vector<u32, 2>* at, Vector<u32, 2> otherwise) {
+    Vector<u32, 2> v = otherwise;
+    // Volatile, so that it stays behind the barrier.
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %3, 0; @p ld.shared.v2.u32 {%0, %1}, [%2];}"
+                 : "+r"(v.at[0]), "+r"(v.at[1])
+                 : "r"(u32(__cvta_generic_to_shared(at))), "r"(u32(wanted)));
+    return v;
+}
+
 // What is read once: keys. They pass L1 by, which is the table's.
 WS_FN uint4 stream16(const void* at) {
     uint4 v;
@@ -153,6 +181,15 @@ struct Constant {
 template <class T>
 inline T element(const T* at) {
     return *at;
+}
+
+template <class T>
+inline u32 element_if(bool wanted, const T* at, u32 otherwise) {
+    return wanted ? *at : otherwise;
+}
+
+inline Vector<u32, 2> staged_if(bool wanted, const Vector<u32, 2>* at, Vector<u32, 2> otherwise) {
+    return wanted ? *at : otherwise;
 }
 
 template <class T, int N>

@@ -386,7 +386,7 @@ pub fn latency<A: Best>(subject: &Subject<A>, effort: &Effort) -> Result<Sheet> 
     let handle = upload(&gpu, &table, key)?;
     let time = Duration::from_secs_f64(effort.seconds / 2.0);
     let mut best = [(50.0, None::<(f64, Trip)>), (100.0, None)];
-    let mut measure = |what: &str, trip: &Trip, sheet: &mut Sheet| -> Result<super::trip::Travelled> {
+    let measure = |what: &str, trip: &Trip, sheet: &mut Sheet| -> Result<super::trip::Travelled> {
         let filled = fill(&gpu, &handle, &table, subject.by_prefix(), key, trip)?;
         let (travelled, _) = travel(&handle, filled, trip)?;
         sheet.rows.push(vec![
