@@ -29,6 +29,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let updates: Vec<Update<V4>> = updates.iter().filter_map(|timed| V4::update(&timed.update)).collect();
     engine::<FoldV4>(&fib, &updates, |_, _| String::new())?;
     engine::<FoldHot>(&fib, &updates, |table, rib| {
+        if table.hot() == 0 {
+            return ", no hot blocks".into();
+        }
         let [by_prefix, random] = on_chip(table, rib);
         format!(", answered on chip: {by_prefix:.4} by prefix, {random:.4} random")
     })
@@ -96,8 +99,10 @@ fn engine<E: Engine<V4>>(
         let writes = per(writes, done);
         let now = about(&table, &rib);
         println!("  {done} updates: {rate:.0} k/s, {writes:.2} writes each, built anew {rebuilt} times{now}");
-        let (_, fresh) = E::build(&rib, &options)?;
-        println!("  a fresh table{}", about(&fresh, &rib));
+        let fresh = about(&E::build(&rib, &options)?.1, &rib);
+        if !fresh.is_empty() {
+            println!("  built anew now{fresh}");
+        }
     }
     Ok(())
 }
