@@ -17,6 +17,7 @@
 #define WS_GPU 1
 #define WS_FN __device__ __forceinline__
 #define WS_UNROLL _Pragma("unroll")
+#define WS_UNROLL_4 _Pragma("unroll 4")
 #else
 #define WS_GPU 0
 #include <cstddef>
@@ -24,6 +25,7 @@
 #include <cstring>
 #define WS_FN inline
 #define WS_UNROLL
+#define WS_UNROLL_4
 #endif
 
 typedef unsigned char u8;
@@ -209,6 +211,8 @@ WS_FN void stage(const Block& block, void* shared, const void* from, u32 bytes) 
     block.each([&](u32 thread) {
         auto* to = static_cast<Vector<u32, 4>*>(shared);
         auto* source = static_cast<const Vector<u32, 4>*>(from);
+        // Several loads under way.
+        WS_UNROLL_4
         for (u32 at = thread; at < bytes / 16; at += block.threads()) to[at] = source[at];
     });
 }
