@@ -189,7 +189,7 @@ fn kernel_rows<A: InFib, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     let (_, table) = E::build(&subject.rib, options).with_context(|| name.to_owned())?;
     let bytes = table.image().bytes();
     let bits = bytes.next_power_of_two().ilog2().clamp(16, 28);
-    let gather = ceiling::gather(bench, subject.by_prefix(), bits, 1, effort.rounds)?;
+    let gather = ceiling::gather(bench, subject.by_prefix().len(), bits, 1, effort.rounds)?;
     let measured =
         kernels::rates::<A, E>(bench, &table, &subject.traces(), &subject.widths(), effort.rounds)?;
     let is_first = reference.is_empty();
