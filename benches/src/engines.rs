@@ -1,7 +1,7 @@
 //! Our own engines, as [`wirespeed::engine`] lists them: what is in that list is in every bench and record.
 
 use anyhow::Result;
-use wirespeed::engine::{Engines, Visitor, of_family};
+use wirespeed::engine::{Engines, OnDevice, Visitor, of_family};
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Rib, Update};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
@@ -25,7 +25,7 @@ struct Lookups;
 impl<A: Address> Visitor<A> for Lookups {
     type Output = Entry<A>;
 
-    fn visit<E: Engine<A>>(self) -> Entry<A> {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Entry<A> {
         Entry::new(E::NAME, |rib| lane(E::NAME, rib, Compiled::<A, E>::build))
     }
 }
@@ -35,7 +35,7 @@ struct Updates;
 impl<A: Address> Visitor<A> for Updates {
     type Output = Entry<A>;
 
-    fn visit<E: Engine<A>>(self) -> Entry<A> {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Entry<A> {
         Entry::new(E::NAME, |rib| lane(E::NAME, rib, Live::<A, E>::build))
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use wirespeed::engine::{EngineName, Engines, Visitor, of_family, visit};
+use wirespeed::engine::{EngineName, Engines, OnDevice, Visitor, of_family, visit};
 use wirespeed_fib::{Address, BuildOptions, Engine, Lpm, NextHop, Prefix, Rib, V4, V6};
 use wirespeed_image::{Image, Table};
 
@@ -36,7 +36,7 @@ struct Compile<'a, A>(&'a Rib<A>);
 impl<A: Address> Visitor<A> for Compile<'_, A> {
     type Output = Vec<u8>;
 
-    fn visit<E: Engine<A>>(self) -> Vec<u8> {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Vec<u8> {
         let (_, table) = E::build(self.0, &BuildOptions::default()).expect("a valid table is built");
         let mut bytes = Vec::new();
         table.image().write(&mut bytes).expect("a Vec takes what is written");
@@ -75,7 +75,7 @@ struct LookUp<'a>(&'a [u8]);
 impl<A: Address> Visitor<A> for LookUp<'_> {
     type Output = ();
 
-    fn visit<E: Engine<A>>(self) {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) {
         let Ok(table) = Image::from_bytes(self.0).and_then(E::Table::from_image) else { return };
         let keys: Vec<A> = (0..=A::BITS)
             .flat_map(|len| {

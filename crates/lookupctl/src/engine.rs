@@ -21,11 +21,20 @@ pub(crate) enum Choice {
 impl Choice {
     /// The engine for a table. An error where strides are asked for and it has its own.
     pub(crate) fn resolve<A: Engines>(self, rib: &Rib<A>, strides: &Strides) -> Result<EngineName> {
+        self.resolve_by::<A>(|| engine::best(rib), strides)
+    }
+
+    /// The same where another is the one that suits best.
+    pub(crate) fn resolve_by<A: Engines>(
+        self,
+        best: impl FnOnce() -> EngineName,
+        strides: &Strides,
+    ) -> Result<EngineName> {
         let name = match self {
             Self::Auto => AUTO,
             Self::Named(engine) => engine.as_str(),
         };
-        let engine = engine::choose(name, rib)?;
+        let engine = engine::choose_by::<A>(name, best)?;
         if *strides != Strides::Fastest && !matches!(engine, EngineName::Gamt | EngineName::GamtS) {
             let (t, s) = (EngineName::Gamt, EngineName::GamtS);
             bail!("--strides is for --engine {t} and {s}: the levels of {engine} are its own");

@@ -5,10 +5,14 @@
 //! share lies beside it.
 
 mod arguments;
+mod device;
 mod engine;
 mod family;
 mod memory;
 mod number;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // for tests alone
+mod on_host;
 mod output;
 mod section;
 mod several;
@@ -17,6 +21,7 @@ mod strides;
 mod threads;
 mod trace;
 mod verbs;
+mod warnings;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -44,6 +49,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    warnings::print();
     match verbs::run(arguments) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Differs) => ExitCode::from(1),

@@ -3,11 +3,14 @@
 use std::hash::Hash;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use wirespeed_fib::read::{ReadOptions, Source, read_fib};
 use wirespeed_fib::{Fib, NextHop, Prefix, Rib};
+use wirespeed_gpu::runtime::Fleet;
 
-use crate::engine::{AUTO, Engines, choose};
+use crate::device::{Device, DeviceSettings};
+use crate::engine::{AUTO, Engines, best, best_on_gpu, choose_by};
 use crate::error::Error;
 use crate::labels::Labels;
 use crate::table::Table;
@@ -28,11 +31,12 @@ pub(crate) struct Settings {
     pub(crate) engine: String,
     pub(crate) memory_cap: Option<u64>,
     pub(crate) next_hops: u32,
+    pub(crate) device: DeviceSettings,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { engine: AUTO.to_owned(), memory_cap: None, next_hops: 0 }
+        Self { engine: AUTO.to_owned(), memory_cap: None, next_hops: 0, device: DeviceSettings::default() }
     }
 }
 
@@ -122,17 +126,57 @@ impl<A: Engines> Builder<A> {
         self
     }
 
+    /// Where batches are looked up: on the CPU, where this isn't called; on this machine's GPUs; or on either by load. Batches of
+    /// [`Reader`](crate::Reader)s and [`Pipeline`](crate::Pipeline)s go there; single lookups and those through a
+    /// [`Guard`](crate::Guard) stay on the CPU. Updates reach both, and a GPU that fails costs no answer: the CPU gives it.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let routes = [("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))];
+    /// let table = Ipv4Table::builder().routes(routes).device(Device::Auto).build()?;
+    /// if let Some(why) = table.device_note() {
+    ///     println!("on the CPU: {why}");
+    /// }
+    /// let mut found = [NextHop::NONE; 2];
+    /// table.reader().lookup_batch(&[Ipv4Addr::new(10, 1, 2, 3), Ipv4Addr::new(11, 0, 0, 1)], &mut found);
+    /// assert_eq!(found, [NextHop(1), NextHop::NONE]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn device(mut self, device: Device) -> Self {
+        self.settings.device.device = device;
+        self
+    }
+
+    /// How long a batch may take, for [`Device::Auto`]: the CPU looks up what it can within that while it isn't busy, GPUs the
+    /// rest. Without a bound a batch goes where it is back soonest.
+    pub fn latency_bound(mut self, bound: Duration) -> Self {
+        self.settings.device.latency_bound = Some(bound);
+        self
+    }
+
+    /// The GPUs for [`Device::Gpu`] and [`Device::Auto`], where they are up already, as for another table
+    /// ([`Table::fleet`]), or are to be started with other options. Without them all GPUs are started with
+    /// [`GpuOptions::default`](crate::gpu::runtime::GpuOptions), for this table alone.
+    pub fn fleet(mut self, fleet: Fleet) -> Self {
+        self.settings.device.fleet = Some(fleet);
+        self
+    }
+
     /// Builds the table.
     ///
-    /// An error where a source could not be read, no engine has that name, or the table is more than the engine or the cap
-    /// allows.
+    /// An error where a source could not be read, no engine has that name, the table is more than the engine or the cap
+    /// allows, or only GPUs will do and none is usable.
     pub fn build(self) -> Result<Table<A>, Error> {
         let Self { rib, settings, error } = self;
         if let Some(error) = error {
             return Err(error);
         }
-        let engine = choose(&settings.engine, &rib)?;
-        Table::build(rib, engine, settings.next_hops, settings.memory_cap)
+        let Settings { engine, memory_cap, next_hops, mut device } = settings;
+        device.open()?;
+        let best = || if device.fleet.is_some() { best_on_gpu(&rib) } else { best(&rib) };
+        let engine = choose_by::<A>(&engine, best)?;
+        Table::build(rib, engine, next_hops, memory_cap, device)
     }
 
     pub(crate) fn with_settings(mut self, settings: Settings) -> Self {

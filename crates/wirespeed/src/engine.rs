@@ -6,6 +6,9 @@ use std::fmt;
 use wirespeed_fib::{Address, Engine, Family, InFib, Rib, V4, V6};
 use wirespeed_image::Table;
 
+/// A table that GPUs look up in too: that of every engine.
+pub use wirespeed_gpu::program::OnDevice;
+
 use crate::key::Key;
 
 engines! {
@@ -46,14 +49,39 @@ pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
     }
 }
 
+/// The engine that suits a table best where a GPU looks up in it.
+///
+/// As [`best`], but for IPv4 tables whose next hops fit a byte: there `fold-hot`, where this build has it, keeps what most traffic
+/// needs in a multiprocessor's own memory.
+pub fn best_on_gpu<A: Engines>(rib: &Rib<A>) -> EngineName {
+    match best(rib) {
+        EngineName::Fold => named::<A>(HOT).unwrap_or(EngineName::Fold),
+        other => other,
+    }
+}
+
+/// The form of FOLD for GPUs.
+const HOT: &str = "fold-hot";
+
 /// The engine that a user asks for: a name, or `auto`, which leaves it to [`best`].
 pub fn choose<A: Engines>(name: &str, rib: &Rib<A>) -> Result<EngineName, UnknownEngine> {
+    choose_by::<A>(name, || best(rib))
+}
+
+/// The same where `auto` is what another function says, such as [`best_on_gpu`].
+pub fn choose_by<A: Engines>(
+    name: &str,
+    best: impl FnOnce() -> EngineName,
+) -> Result<EngineName, UnknownEngine> {
     match name {
-        AUTO => Ok(best(rib)),
-        name => of_family::<A>()
-            .find(|engine| engine.as_str() == name)
-            .ok_or_else(|| UnknownEngine::of::<A>(name)),
+        AUTO => Ok(best()),
+        name => named::<A>(name).ok_or_else(|| UnknownEngine::of::<A>(name)),
     }
+}
+
+/// The engine of a family by its name.
+fn named<A: Engines>(name: &str) -> Option<EngineName> {
+    of_family::<A>().find(|engine| engine.as_str() == name)
 }
 
 /// Visits an engine by its name in a family, which has to be one.
@@ -80,7 +108,7 @@ pub trait Visitor<A: Address> {
     type Output;
 
     /// Does it.
-    fn visit<E: Engine<A>>(self) -> Self::Output;
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output;
 }
 
 /// A family that there are engines for.
@@ -133,7 +161,7 @@ struct Is;
 impl<A: Address> Visitor<A> for Is {
     type Output = ();
 
-    fn visit<E: Engine<A>>(self) {}
+    fn visit<E: Engine<A, Table: OnDevice>>(self) {}
 }
 
 /// The kind of image that an engine reads.
@@ -142,7 +170,7 @@ struct Kind;
 impl<A: Address> Visitor<A> for Kind {
     type Output = &'static str;
 
-    fn visit<E: Engine<A>>(self) -> &'static str {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> &'static str {
         E::Table::KIND
     }
 }
@@ -214,7 +242,7 @@ mod tests {
     impl<A: Address> Visitor<A> for Name {
         type Output = &'static str;
 
-        fn visit<E: Engine<A>>(self) -> &'static str {
+        fn visit<E: Engine<A, Table: OnDevice>>(self) -> &'static str {
             E::NAME
         }
     }
@@ -222,6 +250,8 @@ mod tests {
     fn family<A: Engines>() {
         let rib = Rib::<A>::new();
         assert!(of_family::<A>().any(|engine| engine == best(&rib)));
+        assert!(of_family::<A>().any(|engine| engine == best_on_gpu(&rib)));
+        assert_eq!(choose_by::<A>(AUTO, || best_on_gpu(&rib)), Ok(best_on_gpu(&rib)));
         for engine in of_family::<A>() {
             assert_eq!(A::visit(engine, Name), Some(engine.as_str()));
             assert_eq!(choose(engine.as_str(), &rib), Ok(engine));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use wirespeed_fib::read::ReadError;
 use wirespeed_fib::{BuildError, Family, TooManyNextHops};
+use wirespeed_gpu::GpuError;
 use wirespeed_image::ImageError;
 
 use crate::engine::UnknownEngine;
@@ -36,6 +37,9 @@ pub enum Error {
         /// Why.
         source: BuildError,
     },
+    /// Lookups can't run on a GPU, and that was asked for.
+    #[error("no lookups on a GPU: {0}")]
+    Gpu(#[from] GpuError),
     /// A file of routes can't be read; the message names file and line.
     #[error(transparent)]
     Read(#[from] ReadError),

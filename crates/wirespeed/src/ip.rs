@@ -4,11 +4,15 @@ use std::hash::Hash;
 use std::net::IpAddr;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use wirespeed_fib::{Address, AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
+use wirespeed_gpu::runtime::Fleet;
 
 use crate::builder::{Builder, Settings, labelled, read_file};
+use crate::device::Device;
+use crate::engine::Engines;
 use crate::error::Error;
 use crate::key::BLOCK;
 use crate::labels::Labels;
@@ -200,9 +204,28 @@ impl IpBuilder {
         self
     }
 
+    /// Where batches are looked up, for both families, which share the GPUs: [`Builder::device`].
+    pub fn device(mut self, device: Device) -> Self {
+        self.settings.device.device = device;
+        self
+    }
+
+    /// How long a batch may take: [`Builder::latency_bound`].
+    pub fn latency_bound(mut self, bound: Duration) -> Self {
+        self.settings.device.latency_bound = Some(bound);
+        self
+    }
+
+    /// The GPUs, where they are up already: [`Builder::fleet`].
+    pub fn fleet(mut self, fleet: Fleet) -> Self {
+        self.settings.device.fleet = Some(fleet);
+        self
+    }
+
     /// Builds both tables; errors as [`Builder::build`].
     pub fn build(self) -> Result<IpTable, Error> {
-        let Self { v4, v6, settings } = self;
+        let Self { v4, v6, mut settings } = self;
+        settings.device.open()?;
         Ok(IpTable {
             v4: v4.with_settings(settings.clone()).build()?,
             v6: v6.with_settings(settings).build()?,
@@ -246,7 +269,19 @@ impl IpReader {
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_batch(&self, addresses: &[IpAddr], next_hops: &mut [NextHop]) {
-        self.enter().lookup_batch(addresses, next_hops);
+        if self.v4.offload().is_none() && self.v6.offload().is_none() {
+            return self.enter().lookup_batch(addresses, next_hops);
+        }
+        assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
+        let (mut v4, mut v6) = (OfFamily::default(), OfFamily::default());
+        for (place, &address) in addresses.iter().enumerate() {
+            match address {
+                IpAddr::V4(address) => v4.push(address.into(), place),
+                IpAddr::V6(address) => v6.push(address.into(), place),
+            }
+        }
+        v4.answer(&self.v4, next_hops);
+        v6.answer(&self.v6, next_hops);
     }
 
     /// One state of each family's table, for lookups that belong together: [`Reader::enter`].
@@ -295,6 +330,34 @@ impl IpGuard<'_> {
             }
             v4.answer(fours, &self.v4, next_hops);
             v6.answer(sixes, &self.v6, next_hops);
+        }
+    }
+}
+
+/// The keys of one family in a batch, and their places: whole, as a GPU wants them.
+struct OfFamily<A> {
+    keys: Vec<A>,
+    places: Vec<usize>,
+}
+
+impl<A> Default for OfFamily<A> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), places: Vec::new() }
+    }
+}
+
+impl<A: Engines> OfFamily<A> {
+    fn push(&mut self, key: A, place: usize) {
+        self.keys.push(key);
+        self.places.push(place);
+    }
+
+    /// Looks them up into their places.
+    fn answer(&self, reader: &Reader<A>, next_hops: &mut [NextHop]) {
+        let mut found = vec![NextHop::NONE; self.keys.len()];
+        reader.lookup_batch(&self.keys, &mut found);
+        for (&place, &next_hop) in self.places.iter().zip(&found) {
+            next_hops[place] = next_hop;
         }
     }
 }

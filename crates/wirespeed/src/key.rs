@@ -15,6 +15,10 @@ pub trait Key<A: Address>: Copy + sealed::Sealed {
     /// Looks a batch up with a function that takes addresses; a result for each key.
     #[doc(hidden)]
     fn each_block(keys: &[Self], next_hops: &mut [NextHop], lookup: impl FnMut(&[A], &mut [NextHop]));
+
+    /// Hands a whole batch over as addresses at once.
+    #[doc(hidden)]
+    fn all_at_once<R>(keys: &[Self], take: impl FnOnce(&[A]) -> R) -> R;
 }
 
 /// Addresses that are copied at a time: enough for a batch to be fast, few enough to stay in the first cache.
@@ -51,6 +55,11 @@ macro_rules! keys {
                     lookup(addresses, next_hops);
                 }
             }
+
+            fn all_at_once<R>(keys: &[Self], take: impl FnOnce(&[$address]) -> R) -> R {
+                let addresses: Vec<$address> = keys.iter().map(|&key| key.into()).collect();
+                take(&addresses)
+            }
         }
     };
     (as it is, $address:ident, $key:ty) => {
@@ -69,6 +78,11 @@ macro_rules! keys {
                 mut lookup: impl FnMut(&[$address], &mut [NextHop]),
             ) {
                 lookup(bytemuck::cast_slice(keys), next_hops);
+            }
+
+            #[inline]
+            fn all_at_once<R>(keys: &[Self], take: impl FnOnce(&[$address]) -> R) -> R {
+                take(bytemuck::cast_slice(keys))
             }
         }
     };

@@ -121,6 +121,33 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # On a GPU
+//!
+//! One call of the builder: [`Device::Gpu`], or [`Device::Auto`], which sends each batch where it is back sooner and goes on on the
+//! CPU where no GPU is usable. Large batches, and several under way at once ([`Reader::pipeline`]), get the most out of it.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use wirespeed::prelude::*;
+//!
+//! let mut table = Ipv4Table::builder()
+//!     .routes([("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))])
+//!     .device(Device::Auto)
+//!     .latency_bound(Duration::from_micros(100))
+//!     .build()?;
+//! let reader = table.reader();
+//! let addresses: Vec<V4> = (0..1 << 16).map(|n| V4(0x0a00_0000 | n)).collect();
+//! let mut found = vec![NextHop::NONE; addresses.len()];
+//! reader.lookup_batch(&addresses, &mut found);
+//! assert!(found.iter().all(|&next_hop| next_hop == NextHop(1)));
+//!
+//! table.insert("10.0.128.0/17".parse::<Ipv4Net>()?, NextHop(2))?; // on the GPUs too
+//! reader.lookup_batch(&addresses, &mut found);
+//! assert_eq!(found[0x8000], NextHop(2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # What is guaranteed
 //!
 //! - A lookup gives the longest match, as every engine is tested to against an oracle.
@@ -134,6 +161,7 @@
 //! `examples/single_lookups.rs`, which measures them.
 
 mod builder;
+pub mod device;
 pub mod engine;
 mod erased;
 mod error;
@@ -141,21 +169,28 @@ pub mod image_file;
 mod ip;
 mod key;
 mod labels;
+mod pipeline;
 mod reader;
 mod route_list;
 mod table;
 
 pub use builder::Builder;
+pub use device::Device;
 pub use error::Error;
 pub use ip::{IpBuilder, IpGuard, IpReader, IpTable};
 pub use key::Key;
 pub use labels::Labels;
+pub use pipeline::Pipeline;
 pub use reader::{Guard, Reader};
 pub use table::{Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Table};
 
 pub use wirespeed_fib::{
     Address, AnyUpdate, Applied, Family, Fib, NextHop, Prefix, Rib, TooManyNextHops, Update, V4, V6,
 };
+
+pub use wirespeed_gpu::GpuError;
+pub use wirespeed_gpu::ip::Counts;
+pub use wirespeed_gpu::runtime::Fleet;
 
 pub use wirespeed_fib as fib;
 pub use wirespeed_gpu as gpu;
@@ -168,8 +203,8 @@ pub mod prelude {
     pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
     pub use crate::{
-        AnyUpdate, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop, Update,
-        V4, V6,
+        AnyUpdate, Device, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop,
+        Update, V4, V6,
     };
 }
 

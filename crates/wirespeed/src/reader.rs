@@ -5,12 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirespeed_fib::{Address, Engine, NextHop, on_all_cores};
+use wirespeed_gpu::ip::{Offload, Remote};
 
-use crate::engine::{EngineName, Engines, Visitor, visit};
+use crate::engine::{EngineName, Engines, OnDevice, Visitor, visit};
 use crate::erased::{AnyReader, Held};
 use crate::error::Error;
 use crate::image_file::ImageFile;
 use crate::key::Key;
+use crate::pipeline::Pipeline;
 
 /// Looks up in a table. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does; it outlives the
 /// writer, and goes on with the last state.
@@ -19,11 +21,22 @@ use crate::key::Key;
 pub struct Reader<A: Engines> {
     inner: Box<dyn AnyReader<A>>,
     engine: EngineName,
+    /// The same table on GPUs.
+    offload: Option<Arc<Offload<A>>>,
 }
 
 impl<A: Engines> Reader<A> {
     pub(crate) fn new(inner: Box<dyn AnyReader<A>>, engine: EngineName) -> Self {
-        Self { inner, engine }
+        Self { inner, engine, offload: None }
+    }
+
+    pub(crate) fn with_offload(self, offload: Option<Arc<Offload<A>>>) -> Self {
+        Self { offload, ..self }
+    }
+
+    /// The same table on GPUs.
+    pub(crate) fn offload(&self) -> Option<&Offload<A>> {
+        self.offload.as_deref()
     }
 
     /// Opens an image file that was saved by [`Table::save`](crate::Table::save) or `lookupctl build`, for looking up alone:
@@ -42,23 +55,66 @@ impl<A: Engines> Reader<A> {
     }
 
     /// Looks up each address into the same place of `next_hops`, all in one state of the table. Much faster than one by
-    /// one; batches of 1,000 and more get the most out of it.
+    /// one; batches of 1,000 and more get the most out of it. On the device that the table was built for
+    /// ([`Builder::device`](crate::Builder::device)); one of millions goes to a GPU in parts, each of which sees one state.
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_batch<K: Key<A>>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
-        self.enter().lookup_batch(addresses, next_hops);
+        self.look_up(addresses, next_hops, |next_hops| self.enter().lookup_batch(addresses, next_hops));
     }
 
     /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the
-    /// caller is in, all in one state of the table. Worth it from some ten thousand addresses on.
+    /// caller is in, all in one state of the table. Worth it from some ten thousand addresses on. Where the batch goes to a
+    /// GPU it is the same as that.
     ///
     /// Panics when the slices differ in length.
     pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
-        self.enter().par_lookup_batch(addresses, next_hops);
+        self.look_up(addresses, next_hops, |next_hops| self.enter().par_lookup_batch(addresses, next_hops));
+    }
+
+    /// On GPUs where there are some and they are to; else as the CPU does it.
+    fn look_up<K: Key<A>>(
+        &self,
+        addresses: &[K],
+        next_hops: &mut [NextHop],
+        on_cpu: impl FnOnce(&mut [NextHop]),
+    ) {
+        let Some(offload) = &self.offload else { return on_cpu(next_hops) };
+        assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
+        let on_gpu = |remote: &Remote<A>, next_hops: &mut [NextHop]| {
+            K::all_at_once(addresses, |addresses| remote.lookup_batch(addresses, next_hops))
+        };
+        offload.answer(next_hops, on_gpu, on_cpu);
+    }
+
+    /// Several batches under way at once, on the device that the table was built for: what keeps a GPU busy.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let routes = [("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))];
+    /// let reader = Ipv4Table::builder().routes(routes).device(Device::Auto).build()?.reader();
+    /// let trace: Vec<V4> = (0..100_000).map(|n| V4(0x0a00_0000 + n)).collect();
+    ///
+    /// let (mut found, mut sum) = (vec![NextHop::NONE; 10_000], 0);
+    /// let mut pipeline = reader.pipeline();
+    /// let mut batches = trace.chunks(found.len());
+    /// loop {
+    ///     while pipeline.under_way() < 4 && let Some(batch) = batches.next() {
+    ///         pipeline.submit(batch);
+    ///     }
+    ///     let Some(addresses) = pipeline.next(&mut found) else { break };
+    ///     sum += found[..addresses.len()].iter().map(|next_hop| next_hop.0).sum::<u32>();
+    /// }
+    /// assert_eq!(sum, 100_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pipeline(&self) -> Pipeline<'_, A> {
+        Pipeline::new(self)
     }
 
     /// One state of the table, for lookups that belong together. While a guard lives the writer can make one more change and
-    /// waits with the next: hold it for some batches, not for good.
+    /// waits with the next: hold it for some batches, not for good. What is looked up through it is looked up on the CPU.
     #[inline]
     pub fn enter(&self) -> Guard<'_, A> {
         Guard(self.inner.enter())
@@ -107,7 +163,7 @@ impl<A: Address> Guard<'_, A> {
 
 impl<A: Engines> Clone for Reader<A> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone_box(), engine: self.engine }
+        Self { inner: self.inner.clone_box(), engine: self.engine, offload: self.offload.clone() }
     }
 }
 
@@ -141,7 +197,7 @@ struct Fixed(ImageFile);
 impl<A: Engines> Visitor<A> for Fixed {
     type Output = Result<Reader<A>, Error>;
 
-    fn visit<E: Engine<A>>(self) -> Self::Output {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
         let engine = self.0.engine();
         let table: E::Table = self.0.into_bare_table()?;
         Ok(Reader::new(Box::new(Arc::new(table)), engine))

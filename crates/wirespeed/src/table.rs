@@ -3,13 +3,17 @@
 use std::fmt;
 use std::fmt::Display;
 use std::path::Path;
+use std::sync::Arc;
 
 use wirespeed_fib::{
-    Applied, BuildOptions, Engine, LiveTable, NextHop, NextHops, Prefix, Rib, Update, V4, V6,
+    Applied, BuildError, BuildOptions, Engine, LiveTable, NextHop, NextHops, Prefix, Rib, Update, V4, V6,
 };
+use wirespeed_gpu::ip::{Counts, Offload};
+use wirespeed_gpu::runtime::Fleet;
 
 use crate::builder::Builder;
-use crate::engine::{EngineName, Engines, Visitor, visit};
+use crate::device::{DeviceSettings, all_cores, beside};
+use crate::engine::{EngineName, Engines, OnDevice, Visitor, visit};
 use crate::erased::AnyLive;
 use crate::error::Error;
 use crate::image_file::ImageFile;
@@ -46,6 +50,9 @@ pub struct Table<A: Engines> {
     live: Box<dyn AnyLive<A>>,
     engine: EngineName,
     memory_cap: Option<u64>,
+    /// The same table on GPUs.
+    offload: Option<Arc<Offload<A>>>,
+    device_note: Option<String>,
 }
 
 impl<A: Engines> Table<A> {
@@ -60,25 +67,26 @@ impl<A: Engines> Table<A> {
         engine: EngineName,
         next_hops: u32,
         memory_cap: Option<u64>,
+        mut device: DeviceSettings,
     ) -> Result<Self, Error> {
         // There are two copies of a live table, and an engine's cap is for one.
         let options =
             BuildOptions { memory_cap: memory_cap.map(|cap| cap / 2), next_hops, ..BuildOptions::default() };
-        let built = visit(engine, Build { rib, options })?;
-        let live = built.map_err(|source| Error::of_build(A::FAMILY, source, memory_cap))?;
-        Ok(Self { live, engine, memory_cap })
+        let of_build = |source| Error::of_build(A::FAMILY, source, memory_cap);
+        let (live, offload) = visit(engine, Build { rib, options, device: &mut device, of_build })??;
+        Ok(Self { live, engine, memory_cap, offload, device_note: device.note })
     }
 
     /// Opens an image file with its routes: ready for lookups as soon as it is read and checked. The first update builds the
     /// compiled table anew, which takes as long as building it from the routes did.
     ///
-    /// An error where it is damaged, of the other family, or of an engine that is not in this build.
+    /// Lookups run on the CPU. An error where it is damaged, of the other family, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = open_image::<A>(path.as_ref())?;
         let rib = file.routes()?.ok_or_else(|| Error::ImageWithoutRoutes { path: file.path().to_owned() })?;
         let engine = file.engine();
         let live = visit(engine, Resume { rib, file })??;
-        Ok(Self { live, engine, memory_cap: None })
+        Ok(Self { live, engine, memory_cap: None, offload: None, device_note: None })
     }
 
     /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one,
@@ -103,7 +111,7 @@ impl<A: Engines> Table<A> {
 
     /// A reader of the table. Each thread takes its own.
     pub fn reader(&self) -> Reader<A> {
-        Reader::new(self.live.reader(), self.engine)
+        Reader::new(self.live.reader(), self.engine).with_offload(self.offload.clone())
     }
 
     /// The routes: exact and longest matches with the prefix that matched, what a prefix covers, iteration in order.
@@ -126,7 +134,26 @@ impl<A: Engines> Table<A> {
         self.engine
     }
 
-    /// Bytes held: both copies of the compiled table, the routes, and what the engine keeps for updates.
+    /// The GPUs that it is on, such as for the [`fleet`](crate::Builder::fleet) of another table; `None` where lookups run on the
+    /// CPU alone.
+    pub fn fleet(&self) -> Option<&Fleet> {
+        self.offload.as_ref().map(|offload| offload.remote().fleet())
+    }
+
+    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, or have come to run there since; `None`
+    /// where nothing is amiss.
+    pub fn device_note(&self) -> Option<String> {
+        let is_out = || self.offload.as_ref()?.remote().is_out();
+        self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
+    }
+
+    /// How many addresses were looked up where, in batches, by readers of this table; `None` where lookups run on the CPU alone.
+    pub fn lookups(&self) -> Option<Counts> {
+        self.offload.as_ref().map(|offload| offload.counts())
+    }
+
+    /// Bytes held: both copies of the compiled table, the routes, and what the engine keeps for updates. GPUs hold one copy
+    /// more, each.
     pub fn memory_usage(&self) -> u64 {
         self.live.memory_usage()
     }
@@ -160,17 +187,30 @@ impl<A: Engines> fmt::Debug for Table<A> {
     }
 }
 
-/// Builds a live table.
-struct Build<A> {
+/// Builds a live table, and a copy on GPUs that follows it where there are some.
+struct Build<'d, A, F> {
     rib: Rib<A>,
     options: BuildOptions,
+    device: &'d mut DeviceSettings,
+    of_build: F,
 }
 
-impl<A: Engines> Visitor<A> for Build<A> {
-    type Output = Result<Box<dyn AnyLive<A>>, wirespeed_fib::BuildError>;
+/// A live table and its copy on GPUs.
+type Built<A> = (Box<dyn AnyLive<A>>, Option<Arc<Offload<A>>>);
 
-    fn visit<E: Engine<A>>(self) -> Self::Output {
-        Ok(Box::new(LiveTable::<A, E>::new(self.rib, self.options)?))
+impl<A: Engines, F: FnOnce(BuildError) -> Error> Visitor<A> for Build<'_, A, F> {
+    type Output = Result<Built<A>, Error>;
+
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
+        let mut live = LiveTable::<A, E>::new(self.rib, self.options).map_err(self.of_build)?;
+        let Some(fleet) = self.device.fleet.clone() else { return Ok((Box::new(live), None)) };
+        let (bits, by, mut offload) = (live.reach(), self.device.by(), None);
+        let followed = live.follow(|table| {
+            let made = offload.insert(Arc::new(beside(&fleet, table, bits, by, all_cores())?));
+            Ok(made.remote().follower())
+        });
+        self.device.or_cpu(followed)?;
+        Ok((Box::new(live), offload))
     }
 }
 
@@ -183,7 +223,7 @@ struct Resume<A> {
 impl<A: Engines> Visitor<A> for Resume<A> {
     type Output = Result<Box<dyn AnyLive<A>>, Error>;
 
-    fn visit<E: Engine<A>>(self) -> Self::Output {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
         let table = self.file.into_bare_table()?;
         Ok(Box::new(LiveTable::<A, E>::resume(self.rib, table, BuildOptions::default())))
     }

@@ -65,13 +65,27 @@ impl<A: Address> Offload<A> {
         next_hops: &mut [NextHop],
         cpu: impl FnOnce(&[A], &mut [NextHop]),
     ) {
-        if self.place(addresses.len()) == Place::Gpu {
-            match self.remote.lookup_batch(addresses, next_hops) {
-                Ok(()) => return self.count(Place::Gpu, addresses.len()),
+        assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
+        let on_gpu =
+            |remote: &Remote<A>, next_hops: &mut [NextHop]| remote.lookup_batch(addresses, next_hops);
+        self.answer(next_hops, on_gpu, |next_hops| cpu(addresses, next_hops));
+    }
+
+    /// The same where keys are not addresses yet: each place gets them in its own way.
+    pub fn answer(
+        &self,
+        next_hops: &mut [NextHop],
+        gpu: impl FnOnce(&Remote<A>, &mut [NextHop]) -> Result<(), GpuError>,
+        cpu: impl FnOnce(&mut [NextHop]),
+    ) {
+        let keys = next_hops.len();
+        if self.place(keys) == Place::Gpu {
+            match gpu(&self.remote, next_hops) {
+                Ok(()) => return self.count(Place::Gpu, keys),
                 Err(error) => self.warn(&error),
             }
         }
-        self.on_cpu(addresses, next_hops, cpu);
+        self.on_cpu(keys, || cpu(next_hops));
     }
 
     /// Where a batch of so many keys goes now.
@@ -87,11 +101,11 @@ impl<A: Address> Offload<A> {
         }
     }
 
-    fn on_cpu(&self, addresses: &[A], next_hops: &mut [NextHop], cpu: impl FnOnce(&[A], &mut [NextHop])) {
+    fn on_cpu(&self, keys: usize, cpu: impl FnOnce()) {
         let began = Instant::now();
-        cpu(addresses, next_hops);
-        self.meter.done(addresses.len(), began.elapsed());
-        self.count(Place::Cpu, addresses.len());
+        cpu();
+        self.meter.done(keys, began.elapsed());
+        self.count(Place::Cpu, keys);
     }
 
     fn count(&self, place: Place, keys: usize) {
@@ -136,6 +150,14 @@ impl<'k, A: Address> Pipeline<'k, A> {
     /// Batches under way.
     pub fn under_way(&self) -> usize {
         self.under_way.len()
+    }
+
+    /// Whether [`next`](Self::next) would not wait: the oldest batch has come back, or is the CPU's.
+    pub fn is_ready(&self) -> bool {
+        self.under_way.front().is_some_and(|sent| match &sent.state {
+            State::OnGpu(ticket) => ticket.is_done(),
+            State::Waiting | State::Found(_) => true,
+        })
     }
 
     /// Sends keys; waits for a slot where all are taken.
@@ -198,7 +220,7 @@ impl<'k, A: Address> Pipeline<'k, A> {
             Some(Err(error)) => self.offload.warn(&error),
             None => {}
         }
-        self.offload.on_cpu(keys, next_hops, cpu);
+        self.offload.on_cpu(keys.len(), || cpu(keys, next_hops));
         Some(keys)
     }
 }

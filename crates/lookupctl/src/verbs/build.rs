@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{Engines, Visitor};
+use wirespeed::engine::{Engines, OnDevice, Visitor};
 use wirespeed::image_file;
 use wirespeed_fib::{BuildOptions, Engine, Family, Fib, NextHops, Rib, V4, V6};
 use wirespeed_image::Table;
@@ -111,7 +111,7 @@ struct Compile<'a, A> {
 impl<A: Engines> Visitor<A> for Compile<'_, A> {
     type Output = Result<Report>;
 
-    fn visit<E: Engine<A>>(self) -> Result<Report> {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<Report> {
         let began = Instant::now();
         let (_, table) =
             E::build(self.rib, &self.build).with_context(|| format!("{} can't be built", E::NAME))?;

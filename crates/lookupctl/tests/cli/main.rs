@@ -7,6 +7,7 @@ mod bad_input;
 mod build;
 mod common;
 mod completions;
+mod devices;
 mod generate;
 mod info;
 mod lookup;

@@ -110,7 +110,6 @@ fn people_get_text_and_talk_goes_to_stderr() {
 #[test]
 fn what_this_build_does_not_have_is_refused() {
     let folder = Folder::new();
-    folder.run("replay --fib v4 --device gpu").refused(&["no GPU engine"]);
     let ran = folder.run("replay --fib v4 --engine poptrie").status(2);
     assert!(ran.stderr.contains("auto, sail-l"), "{ran:?}");
     for wrong in

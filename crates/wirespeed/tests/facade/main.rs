@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // in what the tests share, too
 
 mod common;
+mod gpu;
 mod images;
 mod ip_table;
 mod live;

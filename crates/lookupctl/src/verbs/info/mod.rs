@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{Engines, Visitor, best, of_family, visit};
+use wirespeed::engine::{Engines, OnDevice, Visitor, best, of_family, visit};
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::stats::Stats;
 use wirespeed_fib::{BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, V4, V6};
@@ -308,7 +308,7 @@ struct Measure<'a, A> {
 impl<A: Engines> Visitor<A> for Measure<'_, A> {
     type Output = EngineReport;
 
-    fn visit<E: Engine<A>>(self) -> EngineReport {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> EngineReport {
         let began = Instant::now();
         let built = match E::build(self.rib, self.build) {
             Ok((engine, table)) => Built::Table {

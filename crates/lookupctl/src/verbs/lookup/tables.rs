@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail};
-use wirespeed::engine::{self, Engines, Visitor};
+use wirespeed::engine::{self, Engines, OnDevice, Visitor};
 use wirespeed::image_file::{self, ImageFile};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, Step, V4, V6};
 use wirespeed_image::Table;
@@ -121,7 +121,7 @@ enum Origin<'b> {
 impl<'a, A: Address> Visitor<A> for Make<'a, '_, A> {
     type Output = Result<Box<dyn Answer + 'a>>;
 
-    fn visit<E: Engine<A>>(self) -> Self::Output {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
         let table = match self.from {
             Origin::Image(image) => image.into_table::<E::Table>()?,
             Origin::Routes(build) => {

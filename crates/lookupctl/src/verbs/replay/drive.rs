@@ -5,6 +5,7 @@
 //! warm-up: each thread its part of one pass ─ all wait for all ─ timed ─ stop ─ the rest of the updates ─ one pass
 //! ```
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,64 +13,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use wirespeed_fib::{Address, Lpm, NextHop};
-use wirespeed_image::Table;
-use wirespeed_image::live::Reader;
-use wirespeed_sail::{FibId, SailMTable};
+use wirespeed_fib::NextHop;
 
 use super::latency::Latencies;
+use super::place::{Lane, Place};
 use crate::output::{TICK, progress};
-
-/// Keys to look up.
-pub(super) trait Keys: Copy + Send + Sync {
-    /// How many there are.
-    fn len(&self) -> usize;
-}
-
-/// Keys that a table takes.
-pub(super) trait KeysOf<T>: Keys {
-    /// Looks some of them up.
-    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]);
-}
-
-impl<A: Address> Keys for &[A] {
-    fn len(&self) -> usize {
-        <[A]>::len(self)
-    }
-}
-
-impl<A: Address, T: Lpm<A>> KeysOf<T> for &[A] {
-    #[inline]
-    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]) {
-        table.lookup_batch(&self[keys], next_hops);
-    }
-}
-
-/// Keys, each with its FIB.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mixed<'a, A> {
-    pub(super) fibs: &'a [FibId],
-    pub(super) keys: &'a [A],
-}
-
-impl<A: Address> Keys for Mixed<'_, A> {
-    fn len(&self) -> usize {
-        self.keys.len()
-    }
-}
-
-impl<A: Address> KeysOf<SailMTable<A>> for Mixed<'_, A> {
-    #[inline]
-    fn look_up(&self, table: &SailMTable<A>, keys: Range<usize>, next_hops: &mut [NextHop]) {
-        table.lookup_mixed(&self.fibs[keys.clone()], &self.keys[keys], next_hops);
-    }
-}
 
 /// What to drive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan<K> {
-    /// The keys, at least one.
-    pub(super) trace: K,
+pub(super) struct Plan {
+    /// Keys of the trace, at least one.
+    pub(super) len: usize,
     /// Keys of a batch, at least 1.
     pub(super) batch: usize,
     /// Lookup threads, at least 1.
@@ -85,7 +39,7 @@ pub(super) struct Driven<F> {
     pub(super) seconds: f64,
     pub(super) latencies: Latencies,
     /// Batches that each thread has done.
-    batches: Vec<u64>,
+    pub(super) batches: Vec<u64>,
     /// What the feeder of updates says.
     pub(super) fed: Option<F>,
 }
@@ -97,12 +51,11 @@ pub(super) struct Feeder<W> {
     pub(super) to_its_end: bool,
 }
 
-impl<K: Keys> Plan<K> {
-    /// Drives the trace through a table, with updates beside it if there is a feeder.
-    pub(super) fn drive<T, F, W>(&self, reader: &Reader<T>, feeder: Option<Feeder<W>>) -> Result<Driven<F>>
+impl Plan {
+    /// Drives the trace through a place, with updates beside it if there is a feeder.
+    pub(super) fn drive<P, F, W>(&self, place: &P, feeder: Option<Feeder<W>>) -> Result<Driven<F>>
     where
-        K: KeysOf<T>,
-        T: Table,
+        P: Place,
         F: Send,
         W: FnOnce(Instant, &AtomicBool) -> Result<F> + Send,
     {
@@ -111,8 +64,8 @@ impl<K: Keys> Plan<K> {
         thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, reader) = (*self, reader.clone());
-                    scope.spawn(move || plan.work(thread, &reader, start, stop))
+                    let (plan, lane) = (*self, place.lane(self.batch));
+                    scope.spawn(move || plan.work(thread, lane, start, stop))
                 })
                 .collect();
             let to_its_end = feeder.as_ref().is_some_and(|feeder| feeder.to_its_end);
@@ -151,57 +104,82 @@ impl<K: Keys> Plan<K> {
         })
     }
 
-    /// One thread: its part of a pass to warm up, then batch after batch until the sign to stop.
-    fn work<T: Table>(
+    /// One thread: its part of a pass to warm up, then batch after batch until the sign to stop. A batch's time is from sending it
+    /// to having its results; where one is under way at a time, from the results of the one before it.
+    fn work(
         &self,
         thread: usize,
-        reader: &Reader<T>,
+        mut lane: impl Lane,
         start: &Barrier,
         stop: &AtomicBool,
-    ) -> (Latencies, Instant)
-    where
-        K: KeysOf<T>,
-    {
-        let mut next_hops = vec![NextHop::NONE; self.batch.min(self.trace.len())];
+    ) -> (Latencies, Instant) {
         let mut latencies = Latencies::new();
-        for batch in (thread..self.batches()).step_by(self.threads) {
-            let keys = self.keys(batch);
-            let next_hops = &mut next_hops[..keys.len()];
-            self.trace.look_up(&reader.enter(), keys, next_hops);
-        }
+        self.look_up(&mut lane, (thread..self.batches()).step_by(self.threads), |_| {});
         start.wait();
+        let mut sent = VecDeque::with_capacity(lane.depth());
         let mut batch = thread % self.batches();
-        let mut before = Instant::now();
+        let mut now = Instant::now();
         loop {
-            let keys = self.keys(batch);
-            let next_hops = std::hint::black_box(&mut next_hops[..keys.len()]);
-            self.trace.look_up(&reader.enter(), keys, next_hops);
-            let now = Instant::now();
-            latencies.record(now - before);
-            before = now;
-            if stop.load(Ordering::Relaxed) {
-                return (latencies, now);
+            loop {
+                sent.push_back(now);
+                lane.submit(self.keys(batch));
+                batch = self.after(batch);
+                if lane.under_way() >= lane.depth() {
+                    break;
+                }
+                now = Instant::now();
             }
-            batch = self.after(batch);
+            lane.take();
+            now = Instant::now();
+            latencies.record(now - sent.pop_front().unwrap_or(now));
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        for sent in sent {
+            lane.take();
+            now = Instant::now();
+            latencies.record(now - sent);
+        }
+        (latencies, now)
+    }
+
+    /// Looks batches up in order, with as many under way as may be.
+    fn look_up(
+        &self,
+        lane: &mut impl Lane,
+        mut batches: impl Iterator<Item = usize>,
+        mut each: impl FnMut(&[NextHop]),
+    ) {
+        loop {
+            while lane.under_way() < lane.depth()
+                && let Some(batch) = batches.next()
+            {
+                lane.submit(self.keys(batch));
+            }
+            if lane.under_way() == 0 {
+                return;
+            }
+            each(lane.take());
         }
     }
 
     /// The batch that a thread takes after another.
     #[inline]
-    fn after(&self, batch: usize) -> usize {
+    pub(super) fn after(&self, batch: usize) -> usize {
         let next = batch + self.threads;
         if next < self.batches() { next } else { next % self.batches() }
     }
 
     #[inline]
-    fn batches(&self) -> usize {
-        self.trace.len().div_ceil(self.batch)
+    pub(super) fn batches(&self) -> usize {
+        self.len.div_ceil(self.batch)
     }
 
     #[inline]
-    fn keys(&self, batch: usize) -> Range<usize> {
+    pub(super) fn keys(&self, batch: usize) -> Range<usize> {
         let first = batch * self.batch;
-        first..self.trace.len().min(first + self.batch)
+        first..self.len.min(first + self.batch)
     }
 }
 
@@ -221,19 +199,16 @@ impl Pass {
     }
 }
 
-impl<K: Keys> Plan<K> {
+impl Plan {
     /// Looks every key up once.
-    pub(super) fn pass<T: Table>(&self, reader: &Reader<T>) -> Pass
-    where
-        K: KeysOf<T>,
-    {
+    pub(super) fn pass(&self, place: &impl Place) -> Pass {
         let share = self.batches().div_ceil(self.threads);
         let parts: Vec<Pass> = thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let reader = reader.clone();
+                    let (plan, lane) = (*self, place.lane(self.batch));
                     let batches = thread * share..self.batches().min((thread + 1) * share);
-                    scope.spawn(move || self.pass_over(batches, &reader))
+                    scope.spawn(move || plan.pass_over(batches, lane))
                 })
                 .collect();
             workers.into_iter().map(|worker| worker.join().expect("a lookup thread does not panic")).collect()
@@ -245,20 +220,13 @@ impl<K: Keys> Plan<K> {
         })
     }
 
-    fn pass_over<T: Table>(&self, batches: Range<usize>, reader: &Reader<T>) -> Pass
-    where
-        K: KeysOf<T>,
-    {
-        let mut next_hops = vec![NextHop::NONE; self.batch.min(self.trace.len())];
+    fn pass_over(&self, batches: Range<usize>, mut lane: impl Lane) -> Pass {
         let mut pass = Pass { checksum: 0, matched: Vec::with_capacity(batches.len()) };
-        for batch in batches {
-            let keys = self.keys(batch);
-            let next_hops = &mut next_hops[..keys.len()];
-            self.trace.look_up(&reader.enter(), keys, next_hops);
+        self.look_up(&mut lane, batches, |next_hops| {
             let sum: u64 = next_hops.iter().map(|next_hop| u64::from(next_hop.0)).sum();
             pass.checksum = pass.checksum.wrapping_add(sum);
             pass.matched.push(next_hops.iter().filter(|next_hop| next_hop.is_some()).count() as u64);
-        }
+        });
         pass
     }
 
@@ -266,15 +234,24 @@ impl<K: Keys> Plan<K> {
     /// in the pass and not in the timed part takes nothing from the rate; while updates change what matches, it is
     /// what matches after the last of them.
     pub(super) fn totals<F>(&self, driven: &Driven<F>, pass: &Pass) -> (u64, u64) {
-        let (mut lookups, mut matched) = (0, 0);
-        for (thread, &batches) in driven.batches.iter().enumerate() {
+        let matched = self.sum(&driven.batches, |batch| pass.matched[batch]);
+        (self.lookups(&driven.batches), matched)
+    }
+
+    /// Keys of so many batches of each thread.
+    pub(super) fn lookups(&self, batches: &[u64]) -> u64 {
+        self.sum(batches, |batch| self.keys(batch).len() as u64)
+    }
+
+    fn sum(&self, batches: &[u64], of_batch: impl Fn(usize) -> u64) -> u64 {
+        let mut sum = 0;
+        for (thread, &batches) in batches.iter().enumerate() {
             let mut batch = thread % self.batches();
             for _ in 0..batches {
-                lookups += self.keys(batch).len() as u64;
-                matched += pass.matched[batch];
+                sum += of_batch(batch);
                 batch = self.after(batch);
             }
         }
-        (lookups, matched)
+        sum
     }
 }

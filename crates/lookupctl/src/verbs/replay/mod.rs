@@ -1,8 +1,10 @@
 //! `replay`, the main job: a trace through an engine, with updates in flight.
 
+mod bound;
 mod drive;
 mod feed;
 mod latency;
+mod place;
 mod play;
 mod report;
 
@@ -11,14 +13,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Args, ValueEnum};
-use wirespeed::engine::{Engines, visit};
+use clap::Args;
+use wirespeed::engine::{Engines, best, best_on_gpu, visit};
+use wirespeed::gpu::runtime::{GpuOptions, SlotSize};
 use wirespeed::image_file::ImageFile;
 use wirespeed_fib::synth::{self, TableSpec};
-use wirespeed_fib::{BuildOptions, Family, Fib, Rib, Update, V4, V6};
+use wirespeed_fib::{Address, BuildOptions, Family, Fib, Rib, Update, V4, V6};
 use wirespeed_sail::Fibs;
 
 use crate::Outcome;
+use crate::device::Device;
 use crate::engine::{self, Choice};
 use crate::family;
 use crate::memory::check_room;
@@ -77,15 +81,24 @@ pub(crate) struct Options {
     #[arg(long, default_value = "auto")]
     device: Device,
 
+    /// Batches of a thread under way at once, on the way to a GPU and back
+    #[arg(long, value_name = "N", default_value = "4", value_parser = threads::parser())]
+    in_flight: usize,
+
+    /// Find and hold the highest rate at which 99 of 100 batches are back this long after they were due: 100us, 2ms, 1s
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    latency_bound: Option<Duration>,
+
     /// Lookup threads; by default one a core, less the one that updates take
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
-    /// Keys looked up at a time
-    #[arg(long, value_name = "N", default_value = "4096", value_parser = parse_positive)]
-    batch: usize,
+    /// Keys looked up at a time; by default 4096 on the CPU, 1048576 on a GPU, 65536 where it may be either, and what is best for
+    /// a bound on latency
+    #[arg(long, value_name = "N", value_parser = parse_positive)]
+    batch: Option<usize>,
 
-    /// How long the trace is repeated
+    /// How long the trace is repeated, or the rate that was found is held
     #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
     seconds: Duration,
 
@@ -110,28 +123,33 @@ Examples:
   lookupctl replay --fib fib.txt --trace zipf:1.1 --threads 1 --batch 256 --json
   lookupctl replay --image fib.img --trace addresses.bin
   lookupctl replay --fib red.txt --fib blue.txt --engine sail-m
+  lookupctl replay --device gpu --updates synth:1M
+  lookupctl replay --device gpu --latency-bound 100us
 
 Every thread first looks up its part of the trace once to warm up, then batch after batch until the time is up. \
-Latencies are of whole batches.
+Latencies are of whole batches: from sending one to having its results, and with --latency-bound, where batches are \
+offered at fixed times, from when it was due.
+On a GPU each batch sees one state of the table, as on the CPU; where the GPU is lost in mid-run the CPU goes on.
 The checksum is the sum of the results (next-hop numbers) of one pass over the trace after the last update, modulo \
 2^64: equal for every engine, device and number of threads.
 matched counts, among the lookups done, those of keys that a prefix matches in that pass.";
-
-/// Where lookups run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Device {
-    /// On the best there is
-    Auto,
-    /// On this machine's cores
-    Cpu,
-    /// On a GPU
-    Gpu,
-}
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     if !(0.001..=1e6).contains(&seconds) {
         return Err("from 0.001 to 1000000 seconds".to_owned());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, f64); 3] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let wrong = || "a time is a number and a unit, such as 100us, 2ms or 1s".to_owned();
+    let (number, unit) =
+        UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit))).ok_or_else(wrong)?;
+    let seconds = number.parse::<f64>().map_err(|_| wrong())? * unit;
+    if !(1e-6..=60.0).contains(&seconds) {
+        return Err("from 1us to 60s".to_owned());
     }
     Ok(Duration::from_secs_f64(seconds))
 }
@@ -148,15 +166,19 @@ fn parse_rate(text: &str) -> Result<Pace, String> {
 }
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
-    if options.device == Device::Gpu {
-        bail!("--device gpu: this build has no GPU engine; --device cpu or auto runs on the CPU");
+    if options.fib.len() > 1 && options.device == Device::Gpu {
+        bail!("--device gpu: several FIBs are looked up on the CPU only; --device cpu or auto does it there");
     }
+    if options.latency_bound.is_some() && options.updates.is_some() && options.rate.is_none() {
+        bail!("--latency-bound with --updates needs their --rate: they go in all through the search");
+    }
+    let has_gpu = options.fib.len() < 2 && options.device.has_gpu()?;
     let report = match &options.image {
         Some(path) => {
             let began = Instant::now();
             let image = ImageFile::open(path)?;
             let (family, engine) = (image.family(), image.engine());
-            let replay = FromImage { options: &options, image, began };
+            let replay = FromImage { options: &options, has_gpu, image, began };
             match family {
                 Family::V4 => visit::<V4, _>(engine, replay)??,
                 Family::V6 => visit::<V6, _>(engine, replay)??,
@@ -173,8 +195,8 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         None => {
             let fib = options.load()?;
             match family::choose(options.family.wanted(), &fib) {
-                Family::V4 => from_routes::<V4>(&options, fib)?,
-                Family::V6 => from_routes::<V6>(&options, fib)?,
+                Family::V4 => from_routes::<V4>(&options, has_gpu, fib)?,
+                Family::V6 => from_routes::<V6>(&options, has_gpu, fib)?,
             }
         }
     };
@@ -249,14 +271,51 @@ impl Options {
         Ok((0..self.keys).map(turn).collect())
     }
 
-    fn plan<K>(&self, trace: K) -> Plan<K> {
+    /// What to do with a trace of so many keys.
+    fn plan(&self, len: usize, has_gpu: bool) -> Plan {
+        Plan { len, batch: self.batch(has_gpu), threads: self.threads(), time: self.seconds }
+    }
+
+    fn threads(&self) -> usize {
         let writers = usize::from(self.updates.is_some());
-        let threads = self.threads.unwrap_or_else(|| all_cores().saturating_sub(writers).max(1));
-        Plan { trace, batch: self.batch, threads, time: self.seconds }
+        self.threads.unwrap_or_else(|| all_cores().saturating_sub(writers).max(1))
+    }
+
+    /// Keys looked up at a time.
+    fn batch(&self, has_gpu: bool) -> usize {
+        self.batch.unwrap_or(match self.device {
+            Device::Gpu => 1 << 20,
+            Device::Auto if has_gpu => 1 << 16,
+            Device::Auto | Device::Cpu => 1 << 12,
+        })
+    }
+
+    /// Sizes of batches to try for a bound on latency.
+    fn sizes(&self, len: usize) -> Vec<usize> {
+        match self.batch {
+            Some(batch) => vec![batch],
+            None => bound::SIZES.into_iter().filter(|&size| size <= len.max(bound::SIZES[0])).collect(),
+        }
+    }
+
+    /// What GPUs are to be started with: slots for all that may be under way.
+    fn gpu_options<A: Address>(&self, len: usize) -> GpuOptions {
+        /// Keys of all slots of a size together, at most: half a gigabyte of IPv6 keys.
+        const MOST: usize = 1 << 25;
+        let sizes = match self.latency_bound {
+            None => vec![self.batch(true)],
+            Some(_) => self.sizes(len),
+        };
+        // Slots for small batches are for all small ones.
+        let mut keys: Vec<_> = sizes.into_iter().map(|size| size.max(1 << 12).min(len.max(1))).collect();
+        keys.dedup();
+        let under_way = self.threads() * self.in_flight;
+        let slots = keys.into_iter().map(|keys| SlotSize { slots: under_way.min(MOST / keys).max(2), keys });
+        GpuOptions { slots: slots.collect(), key_bytes: usize::from(A::BITS / 8), ..GpuOptions::default() }
     }
 }
 
-fn from_routes<A: Engines>(options: &Options, mut fib: Fib) -> Result<Report> {
+fn from_routes<A: Engines>(options: &Options, has_gpu: bool, mut fib: Fib) -> Result<Report> {
     let updates = options.updates::<A>(&mut fib)?;
     let (rib, next_hops) = A::into_rib(fib);
     let trace = options.keys(&rib)?;
@@ -264,8 +323,9 @@ fn from_routes<A: Engines>(options: &Options, mut fib: Fib) -> Result<Report> {
         next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
         ..options.table.build_options(2)
     };
-    let engine = options.engine.resolve(&rib, &build.strides)?;
-    visit(engine, FromRoutes { options, rib, build, trace: &trace, updates: &updates })?
+    let best = || if has_gpu { best_on_gpu(&rib) } else { best(&rib) };
+    let engine = options.engine.resolve_by::<A>(best, &build.strides)?;
+    visit(engine, FromRoutes { options, has_gpu, rib, build, trace: &trace, updates: &updates })?
 }
 
 /// The same on several FIBs.

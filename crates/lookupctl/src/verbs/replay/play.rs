@@ -4,23 +4,28 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use wirespeed::engine::{Engines, Visitor};
+use wirespeed::GpuError;
+use wirespeed::device::beside;
+use wirespeed::engine::{Engines, OnDevice, Visitor};
+use wirespeed::gpu::ip::{Offload, RemoteFollower};
 use wirespeed::image_file::{ImageFile, bytes_of_table};
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Rib, Update};
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, Rib, Update};
 use wirespeed_image::Table;
 use wirespeed_image::live::{Reader, Writer};
 use wirespeed_sail::{Fibs, LiveFibs};
 
 use super::Options;
-use super::drive::{Driven, Feeder, KeysOf, Mixed, Plan};
+use super::drive::Feeder;
 use super::feed::{Fed, Live, Pace};
-use super::report::{Report, UpdatesReport};
+use super::place::{GpuState, Mixed, OnCpu, OnEither, Place};
+use super::report::{BoundReport, GpuReport, Report, UpdatesReport};
 use crate::number::{Bytes, grouped, share};
 use crate::several;
 
 /// Builds a live table and replays on it.
 pub(super) struct FromRoutes<'a, A: Address> {
     pub(super) options: &'a Options,
+    pub(super) has_gpu: bool,
     pub(super) rib: Rib<A>,
     pub(super) build: BuildOptions,
     pub(super) trace: &'a [A],
@@ -30,15 +35,16 @@ pub(super) struct FromRoutes<'a, A: Address> {
 impl<A: Engines> Visitor<A> for FromRoutes<'_, A> {
     type Output = Result<Report>;
 
-    fn visit<E: Engine<A>>(self) -> Result<Report> {
-        let Self { options, rib, build, trace, updates } = self;
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<Report> {
+        let Self { options, has_gpu, rib, build, trace, updates } = self;
         let (began, prefixes) = (Instant::now(), rib.len());
-        let live =
+        let mut live =
             LiveTable::<A, E>::new(rib, build).with_context(|| format!("{} can't be built", E::NAME))?;
         let reader = live.reader();
         say_table(E::NAME, &*reader.enter(), prefixes, "built", began);
-        let plan = options.plan(trace);
-        finish(E::NAME, &plan, &reader, plan.drive(&reader, feeder(options, live, updates))?)
+        let gpus = Gpus { options, has_gpu, trace, bits: live.reach() };
+        let offload = gpus.offload(|make| live.follow(make))?;
+        play_on_either(options, E::NAME, trace, reader, offload, feeder(options, live, updates))
     }
 }
 
@@ -56,8 +62,8 @@ pub(super) fn from_several<A: Address>(
     let live = LiveFibs::new(fibs, build).with_context(|| format!("{} can't be built", several::ENGINE))?;
     let reader = live.reader();
     say_table(several::ENGINE, &*reader.enter(), prefixes, "built", began);
-    let plan = options.plan(Mixed { fibs: &turns, keys: trace });
-    finish(several::ENGINE, &plan, &reader, plan.drive(&reader, feeder(options, live, updates))?)
+    let place = OnCpu { trace: Mixed { fibs: &turns, keys: trace }, reader };
+    play(options, several::ENGINE, &place, feeder(options, live, updates))
 }
 
 /// What feeds updates to a live table, if there are any.
@@ -78,6 +84,7 @@ fn feeder<'a, A: Address>(
 /// Takes a compiled table and replays on it.
 pub(super) struct FromImage<'a> {
     pub(super) options: &'a Options,
+    pub(super) has_gpu: bool,
     pub(super) image: ImageFile,
     pub(super) began: Instant,
 }
@@ -85,16 +92,144 @@ pub(super) struct FromImage<'a> {
 impl<A: Engines> Visitor<A> for FromImage<'_> {
     type Output = Result<Report>;
 
-    fn visit<E: Engine<A>>(self) -> Result<Report> {
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<Report> {
         let rib = self.image.routes::<A>()?.unwrap_or_default();
         let table = self.image.into_table::<E::Table>()?;
         let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);
         say_table(E::NAME, &table, count, "loaded", self.began);
         let trace = self.options.keys(&rib)?;
-        let reader = Writer::new(table).reader();
-        let plan = self.options.plan(&trace[..]);
-        let driven = plan.drive(&reader, None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>)?;
-        finish(E::NAME, &plan, &reader, driven)
+        let mut writer = Writer::new(table);
+        // Without its routes all bits of an address may matter.
+        let bits = if rib.is_empty() { A::BITS } else { longest(&rib) };
+        let gpus = Gpus { options: self.options, has_gpu: self.has_gpu, trace: &trace, bits };
+        let offload = gpus.offload(|make| writer.follow(make))?;
+        let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
+        play_on_either(self.options, E::NAME, &trace, writer.reader(), offload, no_feeder)
+    }
+}
+
+/// The length of the longest prefix.
+fn longest<A: Address>(rib: &Rib<A>) -> u8 {
+    rib.iter().map(|(prefix, _)| prefix.len()).max().unwrap_or(0)
+}
+
+/// What is needed to bring a table to GPUs.
+struct Gpus<'a, A> {
+    options: &'a Options,
+    has_gpu: bool,
+    trace: &'a [A],
+    /// First bits of an address that lookups may depend on.
+    bits: u8,
+}
+
+impl<A: Address> Gpus<'_, A> {
+    /// Starts the GPUs that were asked for and brings a table there: `follow` makes what follows it of the table as it is.
+    fn offload<T: OnDevice + Lpm<A>>(
+        &self,
+        follow: impl FnOnce(Make<'_, A, T>) -> Result<(), GpuError>,
+    ) -> Result<Option<Offload<A>>> {
+        let device = self.options.device;
+        if !self.has_gpu {
+            return Ok(None);
+        }
+        let gpu_options = self.options.gpu_options::<A>(self.trace.len());
+        let Some(fleet) = device.open(&gpu_options)? else { return Ok(None) };
+        let began = Instant::now();
+        let mut offload = None;
+        let make = |table: &T| {
+            let (by, threads) = (device.by(self.options.latency_bound), self.options.threads());
+            let made = beside(&fleet, table, self.bits, by, threads)?;
+            Ok(offload.insert(made).remote().follower())
+        };
+        let followed = follow(Box::new(make));
+        if device.unless_missing(followed)?.is_none() {
+            return Ok(None);
+        }
+        eprintln!(
+            "{}: the table is there and measured after {:.2} s",
+            fleet.gpus().iter().map(|gpu| gpu.properties().name.as_str()).collect::<Vec<_>>().join(", "),
+            began.elapsed().as_secs_f64()
+        );
+        Ok(offload)
+    }
+}
+
+/// Makes what follows a table.
+type Make<'m, A, T> = Box<dyn FnOnce(&T) -> Result<RemoteFollower<A>, GpuError> + 'm>;
+
+/// Replays on GPUs too, where there are some.
+fn play_on_either<A: Address, T: Table + Lpm<A>, W>(
+    options: &Options,
+    engine: &'static str,
+    trace: &[A],
+    reader: Reader<T>,
+    offload: Option<Offload<A>>,
+    feeder: Option<Feeder<W>>,
+) -> Result<Report>
+where
+    W: FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send,
+{
+    match offload {
+        None => play(options, engine, &OnCpu { trace, reader }, feeder),
+        Some(offload) => {
+            let place = OnEither { trace, reader, offload, in_flight: options.in_flight };
+            play(options, engine, &place, feeder)
+        }
+    }
+}
+
+/// Drives a trace through a place, passes over it once more for the checksum, and reports.
+fn play<P: Place, W>(
+    options: &Options,
+    engine: &'static str,
+    place: &P,
+    feeder: Option<Feeder<W>>,
+) -> Result<Report>
+where
+    W: FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send,
+{
+    let before = place.gpu();
+    let plan = options.plan(place.len(), before.is_some());
+    let (plan, driven, latency_bound) = match options.latency_bound {
+        None => (plan, plan.drive(place, feeder)?, None),
+        Some(bound) => {
+            let (held, driven) = plan.hold(place, bound, &options.sizes(place.len()), feeder)?;
+            let report = BoundReport { us: bound.as_secs_f64() * 1e6, mlookups_per_s: held.rate / 1e6 };
+            (held.plan, driven, Some(report))
+        }
+    };
+    let pass = plan.pass(place);
+    let (lookups, matched) = plan.totals(&driven, &pass);
+    let updates = driven.fed.map_or_else(UpdatesReport::default, |fed| UpdatesReport {
+        applied: fed.applied,
+        per_s: per_second(fed.applied, fed.seconds),
+        rebuilds: fed.rebuilds,
+    });
+    let gpu = before.zip(place.gpu()).map(|(before, after)| GpuReport::between(&before, after));
+    Ok(Report {
+        engine,
+        device: if gpu.is_some() { options.device.name() } else { "cpu" },
+        gpu,
+        threads: plan.threads,
+        batch: plan.batch,
+        keys: plan.len,
+        lookups,
+        matched,
+        hit_share: share(pass.matched(), plan.len as u64),
+        seconds: driven.seconds,
+        mlookups_per_s: per_second(lookups, driven.seconds) / 1e6,
+        latency_us: driven.latencies.percentiles(),
+        latency_bound,
+        updates,
+        checksum: pass.checksum,
+    })
+}
+
+impl GpuReport {
+    fn between(before: &GpuState, after: GpuState) -> Self {
+        let gpu = after.counts.gpu - before.counts.gpu;
+        let cpu = after.counts.cpu - before.counts.cpu;
+        Self { name: after.name, devices: after.devices, share: share(gpu, gpu + cpu), lost: after.out }
     }
 }
 
@@ -107,37 +242,6 @@ fn say_table<T: Table>(engine: &str, table: &T, prefixes: usize, how: &str, bega
         share(bytes, prefixes as u64),
         began.elapsed().as_secs_f64()
     );
-}
-
-/// The pass for the checksum, and all that is reported.
-fn finish<K: KeysOf<T>, T: Table>(
-    engine: &'static str,
-    plan: &Plan<K>,
-    reader: &Reader<T>,
-    driven: Driven<Fed>,
-) -> Result<Report> {
-    let pass = plan.pass(reader);
-    let (lookups, matched) = plan.totals(&driven, &pass);
-    let updates = driven.fed.map_or_else(UpdatesReport::default, |fed| UpdatesReport {
-        applied: fed.applied,
-        per_s: per_second(fed.applied, fed.seconds),
-        rebuilds: fed.rebuilds,
-    });
-    Ok(Report {
-        engine,
-        device: "cpu",
-        threads: plan.threads,
-        batch: plan.batch,
-        keys: plan.trace.len(),
-        lookups,
-        matched,
-        hit_share: share(pass.matched(), plan.trace.len() as u64),
-        seconds: driven.seconds,
-        mlookups_per_s: per_second(lookups, driven.seconds) / 1e6,
-        latency_us: driven.latencies.percentiles(),
-        updates,
-        checksum: pass.checksum,
-    })
 }
 
 #[allow(clippy::cast_precision_loss)] // a rate

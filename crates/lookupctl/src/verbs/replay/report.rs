@@ -12,6 +12,8 @@ use crate::number::{Grouped, grouped};
 pub(super) struct Report {
     pub(super) engine: &'static str,
     pub(super) device: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) gpu: Option<GpuReport>,
     pub(super) threads: usize,
     pub(super) batch: usize,
     /// Keys of the trace.
@@ -25,8 +27,31 @@ pub(super) struct Report {
     pub(super) seconds: f64,
     pub(super) mlookups_per_s: f64,
     pub(super) latency_us: Percentiles,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) latency_bound: Option<BoundReport>,
     pub(super) updates: UpdatesReport,
     pub(super) checksum: u64,
+}
+
+/// What GPUs had to do with it.
+#[derive(Debug, Serialize)]
+pub(super) struct GpuReport {
+    pub(super) name: String,
+    pub(super) devices: usize,
+    /// Of all keys looked up, warm-up included, those that were looked up on GPUs, 0 to 1.
+    pub(super) share: f64,
+    /// Why the CPU took over in mid-run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) lost: Option<String>,
+}
+
+/// A rate that was found and held.
+#[derive(Debug, Serialize)]
+pub(super) struct BoundReport {
+    /// What p99 was to stay under.
+    pub(super) us: f64,
+    /// Offered and held.
+    pub(super) mlookups_per_s: f64,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -43,16 +68,40 @@ impl fmt::Display for Report {
         let Percentiles { p50, p99, max } = self.latency_us;
         writeln!(
             f,
-            "{engine} on {device}, {threads} thread{}, batches of {}, a trace of {} keys",
+            "{engine} on {}, {threads} thread{}, batches of {}, a trace of {} keys",
+            Place { device, gpu: self.gpu.as_ref() },
             if *threads == 1 { "" } else { "s" },
             grouped(*batch),
             grouped(*keys)
         )?;
         writeln!(f, "rate      {mlookups_per_s:.1} M lookups/s ({} in {seconds:.2} s)", Grouped(*lookups))?;
         writeln!(f, "latency   p50 {p50:.1} µs, p99 {p99:.1} µs, max {max:.1} µs a batch")?;
+        if let Some(BoundReport { us, mlookups_per_s }) = &self.latency_bound {
+            writeln!(f, "bound     p99 under {us:.0} µs, held at {mlookups_per_s:.1} M lookups/s offered")?;
+        }
         writeln!(f, "hits      {:.2} %", self.hit_share * 100.0)?;
         let UpdatesReport { applied, per_s, rebuilds } = self.updates;
         writeln!(f, "updates   {} applied, {per_s:.0} a second, {rebuilds} rebuilds", Grouped(applied))?;
         write!(f, "checksum  {}", self.checksum)
+    }
+}
+
+/// Where lookups ran, in words.
+struct Place<'a> {
+    device: &'a str,
+    gpu: Option<&'a GpuReport>,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(GpuReport { name, devices, share, lost }) = self.gpu else {
+            return f.write_str(self.device);
+        };
+        let times = if *devices > 1 { format!("{devices} × ") } else { String::new() };
+        write!(f, "{} ({times}{name}, {:.1} % of the lookups", self.device, share * 100.0)?;
+        match lost {
+            None => f.write_str(")"),
+            Some(why) => write!(f, ", then lost: {why})"),
+        }
     }
 }

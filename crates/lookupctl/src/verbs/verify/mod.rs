@@ -1,23 +1,28 @@
 //! `verify`: engines against the oracle.
 
+mod subject;
 mod truth;
 
 use std::ffi::OsString;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
-use wirespeed::engine::{Engines, Visitor, visit};
-use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, Rib, Update, V4, V6};
+use wirespeed::engine::{Engines, OnDevice, Visitor, visit};
+use wirespeed::gpu::ip::{KeyBytes, Remote};
+use wirespeed::gpu::runtime::{Fleet, GpuOptions};
+use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, LiveTable, Rib, Update, V4, V6};
 
 use crate::Outcome;
+use crate::device::Device;
 use crate::engine::{self, Selection};
 use crate::family::{self, number_of};
 use crate::number::{Grouped, grouped};
 use crate::output::{Output, progress};
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::threads::{self, all_cores};
+use subject::{OnCpu, OnGpu, Subject};
 use truth::{Mismatch, Truth, Verdict, probes};
 
 /// Holds engines against an independent method: at the ends of every prefix and at random, or at every address.
@@ -39,6 +44,10 @@ pub(crate) struct Options {
     /// Updates to apply to the live table, which is then checked again
     #[arg(long, value_name = "FILE")]
     updates: Option<OsString>,
+
+    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs
+    #[arg(long, default_value = "cpu")]
+    device: On,
 
     /// Threads; by default one a core
     #[arg(long, value_name = "N", value_parser = threads::parser())]
@@ -62,22 +71,36 @@ Examples:
   lookupctl verify --fib fib.txt --exhaustive all 2^32 IPv4 addresses
   lookupctl verify --fib fib.txt --updates updates.txt
   lookupctl verify --fib fib.txt --engine sail-l --json
+  lookupctl verify --fib fib.txt --device gpu --exhaustive
 
 The right answers come from the sorted prefixes as ranges of addresses, without any lookup.
 Exit status 1 says that an engine is wrong; the first wrong answers are shown.";
+
+/// What looks up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// The engines on this machine's cores
+    Cpu,
+    /// Their kernels on its GPUs, for keys of each width that will do
+    Gpu,
+}
 
 /// Updates that readers see appear at once.
 const GROUP: usize = 1024;
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
+    let fleet = match options.device {
+        On::Cpu => None,
+        On::Gpu => Device::Gpu.open(&GpuOptions::default())?,
+    };
     let fib = options.read.load(&options.fib)?;
     match family::choose(options.family.wanted(), &fib) {
-        Family::V4 => verify::<V4>(&options, fib),
-        Family::V6 => verify::<V6>(&options, fib),
+        Family::V4 => verify::<V4>(&options, fleet, fib),
+        Family::V6 => verify::<V6>(&options, fleet, fib),
     }
 }
 
-fn verify<A: Engines>(options: &Options, mut fib: Fib) -> Result<Outcome> {
+fn verify<A: Engines>(options: &Options, fleet: Option<Fleet>, mut fib: Fib) -> Result<Outcome> {
     if options.exhaustive && A::BITS > 32 {
         bail!("--exhaustive is for IPv4: nobody can walk 2^{} addresses", A::BITS);
     }
@@ -98,6 +121,7 @@ fn verify<A: Engines>(options: &Options, mut fib: Fib) -> Result<Outcome> {
         }),
         rib,
         updates: &updates,
+        fleet,
         threads: options.threads.unwrap_or_else(all_cores),
         build: BuildOptions {
             next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
@@ -133,7 +157,7 @@ impl<A: Address> Expected<A> {
         Self { prefixes: rib.len(), truth: Truth::of(rib), probes: (!everywhere).then(|| probes(prefixes())) }
     }
 
-    fn check<T: Lpm<A>>(&self, table: &T, threads: usize, what: &'static str) -> Verdict {
+    fn check<S: Subject<A>>(&self, table: &S, threads: usize, what: &'static str) -> Verdict {
         let total = self.probes.as_ref().map_or(1 << 32, |probes| probes.len() as u64);
         let bar = progress(total, what);
         let verdict = match &self.probes {
@@ -143,6 +167,16 @@ impl<A: Address> Expected<A> {
         bar.finish_and_clear();
         verdict
     }
+
+    /// The same of a table on GPUs.
+    fn check_on_gpu(&self, remote: &Remote<A>, threads: usize, what: &'static str) -> Result<Verdict> {
+        let subject = OnGpu::new(remote);
+        let verdict = self.check(&subject, threads, what);
+        match subject.failure() {
+            None => Ok(verdict),
+            Some(why) => Err(why).with_context(|| format!("{what} on the GPU")),
+        }
+    }
 }
 
 /// What every engine has to pass.
@@ -151,6 +185,7 @@ struct Job<'a, A: Address> {
     updates: &'a [Update<A>],
     before: Expected<A>,
     after: Option<Expected<A>>,
+    fleet: Option<Fleet>,
     threads: usize,
     build: BuildOptions,
 }
@@ -159,6 +194,10 @@ struct Job<'a, A: Address> {
 #[derive(Debug, Serialize)]
 struct Report {
     engine: &'static str,
+    device: &'static str,
+    /// Bytes of the keys that went to a GPU; they are of as few as prefixes allow, and may get more with updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_bytes: Option<usize>,
     family: u8,
     prefixes: usize,
     updates: usize,
@@ -171,9 +210,105 @@ struct Report {
 impl<A: Engines> Visitor<A> for &Job<'_, A> {
     type Output = Result<Vec<Report>>;
 
-    fn visit<E: Engine<A>>(self) -> Self::Output {
-        let report = |updates, expected: &Expected<A>, began: Instant, verdict: Verdict| Report {
-            engine: E::NAME,
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
+        match (&self.fleet, &self.after) {
+            (None, None) => Ok(vec![self.compiled::<E>()?]),
+            (None, Some(after)) => self.live::<E>(after),
+            (Some(fleet), None) => self.compiled_on_gpu::<E>(fleet),
+            (Some(fleet), Some(after)) => self.live_on_gpu::<E>(fleet, after),
+        }
+    }
+}
+
+impl<A: Engines> Job<'_, A> {
+    fn compiled<E: Engine<A>>(&self) -> Result<Report> {
+        let began = Instant::now();
+        let (_, table) = E::build(&self.rib, &self.build)?;
+        let verdict = self.before.check(&OnCpu(&table), self.threads, E::NAME);
+        Ok(Report::of(E::NAME, None, 0, &self.before, began, verdict))
+    }
+
+    fn live<E: Engine<A>>(&self, after: &Expected<A>) -> Result<Vec<Report>> {
+        let mut live = LiveTable::<A, E>::new(self.rib.clone(), self.build.clone())?;
+        let reader = live.reader();
+        let check =
+            |expected: &Expected<A>| Ok(expected.check(&OnCpu(&*reader.enter()), self.threads, E::NAME));
+        self.before_and_after(&mut live, after, None, check)
+    }
+
+    /// The kernels for keys of each width that prefixes allow.
+    fn compiled_on_gpu<E: Engine<A, Table: OnDevice>>(&self, fleet: &Fleet) -> Result<Vec<Report>> {
+        let longest = self.rib.iter().map(|(prefix, _)| prefix.len()).max().unwrap_or(0);
+        let (_, table) = E::build(&self.rib, &self.build)?;
+        let mut reports = Vec::new();
+        for bits in KeyBytes::kinds(A::FAMILY).iter().map(|kind| 8 * kind.count()) {
+            let Ok(bits) = u8::try_from(bits) else { continue };
+            if bits < longest {
+                continue;
+            }
+            let began = Instant::now();
+            let remote = upload::<A, E>(fleet, &table, bits)?;
+            let verdict = self.before.check_on_gpu(&remote, self.threads, E::NAME)?;
+            let key_bytes = Some(remote.key_bytes().count());
+            reports.push(Report::of(E::NAME, key_bytes, 0, &self.before, began, verdict));
+        }
+        Ok(reports)
+    }
+
+    fn live_on_gpu<E: Engine<A, Table: OnDevice>>(
+        &self,
+        fleet: &Fleet,
+        after: &Expected<A>,
+    ) -> Result<Vec<Report>> {
+        let mut live = LiveTable::<A, E>::new(self.rib.clone(), self.build.clone())?;
+        let remote = upload::<A, E>(fleet, &*live.reader().enter(), live.reach())?;
+        live.follow(|_| Ok::<_, anyhow::Error>(remote.follower()))?;
+        let check = |expected: &Expected<A>| expected.check_on_gpu(&remote, self.threads, E::NAME);
+        self.before_and_after(&mut live, after, Some(remote.key_bytes().count()), check)
+    }
+
+    /// Checks, applies the updates, checks again.
+    fn before_and_after<E: Engine<A>>(
+        &self,
+        live: &mut LiveTable<A, E>,
+        after: &Expected<A>,
+        key_bytes: Option<usize>,
+        check: impl Fn(&Expected<A>) -> Result<Verdict>,
+    ) -> Result<Vec<Report>> {
+        let began = Instant::now();
+        let verdict = check(&self.before)?;
+        let before = Report::of(E::NAME, key_bytes, 0, &self.before, began, verdict);
+        let began = Instant::now();
+        for group in self.updates.chunks(GROUP) {
+            live.apply(group)?;
+        }
+        let verdict = check(after)?;
+        Ok(vec![before, Report::of(E::NAME, key_bytes, self.updates.len(), after, began, verdict)])
+    }
+}
+
+/// Brings a table to the GPUs, for keys of so many bits.
+fn upload<A: Address, E: Engine<A, Table: OnDevice>>(
+    fleet: &Fleet,
+    table: &E::Table,
+    bits: u8,
+) -> Result<Remote<A>> {
+    Remote::upload(fleet, table, bits).with_context(|| format!("{} can't be brought to the GPU", E::NAME))
+}
+
+impl Report {
+    fn of<A: Address>(
+        engine: &'static str,
+        key_bytes: Option<usize>,
+        updates: usize,
+        expected: &Expected<A>,
+        began: Instant,
+        verdict: Verdict,
+    ) -> Self {
+        Self {
+            engine,
+            device: if key_bytes.is_some() { "gpu" } else { "cpu" },
+            key_bytes,
             family: number_of(A::FAMILY),
             prefixes: expected.prefixes,
             updates,
@@ -181,39 +316,25 @@ impl<A: Engines> Visitor<A> for &Job<'_, A> {
             mismatches: verdict.mismatches,
             seconds: began.elapsed().as_secs_f64(),
             first: verdict.first,
-        };
-        let began = Instant::now();
-        let Some(after) = &self.after else {
-            let (_, table) = E::build(&self.rib, &self.build)?;
-            let verdict = self.before.check(&table, self.threads, E::NAME);
-            return Ok(vec![report(0, &self.before, began, verdict)]);
-        };
-        let mut live = wirespeed_fib::LiveTable::<A, E>::new(self.rib.clone(), self.build.clone())?;
-        let reader = live.reader();
-        let verdict = self.before.check(&*reader.enter(), self.threads, E::NAME);
-        let before = report(0, &self.before, began, verdict);
-        let began = Instant::now();
-        for group in self.updates.chunks(GROUP) {
-            live.apply(group)?;
         }
-        let verdict = after.check(&*reader.enter(), self.threads, E::NAME);
-        Ok(vec![before, report(self.updates.len(), after, began, verdict)])
     }
-}
 
-impl Report {
     fn print(&self, output: &mut Output) -> Result<()> {
         let Self { engine, family, prefixes, updates, addresses, mismatches, seconds, .. } = self;
         let state = match updates {
             0 => String::new(),
             _ => format!(" after {} updates", grouped(*updates)),
         };
+        let device = match self.key_bytes {
+            None => String::new(),
+            Some(bytes) => format!(" on the GPU, keys of {bytes} bytes"),
+        };
         let verdict = match mismatches {
             0 => "all right".to_owned(),
             _ => format!("{} WRONG", Grouped(*mismatches)),
         };
         output.line(format_args!(
-            "{engine}: IPv{family}, {} prefixes{state}, {} addresses: {verdict} ({seconds:.1} s)",
+            "{engine}{device}: IPv{family}, {} prefixes{state}, {} addresses: {verdict} ({seconds:.1} s)",
             grouped(*prefixes),
             Grouped(*addresses),
         ))?;
@@ -221,5 +342,74 @@ impl Report {
             output.line(format_args!("  {address}: next hop {found}, right is {right} ({lookup})"))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed::engine::of_family;
+    use wirespeed_fib::{NextHop, Prefix};
+
+    use super::*;
+    use crate::on_host;
+
+    fn job<A: Engines>(fleet: Fleet, updates: &[Update<A>]) -> Job<'_, A> {
+        let routes = [(0u128, 0u8), (1 << 20, 8), (1 << 20, 20), (77, A::BITS)];
+        let of = |(address, len)| Prefix::around(A::from_u128_low(address), len);
+        let rib: Rib<A> = routes.into_iter().map(of).zip((1..).map(NextHop)).collect();
+        let mut after = rib.clone();
+        updates.iter().for_each(|update| assert!(after.apply(update)));
+        Job {
+            before: Expected::of(&rib, false, &[]),
+            after: (!updates.is_empty()).then(|| Expected::of(&after, false, updates)),
+            rib,
+            updates,
+            fleet: Some(fleet),
+            threads: 2,
+            build: BuildOptions::default(),
+        }
+    }
+
+    fn kernels_are_right<A: Engines>() {
+        let Some((fleet, _)) = on_host::fleet() else { return };
+        let prefix = Prefix::around(A::from_u128_low(1 << 12), 24);
+        let updates = [Update::announce(prefix, NextHop(300))];
+        for engine in of_family::<A>() {
+            for updates in [&updates[..0], &updates[..]] {
+                let reports = visit(engine, &job::<A>(fleet.clone(), updates)).unwrap().unwrap();
+                let states = if updates.is_empty() { 1 } else { 2 };
+                assert_eq!(reports.len(), states, "whole addresses only: there is a prefix of all bits");
+                for report in reports {
+                    assert_eq!((report.mismatches, report.device), (0, "gpu"), "{report:?}");
+                    assert_eq!(report.key_bytes, Some(usize::from(A::BITS / 8)), "{report:?}");
+                    assert!(report.addresses > 90_000, "{report:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_are_right_v4() {
+        kernels_are_right::<V4>();
+    }
+
+    #[test]
+    fn kernels_are_right_v6() {
+        kernels_are_right::<V6>();
+    }
+
+    #[test]
+    fn a_table_of_other_routes_is_found_out() {
+        let Some((fleet, switch)) = on_host::fleet() else { return };
+        let job = job::<V4>(fleet.clone(), &[]);
+        let mut other = job.rib.clone();
+        other.insert("10.0.0.0/8".parse().unwrap(), NextHop(9));
+        let (_, table) = wirespeed_sail::SailL::build(&other, &job.build).unwrap();
+        let remote = upload::<V4, wirespeed_sail::SailL>(&fleet, &table, 32).unwrap();
+        let verdict = job.before.check_on_gpu(&remote, 2, "sail-l").unwrap();
+        assert!(verdict.mismatches > 0 && verdict.first.iter().all(|m| m.found == 9), "{verdict:?}");
+        switch.store(true, std::sync::atomic::Ordering::Relaxed);
+        let lost = job.before.check_on_gpu(&remote, 2, "sail-l");
+        assert!(lost.is_err(), "no answer is no right answer");
     }
 }

@@ -7,14 +7,15 @@
 use indicatif::ProgressBar;
 use serde::Serialize;
 use wirespeed_fib::synth::rng::Rng;
-use wirespeed_fib::{Address, Lpm, NextHop, Prefix, Rib, oracle};
+use wirespeed_fib::{Address, NextHop, Prefix, Rib, oracle};
 
+use super::subject::Subject;
 use crate::threads::share_out;
 
-/// Addresses looked up at a time.
-const BATCH: usize = 4096;
-/// Addresses of a part in an exhaustive walk.
-const PART: u64 = 1 << 20;
+/// Probes of a part.
+const PROBES: usize = 1 << 16;
+/// Addresses of a part in an exhaustive walk, at least.
+const PART: usize = 1 << 20;
 /// Mismatches that are shown.
 const SHOWN: usize = 10;
 
@@ -30,7 +31,7 @@ pub(super) struct Mismatch {
     pub(super) address: String,
     pub(super) right: u32,
     pub(super) found: u32,
-    /// Whether it was looked up in a batch or alone.
+    /// Whether it was looked up in a batch, a small one, or alone.
     pub(super) lookup: &'static str,
 }
 
@@ -50,30 +51,29 @@ impl<A: Address> Truth<A> {
         Self(oracle::ranges(rib))
     }
 
-    /// Checks a table at addresses in ascending order, each in a batch and alone.
-    pub(super) fn check<T: Lpm<A>>(
+    /// Checks a table at addresses in ascending order, in each way of looking up.
+    pub(super) fn check<S: Subject<A>>(
         &self,
-        table: &T,
+        table: &S,
         addresses: &[A],
         threads: usize,
         bar: &ProgressBar,
     ) -> Verdict {
-        let parts: Vec<&[A]> = addresses.chunks(16 * BATCH).collect();
+        let parts: Vec<&[A]> = addresses.chunks(PROBES).collect();
+        let longest = S::WAYS.iter().map(|way| way.keys).max().unwrap_or(1);
         let states = share_out(
             parts.len(),
             threads,
-            || (Verdict::default(), vec![NextHop::NONE; BATCH]),
+            || (Verdict::default(), vec![NextHop::NONE; longest.min(PROBES)]),
             |(verdict, found), part| {
-                for keys in parts[part].chunks(BATCH) {
-                    let found = &mut found[..keys.len()];
-                    table.lookup_batch(keys, found);
-                    self.compare(keys, found, "batch", verdict);
-                    for (found, &key) in found.iter_mut().zip(keys) {
-                        *found = table.lookup(key);
+                for (at, way) in S::WAYS.iter().enumerate() {
+                    for keys in parts[part].chunks(way.keys) {
+                        let found = &mut found[..keys.len()];
+                        table.look_up(at, keys, found);
+                        self.compare(keys, found, way.name, verdict);
                     }
-                    self.compare(keys, found, "single", verdict);
-                    verdict.addresses += keys.len() as u64;
                 }
+                verdict.addresses += parts[part].len() as u64;
                 bar.inc(parts[part].len() as u64);
             },
         );
@@ -81,23 +81,24 @@ impl<A: Address> Truth<A> {
     }
 
     /// Checks a table at every address there is, in batches. For families of at most 32 bits.
-    pub(super) fn check_all<T: Lpm<A>>(&self, table: &T, threads: usize, bar: &ProgressBar) -> Verdict {
+    pub(super) fn check_all<S: Subject<A>>(&self, table: &S, threads: usize, bar: &ProgressBar) -> Verdict {
         assert!(A::BITS <= 32, "nobody can walk 2^{} addresses", A::BITS);
-        let parts = (1u64 << A::BITS) / PART;
-        let state = || (Verdict::default(), vec![A::MIN; BATCH], vec![NextHop::NONE; BATCH]);
-        let walk = |(verdict, keys, found): &mut (Verdict, Vec<A>, Vec<NextHop>), part: usize| {
-            for batch in 0..PART / BATCH as u64 {
-                let first = part as u64 * PART + batch * BATCH as u64;
+        let (batch, part) = (S::MANY, S::MANY.max(PART));
+        let parts = (1u64 << A::BITS) / part as u64;
+        let state = || (Verdict::default(), vec![A::MIN; batch], vec![NextHop::NONE; batch]);
+        let walk = |(verdict, keys, found): &mut (Verdict, Vec<A>, Vec<NextHop>), at: usize| {
+            for from in (0..part).step_by(batch) {
+                let first = at as u64 * part as u64 + from as u64;
                 for (key, address) in keys.iter_mut().zip(first..) {
                     *key = A::from_u128_low(address.into());
                 }
-                table.lookup_batch(keys, found);
+                table.look_up(0, keys, found);
                 self.compare(keys, found, "batch", verdict);
-                verdict.addresses += BATCH as u64;
+                verdict.addresses += batch as u64;
             }
-            bar.inc(PART);
+            bar.inc(part as u64);
         };
-        let parts = usize::try_from(parts).expect("4,096 parts");
+        let parts = usize::try_from(parts).expect("4,096 parts at most");
         let states = share_out(parts, threads, state, walk);
         Verdict::sum(states.into_iter().map(|(verdict, ..)| verdict))
     }
@@ -165,7 +166,8 @@ pub(super) fn probes<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wirespeed_fib::{Step, V4};
+    use crate::verbs::verify::subject::OnCpu;
+    use wirespeed_fib::{Lpm, Step, V4};
 
     /// A table that is right but for one address.
     struct Wrong<'a>(&'a Rib<V4>, V4);
@@ -193,13 +195,13 @@ mod tests {
         let probes = probes(rib.iter().map(|(prefix, _)| prefix));
         let bar = ProgressBar::hidden();
         for wrong in ["10.1.2.3", "10.1.2.4", "0.0.0.0", "255.255.255.255", "10.255.255.255"] {
-            let verdict = truth.check(&Wrong(&rib, wrong.parse().unwrap()), &probes, 2, &bar);
+            let verdict = truth.check(&OnCpu(&Wrong(&rib, wrong.parse().unwrap())), &probes, 2, &bar);
             assert_eq!(verdict.mismatches, 2, "in a batch and alone: {wrong}");
             assert_eq!(verdict.addresses, probes.len() as u64);
             assert!(verdict.first.iter().all(|m| m.address == wrong && m.found == 99), "{verdict:?}");
         }
         // None of the probes.
-        let verdict = truth.check(&Wrong(&rib, "10.77.77.77".parse().unwrap()), &probes, 2, &bar);
+        let verdict = truth.check(&OnCpu(&Wrong(&rib, "10.77.77.77".parse().unwrap())), &probes, 2, &bar);
         assert_eq!(verdict.mismatches, 0);
     }
 

@@ -1,0 +1,65 @@
+//! `--device`: where lookups run, and the GPUs for it.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use clap::ValueEnum;
+use wirespeed::GpuError;
+use wirespeed::gpu::driver::devices;
+use wirespeed::gpu::ip::{Policy, Use, open_all};
+use wirespeed::gpu::runtime::{Fleet, GpuOptions};
+
+/// Where lookups run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Device {
+    /// On GPUs where a batch is back sooner from there, else on this machine's cores
+    Auto,
+    /// On this machine's cores
+    Cpu,
+    /// On GPUs
+    Gpu,
+}
+
+impl Device {
+    /// As it is reported.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Cpu => "cpu",
+            Self::Gpu => "gpu",
+        }
+    }
+
+    /// Whether there is a GPU to try, before anything is read. An error where only that would do.
+    pub(crate) fn has_gpu(self) -> Result<bool> {
+        match self {
+            Self::Cpu => Ok(false),
+            Self::Auto | Self::Gpu => Ok(self.unless_missing(devices())?.is_some()),
+        }
+    }
+
+    /// Starts the GPUs.
+    pub(crate) fn open(self, options: &GpuOptions) -> Result<Option<Fleet>> {
+        self.unless_missing(open_all(options))
+    }
+
+    /// What came of a GPU. Without it an error where only that will do; where the CPU will, says so and goes on.
+    pub(crate) fn unless_missing<T>(self, got: Result<T, GpuError>) -> Result<Option<T>> {
+        match got {
+            Ok(got) => Ok(Some(got)),
+            Err(why) if self == Self::Gpu => Err(anyhow!("--device gpu: {why}")),
+            Err(why) => {
+                eprintln!("no usable GPU: {why}; lookups run on the CPU");
+                Ok(None)
+            }
+        }
+    }
+
+    /// When GPUs are used.
+    pub(crate) fn by(self, latency_bound: Option<Duration>) -> Use {
+        match self {
+            Self::Gpu => Use::Always,
+            Self::Cpu | Self::Auto => Use::ByLoad(Policy { latency_bound }),
+        }
+    }
+}

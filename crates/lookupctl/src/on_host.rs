@@ -1,0 +1,24 @@
+//! For tests: the kernels' host build in a GPU's place.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use wirespeed::Fleet;
+use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
+use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+
+/// One device, and what makes it be lost; `None`, and a word on it, where there is no compiler.
+pub(crate) fn fleet() -> Option<(Fleet, Arc<AtomicBool>)> {
+    let program = match build(Sanitizers::Off) {
+        Ok(program) => program,
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            return None;
+        }
+    };
+    let driver = HostDriver::start(&program).unwrap();
+    let switch = driver.switch();
+    let slots = vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 14 }];
+    let gpu = Gpu::start(Box::new(driver), GpuOptions { slots, ..GpuOptions::default() }).unwrap();
+    Some((Fleet::new(vec![gpu]).unwrap(), switch))
+}

@@ -1,0 +1,149 @@
+//! `devices`, and `--device` and `--latency-bound` of other verbs, on machines with a GPU and without.
+
+use serde_json::Value;
+
+use crate::common::Folder;
+
+/// Why no GPU is usable here; `None` where one is.
+fn why_none(folder: &Folder) -> Option<String> {
+    let ran = folder.run("devices --json");
+    let reports = ran.json();
+    match ran.status {
+        Some(0) => None,
+        _ => Some(reports[0]["why_not"].as_str().unwrap().to_owned()),
+    }
+}
+
+#[test]
+fn devices_are_listed_or_explained() {
+    let folder = Folder::new();
+    let ran = folder.run("devices");
+    match why_none(&folder) {
+        None => {
+            assert!(ran.ok().stdout.contains("usable"));
+            let reports = folder.run("devices --json").ok().json();
+            assert!(reports.iter().any(|report| report["usable"] == true && report["name"].is_string()));
+        }
+        Some(why) => {
+            let ran = ran.status(1);
+            assert!(ran.stdout.contains(&why) && ran.stdout.contains("usable"), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_gpu_that_is_asked_for_has_to_be_there() {
+    let folder = Folder::new();
+    let Some(why) = why_none(&folder) else {
+        eprintln!("skipped: there is a GPU");
+        return;
+    };
+    for verb in
+        ["replay --fib v4", "replay --fib no-such-file", "verify --fib v4", "verify --fib v4 --exhaustive"]
+    {
+        folder.run(&format!("{verb} --device gpu")).refused(&["--device gpu", &why]);
+    }
+    folder.run("build --fib v4 -o v4.img").ok();
+    folder.run("replay --image v4.img --device gpu").refused(&["--device gpu", &why]);
+}
+
+#[test]
+fn several_fibs_stay_on_the_cpu() {
+    let folder = Folder::new();
+    let both = "replay --fib v4 --fib v4 --keys 1k --seconds 0.02 --json";
+    folder.run(&format!("{both} --device gpu")).refused(&["several FIBs", "CPU"]);
+    assert_eq!(folder.run(both).ok().json()[0]["device"], "cpu");
+}
+
+#[test]
+fn auto_takes_the_cpu_where_there_is_no_gpu_and_says_so_once() {
+    let folder = Folder::new();
+    let Some(why) = why_none(&folder) else {
+        eprintln!("skipped: there is a GPU");
+        return;
+    };
+    let ran = folder.run("replay --fib v4 --keys 1k --seconds 0.02 --device auto --json").ok();
+    assert_eq!(ran.stderr.matches("lookups run on the CPU").count(), 1, "{ran:?}");
+    assert!(ran.stderr.contains(&why), "{ran:?}");
+    let report = &ran.json()[0];
+    assert!(report["device"] == "cpu" && report.get("gpu").is_none(), "{report}");
+    let ran = folder.run("replay --fib v4 --keys 1k --seconds 0.02 --device cpu").ok();
+    assert!(!ran.stderr.contains("GPU"), "nobody asked for one: {ran:?}");
+}
+
+/// The same on a GPU, where there is one.
+#[test]
+fn a_gpu_gives_the_checksum_of_the_cpu() {
+    let folder = Folder::new();
+    if let Some(why) = why_none(&folder) {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    for table in ["v4 --updates updates", "v6"] {
+        let run = |device: &str| -> Value {
+            let common = format!("--fib {table} --keys 100k --seconds 0.2 --json");
+            folder.run(&format!("replay {common} --device {device}")).ok().json()[0].clone()
+        };
+        let (cpu, gpu, auto) = (run("cpu"), run("gpu"), run("auto"));
+        assert_eq!((&gpu["checksum"], &auto["checksum"]), (&cpu["checksum"], &cpu["checksum"]));
+        assert!(gpu["device"] == "gpu" && gpu["gpu"]["share"] == 1.0, "{gpu}");
+        assert!(auto["device"] == "auto" && auto["gpu"]["name"].is_string(), "{auto}");
+        folder.run(&format!("verify --fib {table} --device gpu")).ok();
+    }
+}
+
+#[test]
+fn a_rate_is_found_and_held_within_a_bound_on_latency() {
+    let folder = Folder::new();
+    let common = "replay --fib v4 --keys 20k --threads 1 --device cpu --json";
+    let plain = folder.run(&format!("{common} --seconds 0.05")).ok().json()[0].clone();
+    for options in ["--batch 512", "--batch 512 --updates updates --rate 100"] {
+        let ran = folder.run(&format!("{common} --seconds 0.3 --latency-bound 100ms {options}")).ok();
+        let report = &ran.json()[0];
+        let number = |of: &Value, key: &str| of[key].as_f64().unwrap();
+        assert_eq!(number(&report["latency_bound"], "us"), 100_000.0, "{report}");
+        assert!(number(&report["latency_us"], "p99") <= 100_000.0, "{report}");
+        let offered = number(&report["latency_bound"], "mlookups_per_s");
+        let came = number(report, "mlookups_per_s");
+        assert!(offered > 0.0 && (0.5..1.1).contains(&(came / offered)), "{report}");
+        assert_eq!(report["batch"], 512);
+        if !options.contains("updates") {
+            assert_eq!(report["checksum"], plain["checksum"]);
+        } else {
+            assert!(report["updates"]["applied"].as_u64().unwrap() > 0, "{report}");
+        }
+    }
+    let text = folder.run("replay --fib v4 --keys 100 --seconds 0.1 --latency-bound 100ms --device cpu").ok();
+    assert!(text.stdout.contains("bound     p99 under 100000 µs"), "{text:?}");
+}
+
+#[test]
+fn a_bound_that_nothing_keeps_is_told() {
+    let folder = Folder::new();
+    let ran = folder.run(
+        "replay --fib v4 --keys 400k --batch 400k --threads 1 --seconds 0.1 --device cpu --latency-bound 1us",
+    );
+    ran.refused(&["--latency-bound 1µs", "400,000"]);
+}
+
+#[test]
+fn bad_values_are_refused() {
+    let folder = Folder::new();
+    for wrong in [
+        "--latency-bound 100",
+        "--latency-bound us",
+        "--latency-bound 0us",
+        "--latency-bound -1ms",
+        "--latency-bound 2h",
+        "--latency-bound 61s",
+        "--latency-bound NaNs",
+        "--in-flight 0",
+        "--device tpu",
+    ] {
+        folder.run(&format!("replay --fib v4 {wrong}")).status(2);
+    }
+    folder.run("verify --fib v4 --device auto").status(2);
+    folder
+        .run("replay --fib v4 --updates updates --device cpu --latency-bound 1ms")
+        .refused(&["--latency-bound", "--rate"]);
+}

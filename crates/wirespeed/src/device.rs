@@ -1,0 +1,112 @@
+//! [`Device`]: lookups on the CPU, on GPUs, or on either by load.
+//!
+//! ```text
+//! Builder::device ──► gpus() ──► Fleet ──► beside(): the table on the GPUs, kept in step with the live one ──► Offload
+//!                                                                                                               │ shared
+//!                                            Reader::lookup_batch, Pipeline ── CPU or GPU, batch by batch ◄─────┘ by readers
+//! ```
+
+use std::num::NonZero;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use wirespeed_fib::synth::rng::Rng;
+use wirespeed_fib::{Address, Lpm, NextHop};
+use wirespeed_gpu::GpuError;
+use wirespeed_gpu::ip::{Meter, Offload, Policy, Remote, Use, open_all};
+use wirespeed_gpu::runtime::{Fleet, GpuOptions};
+
+use crate::engine::OnDevice;
+use crate::error::Error;
+
+/// Where batches are looked up: [`Builder::device`](crate::Builder::device).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Device {
+    /// On the cores of this machine.
+    #[default]
+    Cpu,
+    /// On this machine's GPUs, all of them; building fails where none is usable.
+    Gpu,
+    /// On GPUs where a batch is back sooner from there, or as the bound on latency has it; on the CPU where there is no
+    /// usable GPU, which [`Table::device_note`](crate::Table::device_note) then explains.
+    Auto,
+}
+
+/// What a builder knows of devices.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeviceSettings {
+    pub(crate) device: Device,
+    pub(crate) latency_bound: Option<Duration>,
+    pub(crate) fleet: Option<Fleet>,
+    /// Why there are no GPUs, where that is known already.
+    pub(crate) note: Option<String>,
+}
+
+impl DeviceSettings {
+    /// Starts the GPUs where they are wanted and not given. Without any, an error or the CPU, as the device has it.
+    pub(crate) fn open(&mut self) -> Result<(), Error> {
+        if self.device == Device::Cpu {
+            self.fleet = None;
+        } else if self.fleet.is_none() && self.note.is_none() {
+            self.fleet = self.or_cpu(open_all(&GpuOptions::default()))?;
+        }
+        Ok(())
+    }
+
+    /// What came of a GPU; without it an error where that is all that will do, and else a note and a warning.
+    pub(crate) fn or_cpu<T>(&mut self, got: Result<T, GpuError>) -> Result<Option<T>, Error> {
+        match got {
+            Ok(got) => Ok(Some(got)),
+            Err(error) if self.device == Device::Gpu => Err(error.into()),
+            Err(error) => {
+                tracing::warn!("lookups run on the CPU: {error}");
+                self.note = Some(error.to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    /// When GPUs are used.
+    pub(crate) fn by(&self) -> Use {
+        match self.device {
+            Device::Gpu => Use::Always,
+            Device::Cpu | Device::Auto => Use::ByLoad(Policy { latency_bound: self.latency_bound }),
+        }
+    }
+}
+
+/// Brings a table to GPUs, where lookups in it depend on so many first bits of an address, and measures what they cost on the
+/// CPU, where so many threads look up. About a second. To keep it in step with a live table, let [`Remote::follower`] follow that.
+pub fn beside<A: Address, T: OnDevice + Lpm<A>>(
+    fleet: &Fleet,
+    table: &T,
+    bits: u8,
+    by: Use,
+    threads: usize,
+) -> Result<Offload<A>, GpuError> {
+    let remote = Remote::upload(fleet, table, bits)?;
+    Ok(Offload::new(remote, by, measure(table, threads)))
+}
+
+/// A thread a core: how many are taken to look up where nobody says.
+pub(crate) fn all_cores() -> usize {
+    available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Keys of the batch that is measured.
+const MEASURED: usize = 4096;
+
+/// What lookups of random keys cost on this CPU.
+fn measure<A: Address>(table: &impl Lpm<A>, threads: usize) -> Meter {
+    let mut rng = Rng::new(1);
+    let keys: Vec<A> = (0..MEASURED).map(|_| A::from_u128_low(rng.bits128())).collect();
+    let mut next_hops = vec![NextHop::NONE; MEASURED];
+    let mut time = || {
+        let began = Instant::now();
+        table.lookup_batch(&keys, &mut next_hops);
+        began.elapsed()
+    };
+    // The first brings the table into the caches, as traffic does.
+    let first = time();
+    Meter::measured(threads, MEASURED, time().min(first))
+}
