@@ -7,7 +7,9 @@ use bytemuck::bytes_of;
 use rayon::prelude::*;
 use wirespeed_fib::{Address, Family, NextHop};
 use wirespeed_gpu::driver::{Cuda, DevicePtr, Driver, Event, Properties, Shape, Stream};
+use wirespeed_gpu::ip::{KeyBytes, pack};
 use wirespeed_gpu::program::{OnDevice, Program, Sections};
+use wirespeed_gpu::runtime::Planes;
 use wirespeed_image::SectionId;
 
 use crate::report::median;
@@ -231,20 +233,10 @@ pub const fn key_widths(family: Family) -> &'static [usize] {
 }
 
 /// The planes of keys of so many bytes.
-pub fn planes<A: Address>(addresses: &[A], key_bytes: usize) -> [Vec<u8>; 2] {
-    let (first, second) = match key_bytes {
-        3 => (2, 1),
-        6 => (4, 2),
-        whole => (whole, 0),
-    };
-    let mut planes = [Vec::new(), Vec::new()];
-    for address in addresses {
-        let all = address.to_u128() << (128 - u32::from(A::BITS));
-        let part = |from: usize, count: usize| (all << (8 * from)) >> (128 - 8 * count);
-        planes[0].extend(&part(0, first).to_le_bytes()[..first]);
-        if second > 0 {
-            planes[1].extend(&part(first, second).to_le_bytes()[..second]);
-        }
-    }
+fn planes<A: Address>(addresses: &[A], key_bytes: usize) -> [Vec<u8>; 2] {
+    let (first, second) = Planes::of(key_bytes).widths();
+    let mut planes = [vec![0; first * addresses.len()], vec![0; second * addresses.len()]];
+    let [first, second] = &mut planes;
+    pack(addresses, KeyBytes::of(A::FAMILY, key_bytes), first, second);
     planes
 }

@@ -305,7 +305,7 @@ pub fn batches<A: Best>(bench: &mut Bench, subject: &Subject<A>, effort: &Effort
     };
     let (_, table) = A::Engine::build(&subject.rib, &for_gpu(&subject.rib))?;
     for bytes in [subject.widths()[0], *subject.widths().last().unwrap_or(&4)] {
-        let key = kind::<A>(bytes);
+        let key = KeyBytes::of(A::FAMILY, bytes);
         for batch in [1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22] {
             let gpu = start(0, key, &[SlotSize { slots: IN_FLIGHT, keys: batch }])?;
             let handle = upload(&gpu, &table, key)?;
@@ -346,11 +346,6 @@ pub fn batches<A: Best>(bench: &mut Bench, subject: &Subject<A>, effort: &Effort
         }
     }
     Ok(sheet)
-}
-
-fn kind<A: Address>(bytes: usize) -> KeyBytes {
-    let kinds = KeyBytes::kinds(A::FAMILY);
-    kinds.iter().copied().find(|kind| kind.count() == bytes).unwrap_or(KeyBytes::whole(A::FAMILY))
 }
 
 /// The narrowest keys that hold all that lookups depend on.

@@ -33,6 +33,12 @@ impl KeyBytes {
         *Self::kinds(family).iter().rev().find(holds).unwrap_or(&Self::whole(family))
     }
 
+    /// The kind of so many bytes, or the whole address where there is none.
+    pub fn of(family: Family, bytes: usize) -> Self {
+        let kinds = Self::kinds(family).iter();
+        kinds.copied().find(|kind| kind.count() == bytes).unwrap_or(Self::whole(family))
+    }
+
     /// As a number.
     pub const fn count(self) -> usize {
         self.0 as usize
