@@ -26,11 +26,15 @@ struct Batch {
 struct Key4 {
     typedef u32 Address;
     static constexpr int GROUP = 4;
-    static WS_FN void load(const Batch& batch, u64 group, Address* to) {
-        auto v = stream<u32, 4>(static_cast<const u32*>(batch.keys) + group * GROUP);
+    typedef Vector<u32, 4> Packed;
+    static WS_FN Packed fetch(const Batch& batch, u64 group) {
+        return stream<u32, 4>(static_cast<const u32*>(batch.keys) + group * GROUP);
+    }
+    static WS_FN void unpack(const Packed& v, Address* to) {
         WS_UNROLL
         for (int i = 0; i < GROUP; i++) to[i] = v.at[i];
     }
+    static WS_FN void load(const Batch& batch, u64 group, Address* to) { unpack(fetch(batch, group), to); }
     static WS_FN Address one(const Batch& batch, u64 at) { return static_cast<const u32*>(batch.keys)[at]; }
 };
 
@@ -39,12 +43,19 @@ struct Key4 {
 struct Key3 {
     typedef u32 Address;
     static constexpr int GROUP = 8;
-    static WS_FN void load(const Batch& batch, u64 group, Address* to) {
-        auto high = stream<u16, 8>(static_cast<const u16*>(batch.keys) + group * GROUP);
-        auto low = stream<u8, 8>(static_cast<const u8*>(batch.low) + group * GROUP);
-        WS_UNROLL
-        for (int i = 0; i < GROUP; i++) to[i] = u32(high.at[i]) << 16 | u32(low.at[i]) << 8;
+    struct Packed {
+        Vector<u16, 8> high;
+        Vector<u8, 8> low;
+    };
+    static WS_FN Packed fetch(const Batch& batch, u64 group) {
+        return Packed{stream<u16, 8>(static_cast<const u16*>(batch.keys) + group * GROUP),
+                      stream<u8, 8>(static_cast<const u8*>(batch.low) + group * GROUP)};
     }
+    static WS_FN void unpack(const Packed& v, Address* to) {
+        WS_UNROLL
+        for (int i = 0; i < GROUP; i++) to[i] = u32(v.high.at[i]) << 16 | u32(v.low.at[i]) << 8;
+    }
+    static WS_FN void load(const Batch& batch, u64 group, Address* to) { unpack(fetch(batch, group), to); }
     static WS_FN Address one(const Batch& batch, u64 at) {
         return u32(static_cast<const u16*>(batch.keys)[at]) << 16 | u32(static_cast<const u8*>(batch.low)[at]) << 8;
     }
@@ -116,17 +127,15 @@ WS_FN bool is_aligned(const void* at) {
     return (reinterpret_cast<u64>(at) & 15) == 0;
 }
 
-// Looks up groups `first + thread`, `first + threads + thread` and so on, UNDER_WAY of them.
-template <class Key, class Result, int UNDER_WAY, class Table>
-WS_FN void look_up_groups(const Block& block, const Batch& batch, u64 first, u32 apart, const Table& table) {
+// Looks up the keys of groups `first`, `first + apart` and so on, COUNT of them.
+template <class Key, class Result, int COUNT, class Table>
+WS_FN void finish_groups(const Block& block, const Batch& batch, u64 first, u32 apart, const Table& table,
+                         const typename Key::Address* keys) {
     constexpr int G = Key::GROUP;
-    typename Key::Address keys[UNDER_WAY * G];
-    u32 found[UNDER_WAY * G];
+    u32 found[COUNT * G];
+    table.template find<COUNT * G>(block, keys, found);
     WS_UNROLL
-    for (int i = 0; i < UNDER_WAY; i++) Key::load(batch, first + u64(i) * apart, keys + i * G);
-    table.template find<UNDER_WAY * G>(block, keys, found);
-    WS_UNROLL
-    for (int i = 0; i < UNDER_WAY; i++) {
+    for (int i = 0; i < COUNT; i++) {
         auto* to = static_cast<Result*>(batch.results) + (first + u64(i) * apart) * G;
         if constexpr (G * sizeof(Result) <= 16) {
             Vector<Result, G> v;
@@ -146,8 +155,39 @@ WS_FN void look_up_groups(const Block& block, const Batch& batch, u64 first, u32
     }
 }
 
-// A whole batch by a whole grid.
+template <class Key, class Result, int COUNT, class Table>
+WS_FN void look_up_groups(const Block& block, const Batch& batch, u64 first, u32 apart, const Table& table) {
+    typename Key::Address keys[COUNT * Key::GROUP];
+    WS_UNROLL
+    for (int i = 0; i < COUNT; i++) Key::load(batch, first + u64(i) * apart, keys + i * Key::GROUP);
+    finish_groups<Key, Result, COUNT>(block, batch, first, apart, table, keys);
+}
+
+// Whole tiles, from `first` on: the keys of the next one are on their way while those of the present one are looked up. The
+// first group that is left.
 template <class Key, class Result, int UNDER_WAY, class Table>
+WS_FN u64 look_up_ahead(const Block& block, const Batch& batch, u64 first, u64 groups, u32 thread, const Table& table) {
+    u32 apart = block.threads();
+    u64 tile = u64(UNDER_WAY) * apart, step = block.count() * tile;
+    if (first + tile > groups) return first;
+    typename Key::Packed next[UNDER_WAY];
+    WS_UNROLL
+    for (int i = 0; i < UNDER_WAY; i++) next[i] = Key::fetch(batch, first + thread + i * apart);
+    for (; first + tile <= groups; first += step) {
+        typename Key::Address keys[UNDER_WAY * Key::GROUP];
+        WS_UNROLL
+        for (int i = 0; i < UNDER_WAY; i++) Key::unpack(next[i], keys + i * Key::GROUP);
+        if (first + step + tile <= groups) {
+            WS_UNROLL
+            for (int i = 0; i < UNDER_WAY; i++) next[i] = Key::fetch(batch, first + step + thread + i * apart);
+        }
+        finish_groups<Key, Result, UNDER_WAY>(block, batch, first + thread, apart, table, keys);
+    }
+    return first;
+}
+
+// A whole batch by a whole grid. With AHEAD a thread loads its next keys ahead of the lookups of the present ones.
+template <class Key, class Result, int UNDER_WAY, bool AHEAD = false, class Table>
 WS_FN void look_up(const Block& block, const Batch& batch, const Table& table) {
     constexpr int G = Key::GROUP;
     table.prepare(block);
@@ -156,8 +196,10 @@ WS_FN void look_up(const Block& block, const Batch& batch, const Table& table) {
     u64 groups = aligned ? batch.count / G : 0;
     block.each([&](u32 thread) {
         u64 tile = u64(UNDER_WAY) * block.threads();
-        for (u64 first = block.index() * tile; first < groups; first += block.count() * tile) {
-            if (first + tile <= groups) {
+        u64 first = block.index() * tile;
+        if constexpr (AHEAD) first = look_up_ahead<Key, Result, UNDER_WAY>(block, batch, first, groups, thread, table);
+        for (; first < groups; first += block.count() * tile) {
+            if (!AHEAD && first + tile <= groups) {
                 look_up_groups<Key, Result, UNDER_WAY>(block, batch, first + thread, block.threads(), table);
             } else {
                 for (u64 group = first + thread; group < groups; group += block.threads()) {
@@ -184,14 +226,19 @@ struct InMemory {
 //     prepare(block)                   stages what belongs into shared memory; a barrier follows
 //     find<N>(block, keys, found)      looks up N keys
 // and results are as wide as the widest it can find.
-#define WS_LOOKUP(name, Table, Key, key, Result, under_way)                                                            \
+#define WS_LOOKUP_BY(name, Table, Key, key, Result, ...)                                                               \
     WS_KERNEL(name##_k##key, 1024, Batch, batch, Table, table) {                                                       \
-        look_up<Key, Result, under_way>(block, batch, table);                                                          \
+        look_up<Key, Result, __VA_ARGS__>(block, batch, table);                                                        \
     }
+#define WS_LOOKUP(name, Table, Key, key, Result, under_way) WS_LOOKUP_BY(name, Table, Key, key, Result, under_way)
 // The last argument: groups of four keys under way in a thread.
 #define WS_LOOKUPS_V4(name, Table, Result, groups)                                                                     \
     WS_LOOKUP(name, Table, Key4, 4, Result, groups)                                                                    \
     WS_LOOKUP(name, Table, Key3, 3, Result, ((groups) + 1) / 2)
+// The same with the next keys ahead.
+#define WS_LOOKUPS_V4_AHEAD(name, Table, Result, groups)                                                               \
+    WS_LOOKUP_BY(name, Table, Key4, 4, Result, groups, true)                                                           \
+    WS_LOOKUP_BY(name, Table, Key3, 3, Result, ((groups) + 1) / 2, true)
 // The last argument: keys under way in a thread.
 #define WS_LOOKUPS_V6(name, Table, Result, keys)                                                                       \
     WS_LOOKUP(name, Table, Key16, 16, Result, keys)                                                                    \

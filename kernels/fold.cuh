@@ -104,7 +104,7 @@ struct FoldV6 {
         for (int i = 0; i < N; i++) {
             u32 within = UPPER ? u32(keys[i].high << before >> (64 - count)) : bits(keys[i], before, count);
             u64 at = u64(found[i] - base) << count | within;
-            if (found[i] >= base) found[i] = element(of_step + at);
+            found[i] = element_if(found[i] >= base, of_step + at, found[i]);
         }
     }
 };

@@ -9,17 +9,7 @@
 // Reads an element where `wanted` isn't 0; otherwise `to` stays what it was, and the address may be any.
 template <class T>
 WS_FN void read_if(u32 wanted, const T* at, u32& to) {
-#if WS_GPU
-    if constexpr (sizeof(T) == 1) {
-        asm("{.reg .pred p; setp.ne.u32 p, %1, 0; @p ld.global.nc.u8 %0, [%2];}" : "+r"(to) : "r"(wanted), "l"(at));
-    } else if constexpr (sizeof(T) == 2) {
-        asm("{.reg .pred p; setp.ne.u32 p, %1, 0; @p ld.global.nc.u16 %0, [%2];}" : "+r"(to) : "r"(wanted), "l"(at));
-    } else {
-        asm("{.reg .pred p; setp.ne.u32 p, %1, 0; @p ld.global.nc.u32 %0, [%2];}" : "+r"(to) : "r"(wanted), "l"(at));
-    }
-#else
-    if (wanted != 0) to = *at;
-#endif
+    to = element_if(wanted != 0, at, to);
 }
 template <class T>
 WS_FN void read_if(u32 wanted, const T* at, u64& to) {

@@ -17,6 +17,7 @@
 #define WS_GPU 1
 #define WS_FN __device__ __forceinline__
 #define WS_UNROLL _Pragma("unroll")
+#define WS_UNROLL_4 _Pragma("unroll 4")
 #else
 #define WS_GPU 0
 #include <cstddef>
@@ -24,6 +25,7 @@
 #include <cstring>
 #define WS_FN inline
 #define WS_UNROLL
+#define WS_UNROLL_4
 #endif
 
 typedef unsigned char u8;
@@ -72,6 +74,34 @@ struct Block {
 template <class T>
 WS_FN T element(const T* at) {
     return __ldg(at);
+}
+
+// Where `wanted`, an element of a table, of 4 bytes at most, and elsewhere what it would be otherwise: one load under a
+// predicate, where an `if` may become a branch for each key.
+template <class T>
+WS_FN u32 element_if(bool wanted, const T* at, u32 otherwise) {
+    u32 v = otherwise;
+#define WS_LOAD_IF(load)                                                                                               \
+    asm("{.reg .pred p; setp.ne.u32 p, %2, 0; @p " load " %0, [%1];}" : "+r"(v) : "l"(at), "r"(u32(wanted)))
+    if constexpr (sizeof(T) == 1) {
+        WS_LOAD_IF("ld.global.nc.u8");
+    } else if constexpr (sizeof(T) == 2) {
+        WS_LOAD_IF("ld.global.nc.u16");
+    } else {
+        WS_LOAD_IF("ld.global.nc.u32");
+    }
+#undef WS_LOAD_IF
+    return v;
+}
+
+// The same of 8 bytes in shared memory.
+WS_FN Vector<u32, 2> staged_if(bool wanted, const Vector<u32, 2>* at, Vector<u32, 2> otherwise) {
+    Vector<u32, 2> v = otherwise;
+    // Volatile, so that it stays behind the barrier.
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %3, 0; @p ld.shared.v2.u32 {%0, %1}, [%2];}"
+                 : "+r"(v.at[0]), "+r"(v.at[1])
+                 : "r"(u32(__cvta_generic_to_shared(at))), "r"(u32(wanted)));
+    return v;
 }
 
 // What is read once: keys. They pass L1 by, which is the table's.
@@ -155,6 +185,15 @@ inline T element(const T* at) {
     return *at;
 }
 
+template <class T>
+inline u32 element_if(bool wanted, const T* at, u32 otherwise) {
+    return wanted ? *at : otherwise;
+}
+
+inline Vector<u32, 2> staged_if(bool wanted, const Vector<u32, 2>* at, Vector<u32, 2> otherwise) {
+    return wanted ? *at : otherwise;
+}
+
 template <class T, int N>
 inline Vector<T, N> stream(const T* at) {
     return *reinterpret_cast<const Vector<T, N>*>(at);
@@ -172,6 +211,8 @@ WS_FN void stage(const Block& block, void* shared, const void* from, u32 bytes) 
     block.each([&](u32 thread) {
         auto* to = static_cast<Vector<u32, 4>*>(shared);
         auto* source = static_cast<const Vector<u32, 4>*>(from);
+        // Several loads under way.
+        WS_UNROLL_4
         for (u32 at = thread; at < bytes / 16; at += block.threads()) to[at] = source[at];
     });
 }

@@ -21,7 +21,19 @@ macro_rules! modules {
     };
 }
 
-modules!["dir24", "fold", "gamt", "gather", "rank", "sail_b", "sail_l", "sail_m", "table", "waldvogel"];
+modules![
+    "dir24",
+    "fold",
+    "fold_hot",
+    "gamt",
+    "gather",
+    "rank",
+    "sail_b",
+    "sail_l",
+    "sail_m",
+    "table",
+    "waldvogel"
+];
 
 /// The module of a name.
 pub fn module(name: &str) -> Option<Module> {

@@ -1,76 +1,210 @@
-//! GPU kernels, ceilings and trips: see [`wirespeed_benches::gpu`].
+//! The GPU side of the papers' figures, and the kernels beside their ceilings: see [`wirespeed_benches::gpu`].
 
-use anyhow::Result;
-use clap::Parser;
-use wirespeed_benches::data;
-use wirespeed_benches::gpu::bench::{Bench, key_widths};
-use wirespeed_benches::gpu::{ceiling, kernels};
-use wirespeed_dir24::Dir24;
-use wirespeed_fib::trace::{TraceKind, keys};
-use wirespeed_fib::{Address, BuildOptions, Engine, Family, InFib, Lpm, V4};
-use wirespeed_gpu::program::OnDevice;
+use std::path::PathBuf;
 
-/// Measures GPU kernels.
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use wirespeed_benches::data::{self, Source};
+use wirespeed_benches::gpu::bench::Bench;
+use wirespeed_benches::gpu::figures::{self, Best, Effort, Subject};
+use wirespeed_benches::gpu::plot::{Plot, svg};
+use wirespeed_benches::machine::Machine;
+use wirespeed_benches::report::{self, Sheet};
+use wirespeed_fib::{Family, V4, V6};
+use wirespeed_gpu::driver::{Properties, devices};
+
+/// Measures on the GPUs of this machine and writes record/GPU/DATE-….csv and .svg.
 #[derive(Parser)]
 struct Options {
+    /// Figures to make; without any, all that one GPU can make
+    #[arg(long, value_enum, value_delimiter = ',')]
+    figures: Vec<Figure>,
+    /// Only tables whose names have this in them
+    #[arg(long, default_value = "ris-20260511")]
+    tables: String,
     /// Keys of a trace
     #[arg(long, default_value_t = 1 << 26)]
     keys: usize,
-    /// Rounds of each measurement
+    /// Launches of each measurement of a kernel
     #[arg(long, default_value_t = 9)]
     rounds: usize,
+    /// Seconds of each trip
+    #[arg(long, default_value_t = 0.2)]
+    seconds: f64,
+    /// Where records go; nothing is written with --dry
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/record"))]
+    out: PathBuf,
+    /// Print, and write no record
+    #[arg(long)]
+    dry: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Figure {
+    /// Kernels of all engines, and blocks × threads
+    Kernels,
+    /// Whole trips by batch size and way
+    Batches,
+    /// GAMT by levels
+    Levels,
+    /// Latency by streams, and the best within 50 and 100 µs
+    Latency,
+    /// Rates under updates
+    Updates,
+    /// CPU or GPU by batch
+    Dispatch,
+    /// One GPU and all
+    Gpus,
 }
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    let mut bench = Bench::open()?;
-    println!("{:?}", bench.properties());
-    for source in data::sources() {
+    let gpus = devices().context("a GPU is needed to measure one")?;
+    let record =
+        Record { gpu: gpus[0].clone(), gpus: gpus.len(), machine: Machine::here(), options: &options };
+    eprint!("{}", record.describe());
+    let effort = Effort { keys: options.keys, rounds: options.rounds, seconds: options.seconds };
+    let usual = [
+        Figure::Kernels,
+        Figure::Batches,
+        Figure::Levels,
+        Figure::Latency,
+        Figure::Updates,
+        Figure::Dispatch,
+    ];
+    let figures = if options.figures.is_empty() { usual.to_vec() } else { options.figures.clone() };
+    for source in data::sources()
+        .into_iter()
+        .filter(|source| source.name.contains(&options.tables) || source.path().is_none())
+    {
         match source.family {
             Family::V4 => {
-                let (rib, _) = source.rib::<V4>()?;
-                let traces = traces(&rib, options.keys)?;
-                let traces: Vec<_> = traces.iter().map(|(name, keys)| (name.as_str(), &keys[..])).collect();
-                let wide = BuildOptions { next_hops: 300, ..BuildOptions::default() };
-                show::<V4, Dir24>(&mut bench, &rib, &wide, &traces, &options)?;
-                show::<V4, Dir24>(&mut bench, &rib, &BuildOptions::default(), &traces, &options)?;
-                for bits in [16, 18, 20, 22, 24] {
-                    let rate = ceiling::gather(&mut bench, traces[0].1, bits, 1, options.rounds)?;
-                    println!("gather of 2^{bits} bytes: {:.1} G/s", rate / 1e9);
+                let subject = Subject::<V4>::read(&source, effort.keys)?;
+                if figures.contains(&Figure::Kernels) {
+                    record.kernels(&source, figures::kernels_v4(&mut Bench::open()?, &subject, &effort)?)?;
+                }
+                let levels = figures.contains(&Figure::Levels) && !source.name.contains("asn");
+                if levels {
+                    let sheet = figures::levels(&mut Bench::open()?, &subject, 4..=20, &effort)?;
+                    record.levels(&source, &sheet)?;
+                }
+                if !source.name.contains("asn") {
+                    rest(&record, &source, &subject, &figures, &effort)?;
                 }
             }
-            Family::V6 => {}
-        }
-        break;
-    }
-    for (into, out) in [(4, 1), (4, 2), (3, 1), (8, 1), (16, 1), (6, 1)] {
-        for batch in [1 << 16, 1 << 18, 1 << 20, 1 << 22] {
-            let rate = ceiling::bus(&mut bench, into, out, batch, 4, 0.2)?;
-            println!("bus: {into} bytes in, {out} out, batches of {batch}: {:.2} G/s", rate / 1e9);
+            Family::V6 => {
+                let subject = Subject::<V6>::read(&source, effort.keys / 2)?;
+                if figures.contains(&Figure::Kernels) {
+                    record.kernels(&source, figures::kernels_v6(&mut Bench::open()?, &subject, &effort)?)?;
+                }
+                if figures.contains(&Figure::Levels) && !source.name.contains("asn") {
+                    let sheet = figures::levels(&mut Bench::open()?, &subject, (8..=30).step_by(2), &effort)?;
+                    record.levels(&source, &sheet)?;
+                }
+                if !source.name.contains("asn") {
+                    rest(&record, &source, &subject, &figures, &effort)?;
+                }
+            }
         }
     }
     Ok(())
 }
 
-fn traces<A: Address>(rib: &wirespeed_fib::Rib<A>, count: usize) -> Result<Vec<(String, Vec<A>)>> {
-    [TraceKind::Random, TraceKind::Prefix]
-        .into_iter()
-        .map(|kind| Ok((kind.to_string(), keys(rib, kind, count, 1)?)))
-        .collect()
-}
-
-fn show<A: InFib, E: Engine<A, Table: OnDevice + Lpm<A>>>(
-    bench: &mut Bench,
-    rib: &wirespeed_fib::Rib<A>,
-    build: &BuildOptions,
-    traces: &[(&str, &[A])],
-    options: &Options,
+/// The figures that are alike for both families.
+fn rest<A: Best>(
+    record: &Record<'_>,
+    source: &Source,
+    subject: &Subject<A>,
+    figures: &[Figure],
+    effort: &Effort,
 ) -> Result<()> {
-    let (_, table) = E::build(rib, build)?;
-    for (trace, rate) in kernels::rates::<A, E>(bench, &table, traces, key_widths(A::FAMILY), options.rounds)?
-    {
-        let (shape, best) = rate.best();
-        println!("{} {trace}: {:.1} G/s with {}x{}", rate.kernel, best / 1e9, shape.blocks, shape.threads);
+    for figure in figures {
+        match figure {
+            Figure::Kernels | Figure::Levels => {}
+            Figure::Batches => {
+                let sheet = figures::batches(&mut Bench::open()?, subject, effort)?;
+                let plot = Plot { x: "batch", y: "gkeys_per_s", curves: &["way", "key_bytes"], log_x: true };
+                record.show(source, "batches", &sheet, Some(&plot))?;
+            }
+            Figure::Latency => {
+                let sheet = figures::latency(subject, effort)?;
+                let plot = Plot { x: "p99_us", y: "gkeys_per_s", curves: &["batch", "way"], log_x: false };
+                record.show(source, "latency", &sheet, Some(&plot))?;
+            }
+            Figure::Updates => {
+                let sheet = figures::updates(source, subject, effort)?;
+                let plot = Plot { x: "applied_per_s", y: "kept", curves: &["how"], log_x: false };
+                record.show(source, "updates", &sheet, Some(&plot))?;
+            }
+            Figure::Dispatch => {
+                let sheet = figures::dispatch(subject)?;
+                record.show(source, "dispatch", &sheet, None)?;
+            }
+            Figure::Gpus => {
+                let sheet = figures::gpus(subject, record.gpus, effort)?;
+                record.show(source, "gpus", &sheet, None)?;
+            }
+        }
     }
     Ok(())
+}
+
+/// Where figures go.
+struct Record<'a> {
+    gpu: Properties,
+    gpus: usize,
+    machine: Machine,
+    options: &'a Options,
+}
+
+impl Record<'_> {
+    fn describe(&self) -> String {
+        let gpu = &self.gpu;
+        format!(
+            "gpu: {}\ngpus: {}\ncompute capability: {}.{}\nmultiprocessors: {}\ngpu memory: {} GiB\ngpu l2: {} MiB\n{}",
+            gpu.name,
+            self.gpus,
+            gpu.capability.0,
+            gpu.capability.1,
+            gpu.multiprocessors,
+            gpu.memory >> 30,
+            gpu.l2 >> 20,
+            self.machine.describe()
+        )
+    }
+
+    fn kernels(&self, source: &Source, [rates, shapes]: [Sheet; 2]) -> Result<()> {
+        self.show(source, "kernels", &rates, None)?;
+        let plot = Plot { x: "threads", y: "kernel_gkeys_per_s", curves: &["kernel", "trace"], log_x: true };
+        // On the screen there is no room for all of them.
+        self.write(source, "threads", &shapes, Some(&plot))
+    }
+
+    fn levels(&self, source: &Source, sheet: &Sheet) -> Result<()> {
+        let plot = Plot { x: "levels", y: "kernel_gkeys_per_s", curves: &["trace"], log_x: false };
+        self.show(source, "levels", sheet, Some(&plot))
+    }
+
+    fn show(&self, source: &Source, name: &str, sheet: &Sheet, plot: Option<&Plot>) -> Result<()> {
+        println!("{sheet}");
+        self.write(source, name, sheet, plot)
+    }
+
+    fn write(&self, source: &Source, name: &str, sheet: &Sheet, plot: Option<&Plot>) -> Result<()> {
+        if self.options.dry || sheet.rows.is_empty() {
+            return Ok(());
+        }
+        let words = self.gpu.name.to_lowercase();
+        let slug = words.split(|c: char| !c.is_ascii_alphanumeric()).collect::<Vec<_>>().join("-");
+        let directory = self.options.out.join(slug);
+        std::fs::create_dir_all(&directory)?;
+        std::fs::write(directory.join("machine.txt"), self.describe())?;
+        let name = format!("{}-{}-{name}", report::date(), source.name);
+        std::fs::write(directory.join(format!("{name}.csv")), sheet.csv(&self.machine))?;
+        if let Some(plot) = plot {
+            std::fs::write(directory.join(format!("{name}.svg")), svg(sheet, plot)?)?;
+        }
+        eprintln!("written to {}", directory.join(name).display());
+        Ok(())
+    }
 }

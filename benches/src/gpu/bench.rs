@@ -1,10 +1,15 @@
 //! A device to measure on: memory filled from here, launches timed by events.
 
+use std::time::Instant;
+
 use anyhow::Result;
 use bytemuck::bytes_of;
+use rayon::prelude::*;
 use wirespeed_fib::{Address, Family, NextHop};
 use wirespeed_gpu::driver::{Cuda, DevicePtr, Driver, Event, Properties, Shape, Stream};
+use wirespeed_gpu::ip::{KeyBytes, pack};
 use wirespeed_gpu::program::{OnDevice, Program, Sections};
+use wirespeed_gpu::runtime::Planes;
 use wirespeed_image::SectionId;
 
 use crate::report::median;
@@ -17,6 +22,8 @@ pub struct Bench {
     pub stream: Stream,
     began: Event,
     ended: Event,
+    /// One without times, which costs less.
+    done: Event,
 }
 
 /// Keys on the device, in the planes of their kind, and room for their results.
@@ -46,7 +53,8 @@ impl Bench {
     pub fn open() -> Result<Self> {
         let mut driver = Cuda::open(0)?;
         let (stream, began, ended) = (driver.stream()?, driver.event(true)?, driver.event(true)?);
-        Ok(Self { driver, stream, began, ended })
+        let done = driver.event(false)?;
+        Ok(Self { driver, stream, began, ended, done })
     }
 
     /// What it is.
@@ -118,13 +126,20 @@ impl Bench {
         Ok(unsafe { self.driver.launch(self.stream, &program.kernel(keys.bytes), shape, arguments) }?)
     }
 
-    /// The results of the last launch.
-    pub fn results(&mut self, program: &Program, keys: &Keys) -> Result<Vec<NextHop>> {
+    /// How many results of the last launch are not what they should be.
+    pub fn differing(&mut self, program: &Program, keys: &Keys, right: &[NextHop]) -> Result<usize> {
         let mut bytes = vec![0; keys.count * program.result_bytes];
         // SAFETY: the destination lives until the copy is waited for.
         unsafe { self.driver.copy_out(self.stream, bytes.as_mut_ptr(), keys.blocks[2], bytes.len()) }?;
         self.driver.synchronize(self.stream)?;
-        Ok(bytes.chunks(program.result_bytes).map(wide).collect())
+        let found = bytes.par_chunks(program.result_bytes);
+        Ok(found.zip(right).filter(|&(found, &right)| wide(found) != right).count())
+    }
+
+    /// Overwrites the results of keys with what no lookup finds.
+    pub fn spoil(&mut self, keys: &Keys) -> Result<()> {
+        let bytes = vec![0xff; 4 * keys.count];
+        self.put(keys.blocks[2], &bytes)
     }
 
     /// Keys a second by the median of some launches, after two that are not counted.
@@ -142,6 +157,47 @@ impl Bench {
             }
         }
         Ok(median(&rates))
+    }
+
+    /// Microseconds from launching a lookup of keys in pinned memory to its end, nothing between this and the driver: the median
+    /// of some. Without keys what a launch takes that does nothing.
+    pub fn lone<A: Address>(
+        &mut self,
+        program: &Program,
+        addresses: &[A],
+        key_bytes: usize,
+        threads: u32,
+        rounds: usize,
+    ) -> Result<f64> {
+        let planes = planes(addresses, key_bytes);
+        let low = planes[0].len().next_multiple_of(16);
+        let keys = self.driver.alloc_pinned(low + planes[1].len() + 16)?;
+        let results = self.driver.alloc_pinned(4 * addresses.len() + 16)?;
+        // SAFETY: the memory is that long, and no launch uses it yet.
+        unsafe {
+            keys.host.copy_from_nonoverlapping(planes[0].as_ptr(), planes[0].len());
+            keys.host.add(low).copy_from_nonoverlapping(planes[1].as_ptr(), planes[1].len());
+        }
+        let batch = [keys.device.0, keys.device.plus(low as u64).0, results.device.0, addresses.len() as u64];
+        let kernel = program.kernel(key_bytes);
+        let shape = Shape { blocks: 1, threads, shared: program.shared };
+        let mut times = Vec::new();
+        for _ in 0..rounds {
+            let began = Instant::now();
+            // SAFETY: all stays until it is given back below, after the last launch was waited for.
+            unsafe {
+                self.driver.launch(self.stream, &kernel, shape, [bytes_of(&batch), &program.table])?;
+            }
+            self.driver.record(self.done, self.stream)?;
+            while !self.driver.is_done(self.done)? {}
+            times.push(began.elapsed().as_secs_f64() * 1e6);
+        }
+        // SAFETY: every launch was waited for.
+        unsafe {
+            self.driver.free_pinned(keys);
+            self.driver.free_pinned(results);
+        }
+        Ok(median(&times))
     }
 
     /// The launches to try for a program: for each number of threads as many blocks as fit at once, and half of them.
@@ -177,20 +233,10 @@ pub const fn key_widths(family: Family) -> &'static [usize] {
 }
 
 /// The planes of keys of so many bytes.
-pub fn planes<A: Address>(addresses: &[A], key_bytes: usize) -> [Vec<u8>; 2] {
-    let (first, second) = match key_bytes {
-        3 => (2, 1),
-        6 => (4, 2),
-        whole => (whole, 0),
-    };
-    let mut planes = [Vec::new(), Vec::new()];
-    for address in addresses {
-        let all = address.to_u128() << (128 - u32::from(A::BITS));
-        let part = |from: usize, count: usize| (all << (8 * from)) >> (128 - 8 * count);
-        planes[0].extend(&part(0, first).to_le_bytes()[..first]);
-        if second > 0 {
-            planes[1].extend(&part(first, second).to_le_bytes()[..second]);
-        }
-    }
+fn planes<A: Address>(addresses: &[A], key_bytes: usize) -> [Vec<u8>; 2] {
+    let (first, second) = Planes::of(key_bytes).widths();
+    let mut planes = [vec![0; first * addresses.len()], vec![0; second * addresses.len()]];
+    let [first, second] = &mut planes;
+    pack(addresses, KeyBytes::of(A::FAMILY, key_bytes), first, second);
     planes
 }

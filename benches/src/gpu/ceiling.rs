@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bytemuck::{Pod, Zeroable};
-use wirespeed_fib::Address;
+use wirespeed_fib::V4;
 use wirespeed_gpu::driver::{DevicePtr, Driver, Event, Pinned, Stream};
 use wirespeed_gpu::program::Program;
 
@@ -19,19 +19,16 @@ struct Gather {
 }
 
 /// Keys a second of one read a key from a table of 2^`bits` elements of `width` bytes, by the fastest launch.
-pub fn gather<A: Address>(
-    bench: &mut Bench,
-    addresses: &[A],
-    bits: u32,
-    width: usize,
-    rounds: usize,
-) -> Result<f64> {
+pub fn gather(bench: &mut Bench, count: usize, bits: u32, width: usize, rounds: usize) -> Result<f64> {
     let len = 1usize << bits;
     let table: Vec<u8> = (0..len * width).map(|at| (at % 251) as u8).collect();
     let elements = bench.fill(&table)?;
     let argument = Gather { elements, mask: len as u64 - 1 };
     let program = Program::new("gather", format!("gather_w{width}"), &argument, width);
-    let keys = bench.keys(addresses, 4)?;
+    let random =
+        |at: u32| V4((at ^ at >> 15).wrapping_mul(0x9e37_79b1).rotate_left(13).wrapping_mul(0x85eb_ca6b));
+    let addresses: Vec<V4> = (0..u32::try_from(count)?).map(random).collect();
+    let keys = bench.keys(&addresses, 4)?;
     let mut best = 0.0f64;
     for shape in bench.shapes(&program, 4)? {
         best = best.max(bench.rate(&program, &keys, shape, rounds)?);

@@ -69,19 +69,21 @@ fn of_keys<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     for program in &uploaded.programs {
         let mut shapes = Vec::new();
         for shape in bench.shapes(program, bytes)? {
-            bench.launch(program, &keys, shape)?;
-            let found = bench.results(program, &keys)?;
-            let wrong = found.iter().zip(&right).filter(|(found, right)| found != right).count();
-            ensure!(wrong == 0, "{} with {shape:?}: {wrong} of {} keys", program.stem, keys.count);
             shapes.push((shape, bench.rate(program, &keys, shape, rounds)?));
         }
-        rates.push(Rate {
+        let rate = Rate {
             engine: E::NAME.into(),
             kernel: program.kernel(bytes).name,
             key_bytes: bytes,
             result_bytes: program.result_bytes,
             shapes,
-        });
+        };
+        // By the launch whose rate is told, over results that were spoilt before.
+        bench.spoil(&keys)?;
+        bench.launch(program, &keys, rate.best().0)?;
+        let wrong = bench.differing(program, &keys, &right)?;
+        ensure!(wrong == 0, "{} with {:?}: {wrong} of {} keys", program.stem, rate.best().0, keys.count);
+        rates.push(rate);
     }
     bench.drop_keys(&keys)?;
     Ok(rates)

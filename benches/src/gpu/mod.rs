@@ -7,4 +7,8 @@
 
 pub mod bench;
 pub mod ceiling;
+pub mod figures;
 pub mod kernels;
+pub mod plot;
+pub mod trip;
+pub mod updates;

@@ -7,7 +7,9 @@
 //! forwarding tables", SIGCOMM 2013), and levels are cut where chunks fold best. What has no longer prefixes is a chunk of
 //! one next hop, so that a lookup is the same few reads for every key, with no branch.
 //!
-//! [`FoldV4`] and [`FoldV6`] are the control planes, [`FoldTableV4`] and [`FoldTableV6`] look up.
+//! [`FoldV4`] and [`FoldV6`] are the control planes, [`FoldTableV4`] and [`FoldTableV6`] look up. [`FoldHot`] and
+//! [`FoldHotTable`] are IPv4 for a GPU: cut at bit 16, so that a first level of 128 KB fits the shared memory of a block of
+//! threads, and beside it *hot blocks*, which answer there for the parts of chunks that most keys fall into.
 //!
 //! ```
 //! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
@@ -45,8 +47,10 @@
 //! less and were the fastest as long as all fitted the caches (532 against 434 M/s for 1,024 keys over and over).
 //! Four vectors at a time: 204–214 M/s, eight: 181–193.
 
+pub mod hot;
 pub mod v4;
 pub mod v6;
 
+pub use hot::{FoldHot, FoldHotTable};
 pub use v4::{FoldTableV4, FoldV4};
 pub use v6::{FoldTableV6, FoldV6};

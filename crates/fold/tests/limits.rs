@@ -3,7 +3,7 @@
 use wirespeed_fib::{
     Address, BuildError, BuildOptions, Engine, LiveTable, Lpm, NextHop, Prefix, Rib, Update, V4, V6,
 };
-use wirespeed_fold::{FoldV4, FoldV6};
+use wirespeed_fold::{FoldHot, FoldV4, FoldV6};
 
 fn limit<A: Address, E: Engine<A>>(limit: u32) {
     let rib = |next_hop| -> Rib<A> { [(Prefix::DEFAULT, NextHop(next_hop))].into_iter().collect() };
@@ -33,4 +33,9 @@ fn v4() {
 #[test]
 fn v6() {
     limit::<V6, FoldV6>((1 << 30) - 1);
+}
+
+#[test]
+fn hot() {
+    limit::<V4, FoldHot>((1 << 30) - 1);
 }

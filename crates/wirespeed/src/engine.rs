@@ -22,6 +22,8 @@ engines! {
     SailM { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
     /// [`FoldV4`](wirespeed_fold::FoldV4) and [`FoldV6`](wirespeed_fold::FoldV6): SAIL's split, equal chunks stored once.
     Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
+    /// [`FoldHot`](wirespeed_fold::FoldHot): the same with a first level that fits a GPU's shared memory.
+    FoldHot { V4: wirespeed_fold::FoldHot }
     /// [`Rank`](wirespeed_rank::Rank): SAIL's split over ranked runs, for many next hops.
     Rank { V4: wirespeed_rank::Rank }
     /// [`GamtT`](wirespeed_gamt::GamtT): GAMT_T, a multi-bit trie as a state-jump table, next hops in the trie.

@@ -18,8 +18,10 @@
 
 use wirespeed_fib::V4;
 use wirespeed_image::{
-    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, WORD, width_for,
+    Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, WORD, width_for,
 };
+
+use super::lookup::Upper;
 
 /// Bits that choose a slot.
 pub const SLOT_BITS: u32 = 18;
@@ -45,7 +47,7 @@ pub const N32: SectionId = SectionId(4);
 const W: SectionId = SectionId(5);
 
 /// Elements of n24 stay below this, so that a vector's 32-bit signed indexes reach them all.
-const MAX_ELEMENTS: u64 = 1 << 29;
+pub(crate) const MAX_ELEMENTS: u64 = 1 << 29;
 
 /// What there is to be room for.
 #[derive(Clone, Copy, Debug)]
@@ -68,8 +70,7 @@ pub struct FoldTableV4 {
     width: usize,
     /// Whether elements of c18 are of 2 bytes.
     pub(super) narrow: bool,
-    pub(super) c18: Column,
-    pub(super) n24: Column,
+    pub(super) upper: Upper,
 }
 
 /// The value of an element that leads on: all ones.
@@ -94,8 +95,8 @@ impl FoldTableV4 {
     /// The table of an image just compiled, or of one that has the sections of one.
     pub(crate) fn new(image: Image) -> Self {
         let width = image.width(W).unwrap_or(0) as usize;
-        let (c18, n24) = (image.column(C18), image.column(N24));
-        Self { narrow: image.width(C18) == Some(2), image, width, c18, n24 }
+        let upper = Upper { slots: image.column(C18), n24: image.column(N24), base: 0 };
+        Self { narrow: image.width(C18) == Some(2), image, width, upper }
     }
 
     /// Bytes of an element of a chunk: 1, 2 or 4.
@@ -115,12 +116,11 @@ impl FoldTableV4 {
         if ![c18, b18].iter().all(|slots| matches!(slots.width, 2 | 4) && slots.len == SLOTS as u64) {
             return malformed("an array of slots is not of 2^18 elements of 2 or 4 bytes");
         }
-        let whole = |section: &wirespeed_image::SectionUsage, width: u32, chunk: usize| {
-            let piece = (chunk / section.width.max(1) as usize) as u64;
-            section.width == width && section.len >= piece && section.len.is_multiple_of(piece)
-        };
         let element = w.width as usize;
-        if !whole(n24, 8, SHORT * element) || !whole(c24, 4, SHORT * 4) || !whole(n32, 8, LONG * element) {
+        if !is_whole(n24, 8, SHORT * element)
+            || !is_whole(c24, 4, SHORT * 4)
+            || !is_whole(n32, 8, LONG * element)
+        {
             return malformed("a section is not of whole chunks");
         }
         if n24.bytes / element as u64 >= MAX_ELEMENTS {
@@ -137,15 +137,6 @@ impl FoldTableV4 {
             C24 => bytes / (SHORT * 4) as u64,
             _ => bytes / (LONG * self.width) as u64,
         }
-    }
-
-    /// Whether each element in a word may have its value.
-    fn admits_word(&self, word: u64, results: u64, marked: bool) -> bool {
-        let mark = u64::from(mark(self.width));
-        (0..WORD / self.width).all(|at| {
-            let value = word >> (8 * self.width * at) & mark;
-            value <= results && value != mark || marked && value == mark
-        })
     }
 
     fn first_bad<T: Element>(&self, section: SectionId, results: u64) -> Option<usize> {
@@ -201,25 +192,66 @@ impl Table for FoldTableV4 {
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
         match section {
             C18 => value < self.pieces(N24),
-            N24 => self.admits_word(value, results, true),
+            N24 => admits_word(value, self.width, results, true),
             B18 => value < self.pieces(C24),
             C24 => value < self.pieces(N32),
-            N32 => self.admits_word(value, results, false),
+            N32 => admits_word(value, self.width, results, false),
             _ => false,
         }
     }
 }
 
-/// The slot of an address.
-#[inline]
-pub(crate) fn slot(address: V4) -> usize {
-    (address.0 >> (32 - SLOT_BITS)) as usize
+/// How a family of tables splits addresses: by so many bits into slots, at bit 24 into elements of the slot's chunk. The first
+/// five sections are those of FOLD, each in its place.
+pub(crate) trait Split {
+    /// Bits that choose a slot.
+    const SLOT_BITS: u32;
+    /// Whether an element of the slots is a next hop where it is below the table's base, and a chunk counted from there
+    /// otherwise; if not, it is always a chunk.
+    const DIRECT: bool;
+    /// Names of the sections that have an element for each slot: chunks of level 24, blocks of level 32.
+    const SLOT_SECTIONS: [&'static str; 2];
+    /// Number of slots.
+    const SLOTS: usize = 1 << Self::SLOT_BITS;
+    /// Elements of a slot.
+    const SHORT: usize = 1 << (24 - Self::SLOT_BITS);
+
+    /// The slot of an address.
+    #[inline]
+    fn slot(address: V4) -> usize {
+        (address.0 >> (32 - Self::SLOT_BITS)) as usize
+    }
+
+    /// The element of its slot that an address is in.
+    #[inline]
+    fn short_element(address: V4) -> usize {
+        (address.0 >> 8) as usize % Self::SHORT
+    }
 }
 
-/// The element of its chunk of level 24 that an address is in.
-#[inline]
-pub(crate) fn short_element(address: V4) -> usize {
-    (address.0 >> 8) as usize % SHORT
+/// 18 bits, then 6.
+pub(crate) struct At18;
+
+impl Split for At18 {
+    const SLOT_BITS: u32 = SLOT_BITS;
+    const DIRECT: bool = false;
+    const SLOT_SECTIONS: [&'static str; 2] = ["c18", "b18"];
+}
+
+/// Whether each element of so many bytes in a word of a chunk may have its value: a next hop or, where that leads on, all
+/// ones.
+pub(crate) fn admits_word(word: u64, width: usize, results: u64, marked: bool) -> bool {
+    let mark = u64::from(mark(width));
+    (0..WORD / width).all(|at| {
+        let value = word >> (8 * width * at) & mark;
+        value <= results && value != mark || marked && value == mark
+    })
+}
+
+/// Whether a section is of whole pieces of so many bytes, with elements of so many, and has one at least.
+pub(crate) fn is_whole(section: &SectionUsage, width: u32, piece: usize) -> bool {
+    let elements = (piece / section.width.max(1) as usize) as u64;
+    section.width == width && section.len >= elements && section.len.is_multiple_of(elements)
 }
 
 /// The element of its chunk of level 32 that an address is in.

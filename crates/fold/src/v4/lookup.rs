@@ -7,51 +7,51 @@
 //! widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4, Way};
-use wirespeed_image::{Element, Image, SectionId, Table, WORD, number};
+use wirespeed_image::{Column, Element, Image, SectionId, Table, WORD, number};
 
-use super::layout::{
-    B18, C18, C24, FoldTableV4, LONG, N24, N32, SHORT, SLOTS, long_element, mark, short_element, slot,
-};
+use super::layout::{At18, B18, C18, C24, FoldTableV4, LONG, N24, N32, Split, long_element, mark};
 use super::simd;
 
 /// Keys of a block: as many as a core can have reads under way for, and some.
 const BLOCK: usize = 64;
 
-/// Calls a function generic over the elements of c18 and of chunks with those of an image.
+/// Calls a function generic over a split and the elements of slots and of chunks, with those of a table.
 macro_rules! with_widths {
-    ($table:expr, $function:ident($($argument:expr),*)) => {{
-        let image = $table.image();
+    ($table:expr, $split:ty, $function:ident($($argument:expr),*)) => {
         match ($table.narrow, $table.entry_width()) {
-            (true, 1) => $function::<u16, u8>(image, $($argument),*),
-            (true, 2) => $function::<u16, u16>(image, $($argument),*),
-            (true, _) => $function::<u16, u32>(image, $($argument),*),
-            (_, 1) => $function::<u32, u8>(image, $($argument),*),
-            (_, 2) => $function::<u32, u16>(image, $($argument),*),
-            _ => $function::<u32, u32>(image, $($argument),*),
+            (true, 1) => $function::<$split, u16, u8>($($argument),*),
+            (true, 2) => $function::<$split, u16, u16>($($argument),*),
+            (true, _) => $function::<$split, u16, u32>($($argument),*),
+            (_, 1) => $function::<$split, u32, u8>($($argument),*),
+            (_, 2) => $function::<$split, u32, u16>($($argument),*),
+            _ => $function::<$split, u32, u32>($($argument),*),
         }
-    }};
+    };
+}
+pub(crate) use with_widths;
+
+/// The slots and chunks of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Upper {
+    pub(crate) slots: Column,
+    pub(crate) n24: Column,
+    /// Where numbers of chunks start.
+    pub(crate) base: u32,
 }
 
 impl Lpm<V4> for FoldTableV4 {
     #[inline]
     fn lookup(&self, address: V4) -> NextHop {
-        match (self.narrow, self.entry_width()) {
-            (true, 1) => lookup::<u16, u8>(self, address),
-            (true, 2) => lookup::<u16, u16>(self, address),
-            (true, _) => lookup::<u16, u32>(self, address),
-            (_, 1) => lookup::<u32, u8>(self, address),
-            (_, 2) => lookup::<u32, u16>(self, address),
-            _ => lookup::<u32, u32>(self, address),
-        }
+        with_widths!(self, At18, lookup(self.image(), &self.upper, address))
     }
 
     fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        with_widths!(self, batch(Way::best(), addresses, next_hops));
+        with_widths!(self, At18, batch(Way::best(), self.image(), 0, addresses, next_hops));
     }
 
     fn explain(&self, address: V4) -> Vec<Step> {
-        with_widths!(self, explain(address))
+        with_widths!(self, At18, explain(self.image(), 0, address))
     }
 }
 
@@ -61,70 +61,95 @@ fn elements<W: Element>(image: &Image, section: SectionId) -> &[W] {
     bytemuck::cast_slice(image.section::<u64>(section))
 }
 
+/// One lookup.
 #[inline]
-fn lookup<I: Element, W: Element>(table: &FoldTableV4, address: V4) -> NextHop {
-    let image = table.image();
-    let chunk = number(image.at::<I>(table.c18, slot(address))) as usize;
-    let found = number(image.at::<W>(table.n24, chunk * SHORT + short_element(address)));
-    if found == mark(size_of::<W>()) { lookup_long::<W>(image, address) } else { NextHop(found) }
+pub(crate) fn lookup<S: Split, I: Element, W: Element>(image: &Image, upper: &Upper, address: V4) -> NextHop {
+    let slot = number(image.at::<I>(upper.slots, S::slot(address)));
+    if S::DIRECT && slot < upper.base {
+        return NextHop(slot);
+    }
+    let chunk = if S::DIRECT { slot - upper.base } else { slot } as usize;
+    let found = number(image.at::<W>(upper.n24, chunk * S::SHORT + S::short_element(address)));
+    if found == mark(size_of::<W>()) { lookup_long::<S, W>(image, address) } else { NextHop(found) }
 }
 
 /// The next hop where prefixes are longer than 24 bits.
 #[cold]
-pub(super) fn lookup_long<W: Element>(image: &Image, address: V4) -> NextHop {
-    NextHop(number(elements::<W>(image, N32)[chunk_of_32(image, address) * LONG + long_element(address)]))
+pub(crate) fn lookup_long<S: Split, W: Element>(image: &Image, address: V4) -> NextHop {
+    let chunk = chunk_of_32::<S>(image, address);
+    NextHop(number(elements::<W>(image, N32)[chunk * LONG + long_element(address)]))
 }
 
-fn block_of(image: &Image, slot: usize) -> usize {
+fn block_of<S: Split>(image: &Image, address: V4) -> usize {
+    let slot = S::slot(address);
     match image.width(B18) {
         Some(2) => image.section::<u16>(B18)[slot].into(),
         _ => image.section::<u32>(B18)[slot] as usize,
     }
 }
 
-fn chunk_of_32(image: &Image, address: V4) -> usize {
-    image.section::<u32>(C24)[block_of(image, slot(address)) * SHORT + short_element(address)] as usize
+fn chunk_of_32<S: Split>(image: &Image, address: V4) -> usize {
+    let block = block_of::<S>(image, address);
+    image.section::<u32>(C24)[block * S::SHORT + S::short_element(address)] as usize
 }
 
 /// A batch in vectors, as far as a way has them, and the rest block by block.
-fn batch<I: Element, W: Element>(image: &Image, way: Way, addresses: &[V4], next_hops: &mut [NextHop]) {
-    let done = simd::batch::<I, W>(way, image, addresses, next_hops);
-    portable::<I, W>(image, &addresses[done..], &mut next_hops[done..]);
+pub(crate) fn batch<S: Split, I: Element, W: Element>(
+    way: Way,
+    image: &Image,
+    base: u32,
+    addresses: &[V4],
+    next_hops: &mut [NextHop],
+) {
+    let done = simd::batch::<S, I, W>(way, image, base, addresses, next_hops);
+    portable::<S, I, W>(image, base, &addresses[done..], &mut next_hops[done..]);
 }
 
 /// A batch block by block, each level for the whole block before the next, so that as many reads are under way as the core
 /// can hold; what is left of the last block key by key.
-fn portable<I: Element, W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
-    let c18: &[I; SLOTS] = image.section(C18).try_into().expect("the shape was checked");
+fn portable<S: Split, I: Element, W: Element>(
+    image: &Image,
+    base: u32,
+    addresses: &[V4],
+    next_hops: &mut [NextHop],
+) {
+    // Of a length that is known, so that no slot is looked for outside of it.
+    let slots = &image.section::<I>(C18)[..S::SLOTS];
     let n24 = elements::<W>(image, N24);
     let mark = mark(size_of::<W>());
+    let slot_of = |address: V4| number(slots[S::slot(address)]);
+    let found_in = |slot: u32, address: V4| {
+        // Where the slot has the next hop, what is read is an element of chunk 0, and dropped.
+        let chunk = if S::DIRECT { slot.saturating_sub(base) } else { slot };
+        let found = number(n24[chunk as usize * S::SHORT + S::short_element(address)]);
+        NextHop(if S::DIRECT && slot < base { slot } else { found })
+    };
     let (blocks, rest) = addresses.as_chunks::<BLOCK>();
     let (found, found_rest) = next_hops.as_chunks_mut::<BLOCK>();
     for (block, found) in blocks.iter().zip(found) {
-        let at: [usize; BLOCK] = std::array::from_fn(|key| {
-            number(c18[slot(block[key])]) as usize * SHORT + short_element(block[key])
-        });
-        *found = at.map(|at| NextHop(number(n24[at])));
+        let slot = block.map(slot_of);
+        *found = std::array::from_fn(|key| found_in(slot[key], block[key]));
         if found.iter().fold(false, |any, found| any | (found.0 == mark)) {
-            finish::<W>(image, block, found);
+            finish::<S, W>(image, block, found);
         }
     }
     for (&address, found) in rest.iter().zip(&mut *found_rest) {
-        *found = NextHop(number(n24[number(c18[slot(address)]) as usize * SHORT + short_element(address)]));
+        *found = found_in(slot_of(address), address);
     }
-    finish::<W>(image, rest, found_rest);
+    finish::<S, W>(image, rest, found_rest);
 }
 
 /// Looks up the keys at which a longer prefix may match.
-fn finish<W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
+fn finish<S: Split, W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
     for (&address, next_hop) in addresses.iter().zip(next_hops) {
         if next_hop.0 == mark(size_of::<W>()) {
-            *next_hop = lookup_long::<W>(image, address);
+            *next_hop = lookup_long::<S, W>(image, address);
         }
     }
 }
 
-fn explain<I: Element, W: Element>(image: &Image, address: V4) -> Vec<Step> {
+/// The steps of a lookup.
+pub(crate) fn explain<S: Split, I: Element, W: Element>(image: &Image, base: u32, address: V4) -> Vec<Step> {
     let result = |next_hop: u32| match next_hop {
         0 => "no route".to_owned(),
         n => format!("next hop {n}"),
@@ -139,19 +164,24 @@ fn explain<I: Element, W: Element>(image: &Image, address: V4) -> Vec<Step> {
         let meaning = format!("element {within} of the word: {}", meaning(value));
         (value, step(name, word, image.section::<u64>(section)[word], meaning))
     };
-    let slot = slot(address);
-    let chunk = number(image.section::<I>(C18)[slot]);
-    let mut steps = vec![step("c18", slot, chunk.into(), format!("chunk {chunk} of level 24"))];
-    let element = chunk as usize * SHORT + short_element(address);
+    let [slots, blocks] = S::SLOT_SECTIONS;
+    let slot = S::slot(address);
+    let value = number(image.section::<I>(C18)[slot]);
+    if S::DIRECT && value < base {
+        return vec![step(slots, slot, value.into(), result(value))];
+    }
+    let chunk = value - base;
+    let mut steps = vec![step(slots, slot, value.into(), format!("chunk {chunk} of level 24"))];
+    let element = chunk as usize * S::SHORT + S::short_element(address);
     let (found, short) = in_word("n24", N24, element, &|found| {
         if found == mark(size_of::<W>()) { "a longer prefix may match".into() } else { result(found) }
     });
     steps.push(short);
     if found == mark(size_of::<W>()) {
-        let block = block_of(image, slot);
-        steps.push(step("b18", slot, block as u64, format!("block {block}")));
-        let chunk = chunk_of_32(image, address);
-        let index = block * SHORT + short_element(address);
+        let block = block_of::<S>(image, address);
+        steps.push(step(blocks, slot, block as u64, format!("block {block}")));
+        let chunk = chunk_of_32::<S>(image, address);
+        let index = block * S::SHORT + S::short_element(address);
         steps.push(step("c24", index, chunk as u64, format!("chunk {chunk} of level 32")));
         steps.push(in_word("n32", N32, chunk * LONG + long_element(address), &result).1);
     }
@@ -159,7 +189,7 @@ fn explain<I: Element, W: Element>(image: &Image, address: V4) -> Vec<Step> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use wirespeed_fib::conformance::{Expected, scattered, tables};
     use wirespeed_fib::{BuildOptions, Engine, oracle};
 
@@ -167,20 +197,26 @@ mod tests {
     use super::*;
 
     /// The suite sees only the way that the CPU at hand prefers.
-    #[test]
-    fn every_way_finds_the_same() {
+    pub(crate) fn every_way<E: Engine<V4>>(batch: impl Fn(&E::Table, Way, &[V4], &mut [NextHop])) {
         for (name, rib) in tables::hand_picked::<V4>() {
-            let (_, table) = FoldV4::build(&rib, &BuildOptions::default()).expect("a valid table is built");
+            let (_, table) = E::build(&rib, &BuildOptions::default()).expect("a valid table is built");
             let expected = Expected::of(&rib);
             let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
             keys.extend(scattered::<V4>(1_000));
             for way in Way::ALL.into_iter().filter(|way| way.is_here()) {
                 let mut found = vec![NextHop(u32::MAX); keys.len()];
-                with_widths!(table, batch(way, &keys, &mut found));
+                batch(&table, way, &keys, &mut found);
                 for (&key, &found) in keys.iter().zip(&found) {
                     assert_eq!(found, expected.lookup(key), "{name}: {key} by {way:?}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_way_finds_the_same() {
+        every_way::<FoldV4>(|table, way, keys, found| {
+            with_widths!(table, At18, batch(way, table.image(), 0, keys, found));
+        });
     }
 }

@@ -1,11 +1,14 @@
 //! IPv4: 18 bits choose a chunk of 64 elements, 6 bits one of them; where there are longer prefixes, 8 more bits one of 256.
 
 mod build;
-mod form;
+pub(crate) mod content;
+pub(crate) mod form;
 pub mod layout;
-mod lookup;
+pub(crate) mod long;
+pub(crate) mod lookup;
 mod simd;
 mod update;
+pub(crate) mod walk;
 
 pub use build::FoldV4;
 pub use layout::FoldTableV4;

@@ -12,11 +12,11 @@ use wirespeed_image::{Changes, Patch};
 use super::build::FoldV4;
 use super::form::QUARTERS;
 use super::layout::{SHORT, mark};
+use super::walk::changed_16;
 
 impl FoldV4 {
     pub(super) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
         let mut changes = Changes::collected();
-        let root = rib.cursor();
         for &prefix in changed {
             if prefix.len() > 24 {
                 // The others are admitted where they decide an element.
@@ -24,29 +24,14 @@ impl FoldV4 {
             }
             // Slots before the one at hand have what they will have, so a chunk that one of them got stays in use.
             let mut even = None;
-            for first in prefix.octets(0) {
-                let best = root.best(first);
-                if prefix.is_hidden_by(best) {
-                    continue;
+            changed_16(rib, prefix, |octets, cursor, inherited| {
+                if cursor.is_none() && prefix.len() <= 16 {
+                    self.admit(inherited)?;
+                    self.form.make_even(octets, inherited, &mut even, &mut changes)
+                } else {
+                    self.touch(octets, cursor, inherited, prefix, &mut changes)
                 }
-                let inherited = best.map_or(NextHop::NONE, |(_, next_hop)| next_hop);
-                let cursor = root.child(first);
-                for second in prefix.octets(1) {
-                    let best = cursor.and_then(|cursor| cursor.best(second));
-                    if prefix.is_hidden_by(best) {
-                        continue;
-                    }
-                    let inherited = best.map_or(inherited, |(_, next_hop)| next_hop);
-                    let cursor = cursor.and_then(|cursor| cursor.child(second));
-                    let octets = u32::from_be_bytes([0, 0, first, second]);
-                    if cursor.is_none() && prefix.len() <= 16 {
-                        self.admit(inherited)?;
-                        self.form.make_even(octets, inherited, &mut even, &mut changes)?;
-                    } else {
-                        self.touch(octets, cursor, inherited, prefix, &mut changes)?;
-                    }
-                }
-            }
+            })?;
         }
         Ok(changes.finish((rib.len() as u64, u64::from(self.results))))
     }
@@ -78,11 +63,11 @@ impl FoldV4 {
                 let form = &mut self.form;
                 changed |= match cursor.and_then(|cursor| cursor.child(octet)) {
                     Some(child) => {
-                        form.lead_on(slot, element, child, next_hop, changes)?;
+                        form.long.lead_on(slot, element, child, next_hop, changes)?;
                         content.set(element, mark(form.width))
                     }
                     None => {
-                        form.end_here(slot, element, changes);
+                        form.long.end_here(slot, element, changes);
                         content.set(element, next_hop.0)
                     }
                 };

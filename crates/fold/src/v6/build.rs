@@ -1,11 +1,13 @@
 //! [`FoldV6`]: build and update, on top of the [`Form`]. A table is built by bringing an empty one up to date with
 //! everything at once.
 
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V6};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Strides, V6};
 use wirespeed_image::{Changes, Image, Patch, WORD};
 
 use super::form::{Change, Form};
-use super::layout::{FoldTableV6, SHAPES, SHARED_FROM, Width, allocate, chunk_bytes, section};
+use super::layout::{
+    FASTEST, FoldTableV6, ON_GPU, SHAPES, SHARED_FROM, SMALLEST, Width, allocate, chunk_bytes, section,
+};
 use super::walk::Walk;
 
 /// The largest next-hop index that an element can hold beside the numbers of chunks.
@@ -34,7 +36,7 @@ impl Engine<V6> for FoldV6 {
             let (limit, found) = (u64::from(MAX_NEXT_HOP), u64::from(widest));
             return Err(BuildError::Limit { engine: "fold", what: "next hops", limit, found });
         }
-        let shape = shape_for(rib);
+        let shape = shape_for(rib, &options.strides)?;
         // Room for next hops to come; what is left of two bytes is for the numbers of chunks.
         let base = (widest + widest / 8 + 64).min(MAX_NEXT_HOP + 1);
         let narrow = (u64::from(base) < Width::Two.values()).then(|| filled(rib, shape, Width::Two, base));
@@ -61,34 +63,39 @@ impl Engine<V6> for FoldV6 {
     }
 }
 
-/// The fastest shape, unless the table is so scattered that another takes less where it matters.
-fn shape_for(rib: &Rib<V6>) -> &'static [u8] {
-    let upper = |shape: &[u8]| {
-        let (mut from, mut bytes) = (0, 0);
-        for &stride in shape {
-            if from >= SHARED_FROM {
-                break;
-            }
-            // The places that have longer routes come in order.
-            let mut last = None;
-            let longer = rib.iter().filter(|(prefix, _)| prefix.len() > from);
-            let places =
-                longer.filter(|(prefix, _)| last.replace(prefix.address().keep(from)) != last).count();
-            bytes += places as u64 * chunk_bytes(stride, Width::Two) as u64;
-            from += stride;
-        }
-        bytes
-    };
-    let mut best = (upper(SHAPES[0]), SHAPES[0]);
-    for shape in &SHAPES[1..] {
-        if best.0 > LARGE {
-            let bytes = upper(shape);
-            if bytes < best.0 {
-                best = (bytes, shape);
-            }
-        }
+/// The shape that was asked for, or the fastest one, unless the table is so scattered that another takes less where it matters.
+fn shape_for(rib: &Rib<V6>, strides: &Strides) -> Result<&'static [u8], BuildError> {
+    if let Strides::Given(given) = strides {
+        return SHAPES
+            .into_iter()
+            .find(|shape| shape == given)
+            .ok_or_else(|| BuildError::Strides { engine: "fold", why: format!("there are {SHAPES:?}") });
     }
-    best.1
+    let fastest = upper_bytes(rib, FASTEST);
+    let is_scattered = fastest > LARGE && upper_bytes(rib, SMALLEST) < fastest;
+    Ok(if is_scattered { SMALLEST } else { FASTEST })
+}
+
+/// The strides to ask for where lookups will run on a GPU: [`ON_GPU`], unless these take far too much memory.
+pub fn strides_on_gpu(rib: &Rib<V6>) -> Strides {
+    if upper_bytes(rib, ON_GPU) > 4 * LARGE { Strides::Fastest } else { Strides::Given(ON_GPU.to_vec()) }
+}
+
+/// What the steps of a shape take whose chunks aren't shared.
+fn upper_bytes(rib: &Rib<V6>, shape: &[u8]) -> u64 {
+    let (mut from, mut bytes) = (0, 0);
+    for &stride in shape {
+        if from >= SHARED_FROM {
+            break;
+        }
+        // The places that have longer routes come in order.
+        let mut last = None;
+        let longer = rib.iter().filter(|(prefix, _)| prefix.len() > from);
+        let places = longer.filter(|(prefix, _)| last.replace(prefix.address().keep(from)) != last).count();
+        bytes += places as u64 * chunk_bytes(stride, Width::Two) as u64;
+        from += stride;
+    }
+    bytes
 }
 
 /// The form of a whole Rib.

@@ -21,10 +21,14 @@
 use wirespeed_fib::V6;
 use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, WORD};
 
-/// The ways to cut an address, the fastest first and the one that takes the least memory for scattered prefixes last.
-/// Each has a cut at bit 32 and one at bit 64, and strides of 8 from there.
-pub const SHAPES: [&[u8]; 2] =
-    [&[20, 12, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8], &[16, 8, 8, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8]];
+/// The strides that are the fastest on a CPU.
+pub const FASTEST: &[u8] = &[20, 12, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
+/// The strides that take the least memory for scattered prefixes.
+pub const SMALLEST: &[u8] = &[16, 8, 8, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
+/// The strides that are the fastest on a GPU: every read costs the same 32 bytes there, so it is their number that counts.
+pub const ON_GPU: &[u8] = &[16, 16, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
+/// The ways to cut an address. Each has a cut at bit 32 and one at bit 64, and strides of 8 from there.
+pub const SHAPES: [&[u8]; 3] = [FASTEST, SMALLEST, ON_GPU];
 /// Most steps of any shape.
 pub const MOST_STEPS: usize = 16;
 /// Bits after which chunks are shared.

@@ -139,7 +139,7 @@ fn explain<W: Element>(table: &FoldTableV6, address: V6) -> Vec<Step> {
 #[cfg(test)]
 mod tests {
     use wirespeed_fib::conformance::{Expected, scattered, tables};
-    use wirespeed_fib::{BuildOptions, Engine, oracle};
+    use wirespeed_fib::{BuildError, BuildOptions, Engine, Rib, Strides, oracle};
 
     use super::super::FoldV6;
     use super::*;
@@ -163,6 +163,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_table_of_each_shape_answers_alike() {
+        for (name, rib) in tables::hand_picked::<V6>() {
+            let expected = Expected::of(&rib);
+            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+            keys.extend(scattered::<V6>(300));
+            for shape in super::super::layout::SHAPES {
+                let options =
+                    BuildOptions { strides: Strides::Given(shape.to_vec()), ..BuildOptions::default() };
+                let (_, table) = FoldV6::build(&rib, &options).expect("a valid table is built");
+                assert_eq!(table.shape, shape);
+                let mut found = vec![NextHop::NONE; keys.len()];
+                table.lookup_batch(&keys, &mut found);
+                for (&key, &found) in keys.iter().zip(&found) {
+                    assert_eq!((found, table.lookup(key)), (expected.lookup(key), found), "{name}: {key}");
+                }
+            }
+        }
+        let strides = Strides::Given(vec![64, 64]);
+        let other = FoldV6::build(&Rib::new(), &BuildOptions { strides, ..BuildOptions::default() });
+        assert!(matches!(other, Err(BuildError::Strides { .. })));
+    }
+
     /// A table scattered over so many /20s that another shape takes less.
     #[test]
     fn scattered_tables_take_the_other_shape() {
@@ -170,7 +193,7 @@ mod tests {
         let rib: wirespeed_fib::Rib<V6> =
             rib.map(|(address, n)| (wirespeed_fib::Prefix::host(address), n)).collect();
         let (_, table) = FoldV6::build(&rib, &BuildOptions::default()).expect("a valid table is built");
-        assert_ne!(table.shape, super::super::layout::SHAPES[0]);
+        assert_eq!(table.shape, super::super::layout::SMALLEST);
         let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
         keys.extend(scattered::<V6>(1_000));
         let mut found = vec![NextHop::NONE; keys.len()];

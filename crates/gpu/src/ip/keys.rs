@@ -33,6 +33,12 @@ impl KeyBytes {
         *Self::kinds(family).iter().rev().find(holds).unwrap_or(&Self::whole(family))
     }
 
+    /// The kind of so many bytes, or the whole address where there is none.
+    pub fn of(family: Family, bytes: usize) -> Self {
+        let kinds = Self::kinds(family).iter();
+        kinds.copied().find(|kind| kind.count() == bytes).unwrap_or(Self::whole(family))
+    }
+
     /// As a number.
     pub const fn count(self) -> usize {
         self.0 as usize
@@ -47,16 +53,20 @@ pub fn pack<A: Address>(addresses: &[A], kind: KeyBytes, first: &mut [u8], secon
             fill(first, addresses, |address| address.first_16().to_le_bytes());
             fill(second, addresses, |address| [address.octet(2)]);
         }
+        // Of the number's 16 bytes, the least significant first, those of the first 64 bits are the last eight.
         6 => {
-            fill(first, addresses, |address| address.bits(0, 32).to_le_bytes());
-            // Of four bytes the low two.
+            fill(first, addresses, |address| {
+                let [.., a, b, c, d] = address.to_u128().to_le_bytes();
+                [a, b, c, d]
+            });
             fill(second, addresses, |address| {
-                let [low, high, ..] = address.bits(32, 16).to_le_bytes();
-                [low, high]
+                let [.., a, b, _, _, _, _] = address.to_u128().to_le_bytes();
+                [a, b]
             });
         }
         8 => fill(first, addresses, |address| {
-            (u64::from(address.bits(0, 32)) << 32 | u64::from(address.bits(32, 32))).to_le_bytes()
+            let [.., a, b, c, d, e, f, g, h] = address.to_u128().to_le_bytes();
+            [a, b, c, d, e, f, g, h]
         }),
         _ => first.copy_from_slice(bytemuck::cast_slice(addresses)),
     }

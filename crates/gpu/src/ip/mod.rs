@@ -8,25 +8,24 @@
 //! dir24, …   an engine's program: one file each, beside its kernel's source in `kernels`
 //! ```
 
+mod dir24;
 mod dispatch;
+mod fold;
+mod fold_hot;
+mod gamt;
 mod keys;
 mod offload;
 mod open;
+mod rank;
 mod remote;
+mod sail_b;
+mod sail_l;
+mod sail_m;
+mod waldvogel;
 
 pub use dispatch::{Meter, Place, Policy};
 pub use keys::{KeyBytes, pack, unpack};
 pub use offload::{Counts, Offload, Pipeline, Use};
 pub use open::open_all;
 pub use remote::{Remote, RemoteFollower};
-
-mod dir24;
-mod gamt;
-mod sail_l;
-mod sail_m;
-
 pub use sail_m::programs_with_fibs;
-mod fold;
-mod rank;
-mod sail_b;
-mod waldvogel;

@@ -12,6 +12,7 @@ on_device! {
     gamt_s_v6, wirespeed_fib::V6, wirespeed_gamt::GamtS<wirespeed_fib::V6>;
     fold_v4, wirespeed_fib::V4, wirespeed_fold::FoldV4;
     fold_v6, wirespeed_fib::V6, wirespeed_fold::FoldV6;
+    fold_hot, wirespeed_fib::V4, wirespeed_fold::FoldHot;
     rank, wirespeed_fib::V4, wirespeed_rank::Rank;
     sail_b, wirespeed_fib::V4, wirespeed_sail::SailB;
     sail_u, wirespeed_fib::V4, wirespeed_sail::SailU;

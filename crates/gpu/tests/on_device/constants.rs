@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use wirespeed_dir24::layout as dir24;
 use wirespeed_fib::{Address, V4, V6};
+use wirespeed_fold::hot::layout as hot;
 use wirespeed_fold::{v4 as fold_v4, v6 as fold_v6};
 use wirespeed_gamt::layout as gamt;
 use wirespeed_gpu::GpuError;
@@ -25,6 +26,11 @@ macro_rules! layouts {
 layouts! {
     dir24 {
         DIR24_CHUNK: dir24::CHUNK,
+    }
+    fold_hot {
+        HOT_SLOT_BITS: hot::SLOT_BITS,
+        HOT_SHORT: hot::SHORT,
+        HOT_LONG: hot::LONG,
     }
     fold_v4 {
         FOLD_SLOT_BITS: fold_v4::layout::SLOT_BITS,

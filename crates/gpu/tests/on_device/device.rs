@@ -20,6 +20,9 @@ use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 pub(crate) struct Device {
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) stream: Stream,
+    /// Memory that batches on a GPU share, and how much, as taking it anew costs more than looking them up. The host build takes
+    /// each block on its own, so that a sanitizer sees its ends.
+    scratch: Option<(DevicePtr, usize)>,
 }
 
 pub(crate) type Shared = Arc<Mutex<Device>>;
@@ -35,12 +38,12 @@ pub(crate) fn device() -> Option<Shared> {
 fn open() -> Option<Shared> {
     let mut driver = driver()?;
     let stream = driver.stream().expect("a device has streams");
-    Some(Arc::new(Mutex::new(Device { driver, stream })))
+    Some(Arc::new(Mutex::new(Device { driver, stream, scratch: None })))
 }
 
 /// A new driver of the device under test.
 pub(crate) fn driver() -> Option<Box<dyn Driver>> {
-    if std::env::var_os("WIRESPEED_TEST_DEVICE").is_some_and(|device| device == "cuda") {
+    if is_gpu() {
         return match wirespeed_gpu::driver::Cuda::open(0) {
             Ok(cuda) => Some(Box::new(cuda)),
             Err(why) => {
@@ -57,6 +60,10 @@ pub(crate) fn driver() -> Option<Box<dyn Driver>> {
         }
         Err(refused) => panic!("{refused}"),
     }
+}
+
+fn is_gpu() -> bool {
+    std::env::var_os("WIRESPEED_TEST_DEVICE").is_some_and(|device| device == "cuda")
 }
 
 /// An engine whose tables answer from the device.
@@ -282,13 +289,12 @@ impl Device {
         let widths = [of(1), of(2), of(4)];
         let flat: Vec<u64> = writes.iter().flat_map(|write| write.1).collect();
         let bytes: &[u8] = bytemuck::cast_slice(&flat);
-        let block = self.driver.alloc(&[bytes.len()]).expect("there is memory");
+        let block = self.take(&[bytes.len()]);
         self.write(block[0], bytes);
         let kernel = Kernel { module: "table", name: "patch".into() };
         let shape = Shape { blocks: 2, threads: 64, shared: 0 };
         self.launch(&kernel, shape, [bytes_of(&[block[0].0, writes.len() as u64]), bytes_of(&widths)]);
-        // SAFETY: the launch is done.
-        unsafe { self.driver.free(&block) };
+        self.give_back(&block);
     }
 
     /// Looks up keys of so many bytes, which hold all of the address that isn't zero.
@@ -318,7 +324,7 @@ impl Device {
         let results = next_hops.len() * program.result_bytes;
         let lead = [widths[0] * skip, widths[1] * skip, program.result_bytes * skip];
         let sizes = [keys.len() + lead[0], low.len() + lead[1], results + lead[2]];
-        let blocks = self.driver.alloc(&sizes).expect("there is memory");
+        let blocks = self.take(&sizes);
         let at = [0, 1, 2].map(|part| blocks[part].plus(lead[part] as u64));
         self.write(at[0], keys);
         self.write(at[1], low);
@@ -334,8 +340,39 @@ impl Device {
             wide[..found.len()].copy_from_slice(found);
             *next_hop = NextHop(u32::from_le_bytes(wide));
         }
-        // SAFETY: all work is waited for.
-        unsafe { self.driver.free(&blocks) };
+        self.give_back(&blocks);
+    }
+
+    /// Memory for blocks of so many bytes, until they are given back.
+    fn take(&mut self, sizes: &[usize]) -> Vec<DevicePtr> {
+        const ALIGN: usize = 256;
+        if !is_gpu() {
+            return self.driver.alloc(sizes).expect("there is memory");
+        }
+        let needed: usize = sizes.iter().map(|size| size.next_multiple_of(ALIGN)).sum();
+        let (start, _) = match self.scratch.filter(|&(_, bytes)| bytes >= needed) {
+            Some(scratch) => scratch,
+            None => {
+                // The smaller one stays until the driver ends.
+                let bytes = needed.max(1 << 20);
+                let block = self.driver.alloc(&[bytes]).expect("there is memory");
+                *self.scratch.insert((block[0], bytes))
+            }
+        };
+        let mut end = 0;
+        let mut place = |size: &usize| {
+            let at = start.plus(end as u64);
+            end += size.next_multiple_of(ALIGN);
+            at
+        };
+        sizes.iter().map(&mut place).collect()
+    }
+
+    fn give_back(&mut self, blocks: &[DevicePtr]) {
+        if !is_gpu() {
+            // SAFETY: all work is waited for.
+            unsafe { self.driver.free(blocks) };
+        }
     }
 }
 

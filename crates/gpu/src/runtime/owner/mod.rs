@@ -158,7 +158,7 @@ impl Owner {
             if self.poll() {
                 busy = Instant::now();
             } else if busy.elapsed() < spin {
-                std::hint::spin_loop();
+                // And again at once: the pause instruction may cost a virtual machine an exit.
             } else if !self.commands.is_empty() {
                 // Somebody has something to do after all.
             } else if self.flights.is_empty() {

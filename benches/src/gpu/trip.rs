@@ -1,0 +1,142 @@
+//! Whole trips: keys in pinned memory, over the bus, through a kernel, and the results back in pinned memory.
+//!
+//! Batches are filled before the clock starts, each with other keys of the trace, and sent again as soon as they are back, so
+//! that what is measured is the way and not the filling. The results of each are checked first.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use wirespeed_fib::{Address, Lpm, NextHop};
+use wirespeed_gpu::driver::Cuda;
+use wirespeed_gpu::ip::{KeyBytes, pack, unpack};
+use wirespeed_gpu::program::OnDevice;
+use wirespeed_gpu::runtime::{Batch, Done, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
+
+/// How trips are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Trip {
+    /// Keys of a batch.
+    pub batch: usize,
+    /// Batches under way.
+    pub in_flight: usize,
+    /// How their data moves; as the runtime chooses without.
+    pub way: Option<Way>,
+    /// How long.
+    pub time: Duration,
+}
+
+/// What came of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Travelled {
+    /// Keys a second.
+    pub rate: f64,
+    /// Microseconds from sending a batch to having its results.
+    pub p50: f64,
+    /// The same that one in a hundred exceeds.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// A GPU of this machine with slots for such batches, polling all the time.
+pub fn start(number: usize, key: KeyBytes, slots: &[SlotSize]) -> Result<Gpu> {
+    let options = GpuOptions {
+        slots: slots.to_vec(),
+        key_bytes: key.count(),
+        spin: Duration::from_secs(1),
+        ..GpuOptions::default()
+    };
+    Ok(Gpu::start(Box::new(Cuda::open(number)?), options)?)
+}
+
+/// A table on a GPU, its launches tuned.
+pub fn upload<T: OnDevice>(gpu: &Gpu, table: &T, key: KeyBytes) -> Result<TableHandle> {
+    let handle = gpu.upload(table.image(), |sections| table.programs(sections))?;
+    gpu.tune(&handle, key.count())?;
+    Ok(handle)
+}
+
+/// Batches filled from a trace.
+pub struct Filled {
+    batches: Vec<Batch>,
+    key: KeyBytes,
+    count: usize,
+}
+
+/// Takes and fills as many batches as will be under way, and looks each up once to hold its results against the CPU's.
+pub fn fill<A: Address, T: Lpm<A>>(
+    gpu: &Gpu,
+    handle: &TableHandle,
+    table: &T,
+    keys: &[A],
+    key: KeyBytes,
+    trip: &Trip,
+) -> Result<Filled> {
+    let mut batches = Vec::new();
+    for at in 0..trip.in_flight {
+        let from = at * trip.batch % (keys.len() - trip.batch + 1);
+        let part = &keys[from..from + trip.batch];
+        let mut batch = gpu.batch(trip.batch)?;
+        let (first, second) = batch.planes_mut(key.count(), part.len());
+        pack(part, key, first, second);
+        let done = batch.submit(handle, key.count(), part.len()).wait();
+        let mut found = vec![NextHop(u32::MAX); part.len()];
+        unpack(checked(&done)?, done.result_bytes(), &mut found);
+        let mut right = vec![NextHop::NONE; part.len()];
+        table.par_lookup_batch(part, &mut right);
+        ensure!(found == right, "results of a batch of {} differ from the CPU's", part.len());
+        batches.push(done.into_batch()?);
+    }
+    Ok(Filled { batches, key, count: trip.batch })
+}
+
+/// Sends batches round and round.
+pub fn travel(handle: &TableHandle, filled: Filled, trip: &Trip) -> Result<(Travelled, Filled)> {
+    let Filled { batches, key, count } = filled;
+    let send = |batch: Batch| -> (Instant, Ticket) {
+        let now = Instant::now();
+        let ticket = match trip.way {
+            Some(way) => batch.submit_by(way, handle, key.count(), count),
+            None => batch.submit(handle, key.count(), count),
+        };
+        (now, ticket)
+    };
+    // Twice for each slot first: a graph is recorded then.
+    let mut batches = batches;
+    for _ in 0..2 {
+        let sent: Vec<_> = batches.into_iter().map(send).collect();
+        batches = sent.into_iter().map(|(_, ticket)| back(ticket.wait())).collect::<Result<_>>()?;
+    }
+    let mut times = Vec::new();
+    let began = Instant::now();
+    let mut under_way: VecDeque<_> = batches.into_iter().map(send).collect();
+    let mut batches = Vec::new();
+    let mut done = 0usize;
+    while let Some((sent, ticket)) = under_way.pop_front() {
+        let batch = back(ticket.wait())?;
+        times.push(sent.elapsed().as_secs_f64() * 1e6);
+        done += count;
+        if began.elapsed() < trip.time {
+            under_way.push_back(send(batch));
+        } else {
+            batches.push(batch);
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    times.sort_by(f64::total_cmp);
+    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)];
+    #[allow(clippy::cast_precision_loss)] // a rate
+    let rate = done as f64 / seconds;
+    let travelled = Travelled { rate, p50: at(50), p99: at(99), max: times[times.len() - 1] };
+    Ok((travelled, Filled { batches, key, count }))
+}
+
+fn back(done: Done) -> Result<Batch> {
+    checked(&done)?;
+    Ok(done.into_batch()?)
+}
+
+fn checked(done: &Done) -> Result<&[u8]> {
+    Ok(done.results().map_err(Clone::clone)?)
+}

@@ -1,0 +1,100 @@
+//! Lookups on a GPU while updates go in: the rate with and without, in turns.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use wirespeed_fib::{Address, Engine, LiveTable, Lpm, Update};
+use wirespeed_gpu::program::OnDevice;
+use wirespeed_gpu::runtime::TableHandle;
+use wirespeed_image::live::Follower;
+use wirespeed_image::{Patch, Table};
+
+use super::trip::{Filled, Travelled, Trip, travel};
+
+/// A table on one GPU that follows a live one, for a benchmark: a change that fails ends it.
+#[derive(Debug)]
+pub struct Following {
+    /// The table.
+    pub handle: TableHandle,
+    /// Whether each write is a launch of its own, as GALE does it.
+    pub one_by_one: bool,
+}
+
+impl<T: OnDevice> Follower<T> for Following {
+    fn patch(&mut self, patch: &Patch) {
+        let sent =
+            if self.one_by_one { self.handle.patch_one_by_one(patch) } else { self.handle.patch(patch) };
+        sent.expect("the GPU takes the patch");
+    }
+
+    fn replace(&mut self, table: &T) {
+        let image = Table::image(table);
+        self.handle.replace(image, |sections| table.programs(sections)).expect("the GPU takes the table");
+    }
+}
+
+/// What was measured at a rate of updates.
+#[derive(Clone, Copy, Debug)]
+pub struct Under {
+    /// Updates a second that were applied.
+    pub updates: f64,
+    /// The trips meanwhile.
+    pub with: Travelled,
+    /// The trips before and after, without any: the mean rate.
+    pub without: f64,
+}
+
+/// Makes trips, then the same beside updates at a rate, and again without. Updates go in round and round, as many as are due
+/// every millisecond.
+pub fn under<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
+    live: &mut LiveTable<A, E>,
+    updates: &[Update<A>],
+    handle: &TableHandle,
+    filled: Filled,
+    trip: &Trip,
+    rate: f64,
+) -> Result<(Under, Filled)> {
+    let (before, filled) = travel(handle, filled, trip)?;
+    let (stop, applied) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (with, filled, seconds) = std::thread::scope(|scope| {
+        let (stop, applied) = (&stop, &applied);
+        let feeder = scope.spawn(move || feed(live, updates, rate, stop, applied));
+        let began = Instant::now();
+        let travelled = travel(handle, filled, trip);
+        stop.store(true, Ordering::Relaxed);
+        let seconds = began.elapsed().as_secs_f64();
+        feeder.join().expect("the feeder does not panic")?;
+        let (with, filled) = travelled?;
+        anyhow::Ok((with, filled, seconds))
+    })?;
+    handle.settle()?;
+    let (after, filled) = travel(handle, filled, trip)?;
+    #[allow(clippy::cast_precision_loss)] // a rate
+    let updates = applied.load(Ordering::Relaxed) as f64 / seconds;
+    Ok((Under { updates, with, without: (before.rate + after.rate) / 2.0 }, filled))
+}
+
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a rate
+fn feed<A: Address, E: Engine<A>>(
+    live: &mut LiveTable<A, E>,
+    updates: &[Update<A>],
+    rate: f64,
+    stop: &AtomicBool,
+    applied: &AtomicU64,
+) -> Result<()> {
+    let (began, mut done) = (Instant::now(), 0usize);
+    while !stop.load(Ordering::Relaxed) {
+        let due = (began.elapsed().as_secs_f64() * rate) as usize;
+        let at = done % updates.len();
+        let group = due.saturating_sub(done).min(updates.len() - at).min(8192);
+        if group == 0 {
+            std::thread::sleep(Duration::from_micros(200));
+            continue;
+        }
+        live.apply(&updates[at..at + group])?;
+        done += group;
+        applied.store(done as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
