@@ -51,17 +51,14 @@ pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
 
 /// The engine that suits a table best where a GPU looks up in it.
 ///
-/// As [`best`], but for IPv4 tables whose next hops fit a byte: there `fold-hot`, where this build has it, keeps what most traffic
-/// needs in a multiprocessor's own memory.
+/// As [`best`], but for IPv4 tables whose next hops fit a byte: there FOLD with hot blocks keeps what most traffic needs in a
+/// multiprocessor's own memory.
 pub fn best_on_gpu<A: Engines>(rib: &Rib<A>) -> EngineName {
-    match best(rib) {
-        EngineName::Fold => named::<A>(HOT).unwrap_or(EngineName::Fold),
-        other => other,
+    match (A::FAMILY, best(rib)) {
+        (Family::V4, EngineName::Fold) => EngineName::FoldHot,
+        (_, other) => other,
     }
 }
-
-/// The form of FOLD for GPUs.
-const HOT: &str = "fold-hot";
 
 /// The engine that a user asks for: a name, or `auto`, which leaves it to [`best`].
 pub fn choose<A: Engines>(name: &str, rib: &Rib<A>) -> Result<EngineName, UnknownEngine> {
@@ -75,13 +72,10 @@ pub fn choose_by<A: Engines>(
 ) -> Result<EngineName, UnknownEngine> {
     match name {
         AUTO => Ok(best()),
-        name => named::<A>(name).ok_or_else(|| UnknownEngine::of::<A>(name)),
+        name => of_family::<A>()
+            .find(|engine| engine.as_str() == name)
+            .ok_or_else(|| UnknownEngine::of::<A>(name)),
     }
-}
-
-/// The engine of a family by its name.
-fn named<A: Engines>(name: &str) -> Option<EngineName> {
-    of_family::<A>().find(|engine| engine.as_str() == name)
 }
 
 /// Visits an engine by its name in a family, which has to be one.
@@ -235,6 +229,8 @@ use if_same;
 
 #[cfg(test)]
 mod tests {
+    use wirespeed_fib::NextHop;
+
     use super::*;
 
     struct Name;
@@ -277,6 +273,15 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), EngineName::ALL.len(), "two engines of one name");
         assert!(!names.contains(&AUTO));
+    }
+
+    #[test]
+    fn next_hops_that_fit_a_byte_decide() {
+        let of = |next_hop| -> Rib<V4> { [("10.0.0.0/8".parse().unwrap(), next_hop)].into_iter().collect() };
+        let (few, many) = (of(NextHop(254)), of(NextHop(255)));
+        assert_eq!((best(&few), best_on_gpu(&few)), (EngineName::Fold, EngineName::FoldHot));
+        assert_eq!((best(&many), best_on_gpu(&many)), (EngineName::Rank, EngineName::Rank));
+        assert_eq!(best_on_gpu(&Rib::<V6>::new()), EngineName::Fold);
     }
 
     #[test]

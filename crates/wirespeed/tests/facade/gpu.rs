@@ -104,9 +104,11 @@ fn check_pipeline<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
     assert_eq!(at, keys.len(), "{what}");
 }
 
-fn a_table_on_a_gpu_follows_updates<A: Native>() {
+/// With few next hops at first, for which there is an engine of its own, or with many.
+fn a_table_on_a_gpu_follows_updates<A: Native>(next_hops: u32) {
     let Some((fleet, _)) = host() else { return };
-    let mut rib = rib::<A>(17);
+    let few = |(prefix, next_hop): (_, NextHop)| (prefix, NextHop(1 + next_hop.0 % next_hops));
+    let mut rib: Rib<A> = rib::<A>(17).iter().map(few).collect();
     let builder = Table::builder().rib(rib.clone()).device(Device::Gpu).fleet(fleet);
     let mut table = builder.build().unwrap();
     assert_eq!(table.engine(), best_on_gpu(&rib));
@@ -135,12 +137,13 @@ fn a_table_on_a_gpu_follows_updates<A: Native>() {
 
 #[test]
 fn a_table_on_a_gpu_follows_updates_v4() {
-    a_table_on_a_gpu_follows_updates::<V4>();
+    a_table_on_a_gpu_follows_updates::<V4>(100);
+    a_table_on_a_gpu_follows_updates::<V4>(400);
 }
 
 #[test]
 fn a_table_on_a_gpu_follows_updates_v6() {
-    a_table_on_a_gpu_follows_updates::<V6>();
+    a_table_on_a_gpu_follows_updates::<V6>(400);
 }
 
 #[test]
