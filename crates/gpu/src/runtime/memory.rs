@@ -12,9 +12,7 @@ pub struct Usage {
     pub tables: u64,
     /// Device memory of slots.
     pub slots: u64,
-    /// Device memory that patches go through.
-    pub staging: u64,
-    /// Pinned memory of this process: slots and staging.
+    /// Pinned memory of this process: slots, and what tables and patches go through.
     pub pinned: u64,
     /// The cap on device memory, where there is one.
     pub cap: Option<u64>,
@@ -23,7 +21,7 @@ pub struct Usage {
 impl Usage {
     /// Device memory in all.
     pub const fn device(&self) -> u64 {
-        self.tables + self.slots + self.staging
+        self.tables + self.slots
     }
 }
 
@@ -32,7 +30,6 @@ impl Usage {
 pub(super) enum Purpose {
     Table,
     Slot,
-    Staging,
 }
 
 /// The account. The owner writes it, everybody reads it.
@@ -40,7 +37,6 @@ pub(super) enum Purpose {
 pub(super) struct Account {
     tables: AtomicU64,
     slots: AtomicU64,
-    staging: AtomicU64,
     pinned: AtomicU64,
     cap: Option<u64>,
 }
@@ -54,7 +50,6 @@ impl Account {
         Usage {
             tables: self.tables.load(Ordering::Relaxed),
             slots: self.slots.load(Ordering::Relaxed),
-            staging: self.staging.load(Ordering::Relaxed),
             pinned: self.pinned.load(Ordering::Relaxed),
             cap: self.cap,
         }
@@ -83,7 +78,6 @@ impl Account {
         match purpose {
             Purpose::Table => &self.tables,
             Purpose::Slot => &self.slots,
-            Purpose::Staging => &self.staging,
         }
     }
 }

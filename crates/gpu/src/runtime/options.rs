@@ -60,7 +60,7 @@ pub struct GpuOptions {
     pub key_bytes: usize,
     /// Bytes of the widest result.
     pub result_bytes: usize,
-    /// Device memory that may be taken in all: tables, slots and staging.
+    /// Device memory that may be taken in all: tables and slots.
     pub memory_cap: Option<u64>,
     /// Which way batches take.
     pub transfer: Transfer,
@@ -88,7 +88,7 @@ impl Default for GpuOptions {
             spin: Duration::from_micros(100),
             timeout: Duration::from_secs(10),
             staging_bytes: 4 << 20,
-            patch_writes: 1 << 16,
+            patch_writes: 1 << 14,
             leave_out: Vec::new(),
         }
     }

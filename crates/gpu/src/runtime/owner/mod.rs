@@ -385,7 +385,7 @@ impl Owner {
             pinned.extend([slot.keys, slot.results]);
             blocks.push(vec![slot.device_keys, slot.device_results]);
         }
-        self.patcher.give_back(&mut pinned, &mut blocks);
+        self.patcher.give_back(&mut pinned);
         for memory in pinned {
             // SAFETY: no flight is left that the device could use it for, and no handle through which a thread could: each holds the
             // channel open that had to close for this.

@@ -3,8 +3,12 @@
 //! ```text
 //! slot 0    keys in ─► kernel ┐                       keys in ──────────┬► kernel
 //! slot 1      keys in ─► kernel ┤                       keys in ────────┤► kernel
-//! patches   writes in ──────────┴► patch kernel ─► [patched] ───────────┘
+//! patches   ────────────────────┴► patch kernel ─► [patched] ───────────┘
 //! ```
+//!
+//! The patch kernel reads its writes from pinned memory. Copied in before it, they would stand behind the keys of later batches, all of
+//! which go through the one engine that copies that way, while these batches' kernels wait for them: with copies, and four patches
+//! under way at most, an H200 lost 6 % of its rate at 1,000,000 updates a second.
 //!
 //! All patches go through one stream, in order; so to have waited for one is to have waited for all before it. Patches that come
 //! while nobody looks up between them are merged, and go in one launch.
@@ -17,11 +21,10 @@ use crate::driver::{DevicePtr, Driver, Event, Kernel, Pinned, Shape, Stream};
 use crate::error::GpuError;
 use crate::runtime::Result;
 use crate::runtime::gpu::Shared;
-use crate::runtime::memory::Purpose;
 use crate::runtime::writes::{DeviceWrite, Writes};
 
 /// Patches that can be on their way to the device at once.
-const STAGES: usize = 4;
+const STAGES: usize = 32;
 /// So many launches' writes are gathered at most before they go.
 const GATHERED: usize = 4;
 const THREADS: u32 = 256;
@@ -54,7 +57,6 @@ pub(super) struct Patcher {
 
 struct Stage {
     pinned: Pinned,
-    device: DevicePtr,
     event: Event,
     is_free: bool,
 }
@@ -65,13 +67,9 @@ impl Patcher {
         let bytes = shared.options.patch_writes.max(1) * size_of::<DeviceWrite>();
         let mut stages = Vec::new();
         for _ in 0..STAGES {
-            let taken = bytes.next_multiple_of(256) as u64;
-            shared.account.check(taken)?;
-            let device = driver.alloc(&[bytes])?[0];
-            shared.account.take(Purpose::Staging, taken);
             let pinned = driver.alloc_pinned(bytes)?;
             shared.account.pin(bytes);
-            stages.push(Stage { pinned, device, event: driver.event(false)?, is_free: true });
+            stages.push(Stage { pinned, event: driver.event(false)?, is_free: true });
         }
         Ok(Self { stream, stages, started: 0, done: 0, waiting: Vec::new() })
     }
@@ -85,11 +83,8 @@ impl Patcher {
         }
     }
 
-    pub(super) fn give_back(&mut self, pinned: &mut Vec<Pinned>, blocks: &mut Vec<Vec<DevicePtr>>) {
-        for stage in self.stages.drain(..) {
-            pinned.push(stage.pinned);
-            blocks.push(vec![stage.device]);
-        }
+    pub(super) fn give_back(&mut self, pinned: &mut Vec<Pinned>) {
+        pinned.extend(self.stages.drain(..).map(|stage| stage.pinned));
     }
 }
 
@@ -169,16 +164,14 @@ impl Owner {
             let at = self.free_stage()?;
             let stage = &mut self.patcher.stages[at];
             fill(stage, &piece);
-            let (pinned, device, event) = (stage.pinned, stage.device, stage.event);
-            // SAFETY: the stage's memory holds a launch's writes, both there and here, and is left alone until its event has come.
-            unsafe { self.driver.copy_in(stream, device, pinned.host, count * size_of::<DeviceWrite>()) }?;
+            let (writes, event) = (stage.pinned.device, stage.event);
             for reader in readers.take().into_iter().flatten() {
                 self.driver.wait(stream, reader)?;
             }
-            let arguments = KernelWrites { writes: device, count: count as u64 };
+            let arguments = KernelWrites { writes, count: count as u64 };
             let widths = KernelWidths { of: [0, 1, 2].map(|width| piece[width].len() as u64) };
             let shape = Shape { blocks: self.blocks_for(count), threads: THREADS, shared: 0 };
-            // SAFETY: these are the kernel's two structs. Every address is of an element of the table (`Writes::of`), whose copy stays with
+            // SAFETY: these are the kernel's two structs. The stage holds so many writes and is left alone until its event has come. Every address is of an element of the table (`Writes::of`), whose copy stays with
             // the flight; and of this copy, as a table's places and its copy change together, in the order of commands.
             unsafe { self.driver.launch(stream, &kernel, shape, [bytes_of(&arguments), bytes_of(&widths)]) }?;
             self.driver.record(event, stream)?;
