@@ -1,24 +1,40 @@
 //! Measures this machine: runs the bench crate's `record`, which writes `benches/record/MACHINE/DATE.csv` and, beside it, what the
-//! machine is.
+//! machine is; or its `gpu`, which writes the figures of the machine's GPUs, CSV and SVG, to `benches/record/GPU/DATE-….csv`.
 
 use std::process::{Command, Stdio};
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::step;
 
 #[derive(Args)]
 pub(crate) struct Options {
+    /// What to measure
+    #[arg(default_value = "cpu")]
+    what: What,
     /// Leave DPDK out even where it is installed
     #[arg(long)]
     without_dpdk: bool,
-    /// Passed on to `record`; `cargo xtask record -- --help` lists what it takes
+    /// Passed on; `cargo xtask record -- --help` and `cargo xtask record gpu -- --help` list what there is
     #[arg(last = true)]
     rest: Vec<String>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Engines beside their rivals, on a core
+    Cpu,
+    /// Kernels, whole trips and the GPU side of the papers' figures
+    Gpu,
+}
+
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.what == What::Gpu {
+        let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", "gpu", "--"];
+        arguments.extend(options.rest.iter().map(String::as_str));
+        return step::run("record gpu", &mut step::cargo(&arguments));
+    }
     let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", "record"];
     if !options.without_dpdk && dpdk_is_installed() {
         arguments.extend(["--features", "dpdk"]);
