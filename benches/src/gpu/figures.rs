@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use wirespeed_dir24::Dir24;
 use wirespeed_fib::trace::{TraceKind, keys};
 use wirespeed_fib::{
-    Address, BuildOptions, Engine, Family, InFib, LiveTable, Lpm, NextHop, NextHops, Rib, Strides, V4, V6,
+    Address, BuildOptions, Engine, InFib, LiveTable, Lpm, NextHop, NextHops, Rib, Strides, V4, V6,
 };
 use wirespeed_fold::{FoldV4, FoldV6};
 use wirespeed_gamt::{GamtS, GamtT};
@@ -83,17 +83,9 @@ fn giga(rate: f64) -> String {
     format!("{:.3}", rate / 1e9)
 }
 
-/// The strides that FOLD is built with for a GPU, or whatever the family has.
-fn for_gpu<A: Address>(rib: &Rib<A>) -> BuildOptions {
-    let v6: Rib<V6> = match A::FAMILY {
-        Family::V4 => return BuildOptions::default(),
-        Family::V6 => rib
-            .iter()
-            .filter_map(|(prefix, n)| Some((V6::from_ip(prefix.address().to_ip())?, prefix.len(), n)))
-            .map(|(a, len, n)| (wirespeed_fib::Prefix::around(a, len), n))
-            .collect(),
-    };
-    BuildOptions { strides: wirespeed_fold::v6::strides_on_gpu(&v6), ..BuildOptions::default() }
+/// How tables are built that lookups on a GPU run in.
+fn for_gpu() -> BuildOptions {
+    BuildOptions { strides: Strides::FastestOnGpu, ..BuildOptions::default() }
 }
 
 /// Kernels of all engines, beside DIR-24-8 with two-byte entries and a gather of as many bytes as a table's.
@@ -133,7 +125,7 @@ pub fn kernels_v6(bench: &mut Bench, subject: &Subject<V6>, effort: &Effort) -> 
     let mut reference = Vec::new();
     let rows = (&mut reference, &mut sheets);
     kernel_rows::<V6, Waldvogel<V6>>(bench, subject, &plain, "waldvogel", effort, rows.0, rows.1)?;
-    let on_gpu = for_gpu(&subject.rib);
+    let on_gpu = for_gpu();
     kernel_rows::<V6, FoldV6>(bench, subject, &on_gpu, "fold", effort, rows.0, rows.1)?;
     kernel_rows::<V6, FoldV6>(bench, subject, &plain, "fold, strides for a CPU", effort, rows.0, rows.1)?;
     kernel_rows::<V6, GamtT<V6>>(bench, subject, &plain, "gamt", effort, rows.0, rows.1)?;
@@ -303,7 +295,7 @@ pub fn batches<A: Best>(bench: &mut Bench, subject: &Subject<A>, effort: &Effort
         ],
         rows: Vec::new(),
     };
-    let (_, table) = A::Engine::build(&subject.rib, &for_gpu(&subject.rib))?;
+    let (_, table) = A::Engine::build(&subject.rib, &for_gpu())?;
     for bytes in [subject.widths()[0], *subject.widths().last().unwrap_or(&4)] {
         let key = KeyBytes::of(A::FAMILY, bytes);
         for batch in [1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22] {
@@ -372,7 +364,7 @@ pub fn latency<A: Best>(subject: &Subject<A>, effort: &Effort) -> Result<Sheet> 
         ],
         rows: Vec::new(),
     };
-    let (_, table) = A::Engine::build(&subject.rib, &for_gpu(&subject.rib))?;
+    let (_, table) = A::Engine::build(&subject.rib, &for_gpu())?;
     let key = narrow(subject);
     let sizes =
         [1 << 8, 1 << 13, 1 << 14, 3 << 13, 1 << 15, 3 << 14, 1 << 16, 3 << 15, 1 << 17, 3 << 16, 1 << 18];
@@ -484,7 +476,7 @@ pub fn updates<A: Best>(source: &Source, subject: &Subject<A>, effort: &Effort) 
     }
     let key = KeyBytes::whole(A::FAMILY);
     let mut run = |how: &str, rates: &[f64], one_by_one: bool| -> Result<()> {
-        let mut live = LiveTable::<A, A::Engine>::new(subject.rib.clone(), for_gpu(&subject.rib))?;
+        let mut live = LiveTable::<A, A::Engine>::new(subject.rib.clone(), for_gpu())?;
         let gpu = start(0, key, &[SlotSize { slots: 6, keys: 1 << 20 }])?;
         let table = live.reader().enter().clone();
         let handle = upload(&gpu, &table, key)?;
@@ -526,7 +518,7 @@ pub fn gpus<A: Best>(subject: &Subject<A>, count: usize, effort: &Effort) -> Res
         columns: &["table", "key_bytes", "batch", "gpus", "gkeys_per_s", "by_one"],
         rows: Vec::new(),
     };
-    let (_, table) = A::Engine::build(&subject.rib, &for_gpu(&subject.rib))?;
+    let (_, table) = A::Engine::build(&subject.rib, &for_gpu())?;
     let key = narrow(subject);
     let batch = 1 << 20;
     let all: Vec<_> = (0..count)
@@ -585,7 +577,7 @@ pub fn dispatch<A: Best>(subject: &Subject<A>) -> Result<Sheet> {
         columns: &["table", "batch", "cpu_us", "gpu_us", "goes_to", "decision_ns", "by_load_us"],
         rows: Vec::new(),
     };
-    let (_, table) = A::Engine::build(&subject.rib, &for_gpu(&subject.rib))?;
+    let (_, table) = A::Engine::build(&subject.rib, &for_gpu())?;
     let key = KeyBytes::whole(A::FAMILY);
     let slots = [SlotSize { slots: 8, keys: 1 << 16 }, SlotSize { slots: 6, keys: 1 << 20 }];
     let fleet = Fleet::new(vec![start(0, key, &slots)?])?;

@@ -118,6 +118,8 @@ pub enum Strides {
     /// So that a lookup is expected to cost least on this table.
     #[default]
     Fastest,
+    /// The same where lookups run on a GPU. Engines to which that makes no difference take it for [`Fastest`](Self::Fastest).
+    FastestOnGpu,
     /// Into a number of levels of which the widest is as narrow as can be, then with the fewest memory transactions of
     /// so many bytes (GAMT, section 4.2, Algorithm 3).
     Levels {
@@ -128,6 +130,19 @@ pub enum Strides {
     },
     /// Into levels of so many bits, from the first bit on.
     Given(Vec<u8>),
+}
+
+impl Strides {
+    /// Whether the engine is to choose.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Fastest | Self::FastestOnGpu)
+    }
+
+    /// The same for lookups on a GPU: what was asked for stays.
+    #[must_use]
+    pub fn on_gpu(self) -> Self {
+        if self.is_open() { Self::FastestOnGpu } else { self }
+    }
 }
 
 /// Why a table can't be built.

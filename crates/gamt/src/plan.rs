@@ -4,7 +4,7 @@
 //! the longest prefix to the end of the address, eight bits a level, with head room only: a longer prefix that an update brings
 //! then finds a level to be in, and lookups don't go there before.
 
-use wirespeed_fib::{Address, BuildError, BuildOptions, Rib, Strides};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Rib};
 
 use crate::layout::{Below, Code};
 use crate::strides::{Objective, Profile, Units, choose, room};
@@ -55,7 +55,7 @@ impl Plan {
         let profile = Profile::of(rib);
         let mut strides = choose(&profile, &options.strides, widest, &Objective::default())?;
         let units = Units::of(&options.strides);
-        if options.strides == Strides::Fastest {
+        if options.strides.is_open() {
             strides.extend(past(A::BITS - profile.deepest()));
         }
         let mut levels = Vec::with_capacity(strides.len());
@@ -108,7 +108,7 @@ fn past(bits: u8) -> impl Iterator<Item = u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wirespeed_fib::{NextHop, Prefix, V4, V6};
+    use wirespeed_fib::{NextHop, Prefix, Strides, V4, V6};
 
     fn plan<A: Address>(lens: &[u8], strides: Strides, widest: u32) -> Result<Plan, BuildError> {
         let rib: Rib<A> = lens.iter().map(|&len| (Prefix::around(A::MAX, len), NextHop(1))).collect();

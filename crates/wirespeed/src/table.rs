@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirespeed_fib::{
-    Applied, BuildError, BuildOptions, Engine, LiveTable, NextHop, NextHops, Prefix, Rib, Update, V4, V6,
+    Applied, BuildError, BuildOptions, Engine, LiveTable, NextHop, NextHops, Prefix, Rib, Strides, Update,
+    V4, V6,
 };
 use wirespeed_gpu::ip::{Counts, Offload};
 use wirespeed_gpu::runtime::Fleet;
@@ -70,8 +71,11 @@ impl<A: Engines> Table<A> {
         mut device: DeviceSettings,
     ) -> Result<Self, Error> {
         // There are two copies of a live table, and an engine's cap is for one.
+        let strides = Strides::default();
+        let strides = if device.fleet.is_some() { strides.on_gpu() } else { strides };
+        let memory_cap_each = memory_cap.map(|cap| cap / 2);
         let options =
-            BuildOptions { memory_cap: memory_cap.map(|cap| cap / 2), next_hops, ..BuildOptions::default() };
+            BuildOptions { memory_cap: memory_cap_each, next_hops, strides, ..BuildOptions::default() };
         let of_build = |source| Error::of_build(A::FAMILY, source, memory_cap);
         let (live, offload) = visit(engine, Build { rib, options, device: &mut device, of_build })??;
         Ok(Self { live, engine, memory_cap, offload, device_note: device.note })

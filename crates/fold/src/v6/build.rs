@@ -71,14 +71,13 @@ fn shape_for(rib: &Rib<V6>, strides: &Strides) -> Result<&'static [u8], BuildErr
             .find(|shape| shape == given)
             .ok_or_else(|| BuildError::Strides { engine: "fold", why: format!("there are {SHAPES:?}") });
     }
+    // Those for a GPU are worth some memory, but not any.
+    if *strides == Strides::FastestOnGpu && upper_bytes(rib, ON_GPU) <= 4 * LARGE {
+        return Ok(ON_GPU);
+    }
     let fastest = upper_bytes(rib, FASTEST);
     let is_scattered = fastest > LARGE && upper_bytes(rib, SMALLEST) < fastest;
     Ok(if is_scattered { SMALLEST } else { FASTEST })
-}
-
-/// The strides to ask for where lookups will run on a GPU: [`ON_GPU`], unless these take far too much memory.
-pub fn strides_on_gpu(rib: &Rib<V6>) -> Strides {
-    if upper_bytes(rib, ON_GPU) > 4 * LARGE { Strides::Fastest } else { Strides::Given(ON_GPU.to_vec()) }
 }
 
 /// What the steps of a shape take whose chunks aren't shared.

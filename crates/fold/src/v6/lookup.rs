@@ -181,6 +181,9 @@ mod tests {
                 }
             }
         }
+        let options = BuildOptions { strides: Strides::FastestOnGpu, ..BuildOptions::default() };
+        let (_, table) = FoldV6::build(&Rib::new(), &options).expect("a valid table is built");
+        assert_eq!(table.shape, super::super::layout::ON_GPU);
         let strides = Strides::Given(vec![64, 64]);
         let other = FoldV6::build(&Rib::new(), &BuildOptions { strides, ..BuildOptions::default() });
         assert!(matches!(other, Err(BuildError::Strides { .. })));

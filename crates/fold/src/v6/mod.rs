@@ -8,5 +8,5 @@ mod simd;
 mod update;
 mod walk;
 
-pub use build::{FoldV6, strides_on_gpu};
+pub use build::FoldV6;
 pub use layout::FoldTableV6;

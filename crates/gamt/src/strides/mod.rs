@@ -68,7 +68,7 @@ pub enum Units {
 impl Units {
     /// What goes with strides that were asked for: narrow where they are left to us, otherwise the paper's.
     pub fn of(asked: &Strides) -> Self {
-        if *asked == Strides::Fastest { Self::Narrow } else { Self::Paper }
+        if asked.is_open() { Self::Narrow } else { Self::Paper }
     }
 
     /// Bytes of a unit of each level, before it is known how much room there will be. `largest_leaf` is the largest next hop,
@@ -117,7 +117,7 @@ pub fn choose(
     objective: &Objective,
 ) -> Result<Vec<u8>, BuildError> {
     match asked {
-        Strides::Fastest => Ok(cheapest(profile, largest_result, objective)),
+        Strides::Fastest | Strides::FastestOnGpu => Ok(cheapest(profile, largest_result, objective)),
         Strides::Levels { levels, transaction } => {
             // The width in units is least whatever a unit takes, so that the bytes of one follow from any such choice.
             let unit = paper_unit(profile, &narrowest(profile, *levels, *transaction, 4), largest_result);

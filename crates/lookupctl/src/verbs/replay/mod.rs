@@ -327,6 +327,8 @@ fn from_routes<A: Engines>(options: &Options, has_gpu: bool, mut fib: Fib) -> Re
     };
     let best = || if has_gpu { best_on_gpu(&rib) } else { best(&rib) };
     let engine = options.engine.resolve_by::<A>(best, &build.strides)?;
+    let strides = if has_gpu { build.strides.on_gpu() } else { build.strides };
+    let build = BuildOptions { strides, ..build };
     visit(engine, FromRoutes { options, has_gpu, rib, build, trace: &trace, updates: &updates })?
 }
 

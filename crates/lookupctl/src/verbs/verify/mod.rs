@@ -110,6 +110,8 @@ fn verify<A: Engines>(options: &Options, fleet: Option<Fleet>, mut fib: Fib) -> 
     };
     let (rib, next_hops) = A::into_rib(fib);
     let engines = options.engine.engines(&rib, &options.table.build_options(1).strides)?;
+    let asked = options.table.build_options(if updates.is_empty() { 1 } else { 2 });
+    let strides = if fleet.is_some() { asked.strides.clone().on_gpu() } else { asked.strides.clone() };
     let job = Job {
         before: Expected::of(&rib, options.exhaustive, &[]),
         after: (!updates.is_empty()).then(|| {
@@ -121,12 +123,13 @@ fn verify<A: Engines>(options: &Options, fleet: Option<Fleet>, mut fib: Fib) -> 
         }),
         rib,
         updates: &updates,
-        fleet,
         threads: options.threads.unwrap_or_else(all_cores),
         build: BuildOptions {
             next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
-            ..options.table.build_options(if updates.is_empty() { 1 } else { 2 })
+            strides,
+            ..asked
         },
+        fleet,
     };
     let mut output = Output::new();
     let mut outcome = Outcome::Done;
