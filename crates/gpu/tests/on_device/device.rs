@@ -117,7 +117,10 @@ impl<A: Address, T: OnDevice + Lpm<A>> MirroredTable<A, T> {
             address: PhantomData,
         }
     }
+}
 
+impl<A, T> MirroredTable<A, T> {
+    /// Gives the copy back.
     fn forget(&mut self) {
         if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             let mut device = lock(&self.device);
@@ -140,16 +143,7 @@ impl<A: Address, T: OnDevice + Lpm<A>> Clone for MirroredTable<A, T> {
 
 impl<A, T> Drop for MirroredTable<A, T> {
     fn drop(&mut self) {
-        if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            let mut device = lock(&self.device);
-            let stream = device.stream;
-            let _ = device.driver.synchronize(stream);
-            #[allow(unsafe_code)]
-            // SAFETY: the stream's work is done.
-            unsafe {
-                device.driver.free(&copy.sections);
-            }
-        }
+        self.forget();
     }
 }
 
