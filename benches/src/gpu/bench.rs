@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use bytemuck::bytes_of;
 use rayon::prelude::*;
-use wirespeed_fib::{Address, Family, NextHop};
+use wirespeed_fib::{Address, NextHop};
 use wirespeed_gpu::driver::{Cuda, DevicePtr, Driver, Event, Properties, Shape, Stream};
 use wirespeed_gpu::ip::{KeyBytes, pack};
 use wirespeed_gpu::program::{OnDevice, Program, Sections};
@@ -222,14 +222,6 @@ fn wide(bytes: &[u8]) -> NextHop {
     let mut wide = [0; 4];
     wide[..bytes.len()].copy_from_slice(bytes);
     NextHop(u32::from_le_bytes(wide))
-}
-
-/// The kinds of keys of a family, in bytes.
-pub const fn key_widths(family: Family) -> &'static [usize] {
-    match family {
-        Family::V4 => &[4, 3],
-        Family::V6 => &[16, 8, 6],
-    }
 }
 
 /// The planes of keys of so many bytes.

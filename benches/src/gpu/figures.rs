@@ -18,7 +18,7 @@ use wirespeed_rank::Rank;
 use wirespeed_sail::{SailB, SailL, SailM, SailU};
 use wirespeed_waldvogel::Waldvogel;
 
-use super::bench::{Bench, key_widths};
+use super::bench::Bench;
 use super::trip::{Filled, Trip, fill, start, travel, upload};
 use super::updates::{Following, under};
 use super::{ceiling, kernels};
@@ -66,7 +66,7 @@ impl<A: InFib> Subject<A> {
     /// The kinds of keys that hold all that lookups depend on, the widest first.
     fn widths(&self) -> Vec<usize> {
         let holds = |bytes: &usize| 8 * bytes >= usize::from(self.reach());
-        key_widths(A::FAMILY).iter().copied().filter(holds).collect()
+        KeyBytes::kinds(A::FAMILY).iter().map(|kind| kind.count()).filter(holds).collect()
     }
 
     fn by_prefix(&self) -> &[A] {
