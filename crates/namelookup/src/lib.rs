@@ -1,0 +1,25 @@
+//! Hierarchical names (NDN, domains, URLs) and their longest prefix match.
+//!
+//! ```text
+//! names, domain lists ──► NameTable ──build──► (NameEngine, Table)     Table: an image that looks up
+//!                            │ updates
+//!                            └──► the nodes that changed ──NameEngine::update──► Patch ──► every copy of the Table
+//! ```
+//!
+//! A [`Name`] is a sequence of components; a prefix matches a name whose first components are its own, and the longest that is in
+//! the table wins. `/com/ab` is no prefix of `/com/abc`. A lookup gives a [`Match`]: the result, an index into the user's own
+//! table with 0 for none, and how much of the name matched.
+
+mod live;
+mod lookup;
+mod name;
+mod names;
+pub mod oracle;
+mod table;
+
+pub use live::{LiveNames, NameUpdate};
+pub use lookup::{BuildError, BuildOptions, Match, NameEngine, NameLpm, Outgrown, Step};
+pub use name::{Components, Name, NameBuf, NameError};
+pub use names::{NameBatch, Names};
+pub use table::{NameTable, Node, NodeId};
+pub use wirespeed_fib::Applied;

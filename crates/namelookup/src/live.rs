@@ -1,0 +1,118 @@
+//! [`LiveNames`]: a table of names, its engine and the live copies of its image, kept in step.
+
+use wirespeed_fib::Applied;
+use wirespeed_image::live::{Follower, Reader, Writer};
+
+use crate::lookup::{BuildError, BuildOptions, NameEngine};
+use crate::name::{Name, NameBuf};
+use crate::table::NameTable;
+
+/// A change of one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameUpdate {
+    /// The name has this result from now on; 1 or more.
+    Insert(NameBuf, u32),
+    /// The name is no entry any more. One that isn't there is no error.
+    Remove(NameBuf),
+}
+
+impl NameUpdate {
+    /// The name.
+    pub fn name(&self) -> &Name {
+        match self {
+            Self::Insert(name, _) | Self::Remove(name) => name,
+        }
+    }
+}
+
+/// A table of names that takes updates while any number of readers look up. One owner; readers are independent of it.
+///
+/// Memory: the names, what the engine holds, and two copies of the image (four while it is rebuilt).
+#[derive(Debug)]
+pub struct LiveNames<E: NameEngine> {
+    names: NameTable,
+    /// `None` after a rebuild that failed, and for a table that came compiled: the next update builds.
+    engine: Option<E>,
+    writer: Writer<E::Table>,
+    options: BuildOptions,
+    rebuilds: u64,
+}
+
+impl<E: NameEngine> LiveNames<E> {
+    /// Compiles a table and puts it live.
+    pub fn new(mut names: NameTable, options: BuildOptions) -> Result<Self, BuildError> {
+        let (engine, table) = E::build(&names, &options)?;
+        names.track();
+        Ok(Self { names, engine: Some(engine), writer: Writer::new(table), options, rebuilds: 0 })
+    }
+
+    /// Puts an image live that was compiled before from the same names, such as one from a file, at once. The first update builds
+    /// it anew: an engine does not go into an image.
+    pub fn resume(mut names: NameTable, table: E::Table, options: BuildOptions) -> Self {
+        names.track();
+        Self { names, engine: None, writer: Writer::new(table), options, rebuilds: 0 }
+    }
+
+    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for readers that
+    /// entered before the call before this one. Many updates a call cost less than one each.
+    ///
+    /// After an error the names have the updates and readers go on with the image before them.
+    pub fn apply<'u>(
+        &mut self,
+        updates: impl IntoIterator<Item = &'u NameUpdate>,
+    ) -> Result<Applied, BuildError> {
+        let mut applied = Applied::default();
+        for update in updates {
+            applied.changes += usize::from(self.names.apply(update));
+        }
+        let changed = self.names.take_changed();
+        if changed.is_empty() {
+            return Ok(applied);
+        }
+        // A table that was emptied is built anew, and gives back its memory.
+        let engine = self.engine.as_mut().filter(|_| !self.names.is_empty());
+        let patch = engine.and_then(|engine| engine.update(&self.names, &changed).ok());
+        self.names.forget_gone(changed);
+        if let Some(patch) = patch {
+            applied.writes = patch.writes().len();
+            self.writer.patch(patch).expect("an engine's patch fits its own table");
+        } else {
+            self.engine = None;
+            let (engine, table) = E::build(&self.names, &self.options)?;
+            self.engine = Some(engine);
+            self.writer.replace(table);
+            self.rebuilds += 1;
+            applied.rebuilt = true;
+        }
+        Ok(applied)
+    }
+
+    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it is now.
+    pub fn follow<F: Follower<E::Table> + 'static, X>(
+        &mut self,
+        make: impl FnOnce(&E::Table) -> Result<F, X>,
+    ) -> Result<(), X> {
+        self.writer.follow(make)
+    }
+
+    /// A reader of the table.
+    pub fn reader(&self) -> Reader<E::Table> {
+        self.writer.reader()
+    }
+
+    /// The names as they are now.
+    pub const fn names(&self) -> &NameTable {
+        &self.names
+    }
+
+    /// How often an update made the table outgrow itself.
+    pub const fn rebuilds(&self) -> u64 {
+        self.rebuilds
+    }
+
+    /// Bytes held: both copies of the image, the engine's and the names' own.
+    pub fn memory_usage(&self) -> u64 {
+        let engine = self.engine.as_ref().map_or(0, E::memory_usage);
+        self.writer.memory_usage() + engine + self.names.memory_usage()
+    }
+}

@@ -1,0 +1,130 @@
+//! What an engine of names is: [`NameLpm`], its data plane, and [`NameEngine`], its control plane.
+
+use rayon::prelude::*;
+use wirespeed_image::{ImageError, Patch, Table};
+
+pub use wirespeed_fib::{Outgrown, Step};
+
+use crate::name::Name;
+use crate::names::Names;
+use crate::table::{NameTable, NodeId};
+
+/// What a lookup found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Match {
+    /// The result of the longest prefix that is in the table; 0 where none is.
+    pub result: u32,
+    /// How many bytes of the name that prefix has: its last component and the slash before it included, 0 for the root's.
+    pub length: u32,
+}
+
+impl Match {
+    /// No prefix of the name is in the table.
+    pub const NONE: Self = Self { result: 0, length: 0 };
+
+    /// A match of so many bytes of a name.
+    pub fn new(result: u32, length: usize) -> Self {
+        Self { result, length: u32::try_from(length).expect("a name's length") }
+    }
+
+    /// Whether there is one.
+    pub const fn is_some(self) -> bool {
+        self.result != 0
+    }
+}
+
+/// Longest prefix match of names over a compiled table.
+pub trait NameLpm: Send + Sync {
+    /// The longest prefix of the name that is in the table.
+    fn lookup(&self, name: &Name) -> Match;
+
+    /// The results of each name's [`lookup`](Self::lookup) into the same place of `results`. Much faster than one by one, as many
+    /// names are under way at once.
+    ///
+    /// Panics when the lengths differ.
+    fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]);
+
+    /// The same with the lengths that matched.
+    ///
+    /// Panics when the lengths differ.
+    fn match_batch(&self, names: Names<'_>, matches: &mut [Match]);
+
+    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the caller is in.
+    ///
+    /// Panics when the lengths differ.
+    fn par_lookup_batch(&self, names: Names<'_>, results: &mut [u32]) {
+        assert_eq!(names.len(), results.len(), "a result for each name");
+        let part = names.len().div_ceil(4 * rayon::current_num_threads()).max(LEAST_PART);
+        results.par_chunks_mut(part).enumerate().for_each(|(at, results)| {
+            let from = at * part;
+            self.lookup_batch(names.part(from..from + results.len()), results);
+        });
+    }
+
+    /// What shape the table took, in a line for people.
+    fn shape(&self) -> Option<String> {
+        None
+    }
+
+    /// The steps of one lookup, for people: each element that is read, in order. The last one says `result N` or `no match`.
+    fn explain(&self, name: &Name) -> Vec<Step>;
+}
+
+/// The shortest part of a batch that is worth handing to another thread.
+const LEAST_PART: usize = 1_024;
+
+/// An engine's control plane.
+pub trait NameEngine: Sized + Send + 'static {
+    /// The name that users choose it by.
+    const NAME: &'static str;
+
+    /// Its data plane.
+    type Table: Table + NameLpm;
+
+    /// Compiles a table, and makes the engine that keeps it up to date. Uses all threads of the `rayon` pool that the caller is in.
+    fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError>;
+
+    /// The patch that takes a table from before the changes to `names` as it is now: `changed` lists the nodes that came, went,
+    /// have another result than before, or went from no children to some or back; in any order, each once. Nodes that went can be
+    /// read still ([`Node::is_gone`](crate::Node::is_gone)).
+    ///
+    /// After an error the engine is spent: build a new one from the same `names`.
+    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown>;
+
+    /// Bytes held beside the table and the names.
+    fn memory_usage(&self) -> u64;
+}
+
+/// What a user may ask of a table. Nothing about sizes: these follow the data.
+#[derive(Clone, Debug, Default)]
+pub struct BuildOptions {
+    /// Most bytes that one image may take; past it building fails.
+    pub memory_cap: Option<u64>,
+    /// The largest result to make room for, where more are expected than the table has.
+    pub results: u32,
+    /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can choose names
+    /// must not know it.
+    pub seed: Option<u64>,
+}
+
+/// Why a table can't be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The image can't be made: over the cap, or no memory.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// The engine's encoding ends below what the table needs.
+    #[error("{engine} holds {limit} {what}, the table has {found}")]
+    Limit {
+        /// The engine.
+        engine: &'static str,
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there may be.
+        limit: u64,
+        /// How many there are.
+        found: u64,
+    },
+}

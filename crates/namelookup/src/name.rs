@@ -1,0 +1,276 @@
+//! [`Name`]: a hierarchical name, as bytes.
+//!
+//! ```text
+//! /com/parc/www      three components, each after a slash
+//! (no bytes)         the root, written "/": the prefix of all names
+//! ```
+//!
+//! A component is one byte or more of any value but `/`. Percent-encoding is kept as it is: `/a%2Fb` and `/a%2fb` are two names, and
+//! whoever takes them for one normalises first. Names of other forms (domains, URLs, NDN packets) are made into this one.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt;
+use std::ops::Deref;
+
+/// What ends every component but the last.
+pub(crate) const SLASH: u8 = b'/';
+
+/// A name that was checked; borrowed, like `str`.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Name([u8]);
+
+/// Why bytes are no name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// It doesn't start with a slash.
+    #[error("a name starts with a slash")]
+    NoSlash,
+    /// Two slashes in a row, or one at the end.
+    #[error("component {0} is empty")]
+    EmptyComponent(usize),
+    /// Longer than a batch or a table can hold.
+    #[error("a name of {found} bytes, there may be {limit}")]
+    TooLong {
+        /// Its bytes.
+        found: usize,
+        /// The most.
+        limit: usize,
+    },
+}
+
+impl Name {
+    /// The root, which has no component.
+    pub const ROOT: &'static Self = Self::new_unchecked(&[]);
+
+    /// The most bytes of a name.
+    pub const MAX_LEN: usize = (1 << 24) - 1;
+
+    /// A name of its bytes: `/` for the root, otherwise a slash before each component. A slash at the end is let pass.
+    pub fn new(bytes: &(impl AsRef<[u8]> + ?Sized)) -> Result<&Self, NameError> {
+        let bytes = bytes.as_ref();
+        if bytes.first() != Some(&SLASH) {
+            return Err(NameError::NoSlash);
+        }
+        let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes);
+        if bytes.len() > Self::MAX_LEN {
+            return Err(NameError::TooLong { found: bytes.len(), limit: Self::MAX_LEN });
+        }
+        if bytes.ends_with(b"/") || bytes.windows(2).any(|pair| pair == b"//") {
+            let components = bytes.split(|&b| b == SLASH).skip(1);
+            let empty = components.take_while(|component| !component.is_empty()).count();
+            return Err(NameError::EmptyComponent(empty + 1));
+        }
+        Ok(Self::new_unchecked(bytes))
+    }
+
+    /// Bytes that are known to be a name: none, or a slash before each component.
+    #[allow(unsafe_code)] // a wrapper of bytes
+    pub(crate) const fn new_unchecked(bytes: &[u8]) -> &Self {
+        // SAFETY: `Name` is a transparent wrapper of `[u8]`, and any bytes are sound.
+        unsafe { &*(std::ptr::from_ref(bytes) as *const Self) }
+    }
+
+    /// The bytes, none for the root.
+    pub const fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Bytes.
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it is the root.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The components, from the first on.
+    pub fn components(&self) -> Components<'_> {
+        Components { rest: &self.0 }
+    }
+
+    /// Whether the components of `self` are the first ones of `name`.
+    pub fn is_prefix_of(&self, name: &Self) -> bool {
+        name.0.starts_with(&self.0) && name.0.get(self.len()).is_none_or(|&next| next == SLASH)
+    }
+
+    /// The name without its last component; `None` for the root.
+    pub fn parent(&self) -> Option<&Self> {
+        let end = self.0.iter().rposition(|&b| b == SLASH)?;
+        Some(Self::new_unchecked(&self.0[..end]))
+    }
+
+    /// The name and all its prefixes, the longest first, the root last.
+    pub fn prefixes(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |name| name.parent())
+    }
+}
+
+impl ToOwned for Name {
+    type Owned = NameBuf;
+
+    fn to_owned(&self) -> NameBuf {
+        NameBuf(self.0.to_vec())
+    }
+}
+
+impl fmt::Display for Name {
+    /// As text, where it isn't UTF-8 with replacement characters.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() { f.write_str("/") } else { f.write_str(&self.0.escaped()) }
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+trait Escaped {
+    fn escaped(&self) -> Cow<'_, str>;
+}
+
+impl Escaped for [u8] {
+    fn escaped(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self)
+    }
+}
+
+/// A name of its own.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct NameBuf(Vec<u8>);
+
+impl NameBuf {
+    /// The root.
+    pub const fn root() -> Self {
+        Self(Vec::new())
+    }
+
+    /// A name of its text; see [`Name::new`].
+    pub fn new(bytes: &(impl AsRef<[u8]> + ?Sized)) -> Result<Self, NameError> {
+        Name::new(bytes).map(ToOwned::to_owned)
+    }
+
+    /// Adds a component at the end.
+    pub fn push(&mut self, component: &[u8]) -> Result<(), NameError> {
+        if component.is_empty() || component.contains(&SLASH) {
+            return Err(NameError::EmptyComponent(self.components().count() + 1));
+        }
+        let found = self.0.len() + 1 + component.len();
+        if found > Name::MAX_LEN {
+            return Err(NameError::TooLong { found, limit: Name::MAX_LEN });
+        }
+        self.0.push(SLASH);
+        self.0.extend_from_slice(component);
+        Ok(())
+    }
+
+    /// A name of its components.
+    pub fn from_components<'c>(components: impl IntoIterator<Item = &'c [u8]>) -> Result<Self, NameError> {
+        let mut name = Self::root();
+        components.into_iter().try_for_each(|component| name.push(component))?;
+        Ok(name)
+    }
+
+    /// The name of a domain: its labels from the last on, `www.parc.com` as `/com/parc/www`. A dot at the end is let pass; letters
+    /// stay as they are.
+    pub fn from_domain(domain: &[u8]) -> Result<Self, NameError> {
+        let domain = domain.strip_suffix(b".").unwrap_or(domain);
+        Self::from_components(domain.rsplit(|&b| b == b'.'))
+    }
+}
+
+impl Deref for NameBuf {
+    type Target = Name;
+
+    fn deref(&self) -> &Name {
+        Name::new_unchecked(&self.0)
+    }
+}
+
+impl Borrow<Name> for NameBuf {
+    fn borrow(&self) -> &Name {
+        self
+    }
+}
+
+impl AsRef<Name> for NameBuf {
+    fn as_ref(&self) -> &Name {
+        self
+    }
+}
+
+impl fmt::Display for NameBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl fmt::Debug for NameBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// The components of a name.
+#[derive(Clone, Debug)]
+pub struct Components<'n> {
+    rest: &'n [u8],
+}
+
+impl<'n> Iterator for Components<'n> {
+    type Item = &'n [u8];
+
+    fn next(&mut self) -> Option<&'n [u8]> {
+        let after = self.rest.get(1..)?;
+        let len = after.iter().position(|&b| b == SLASH).unwrap_or(after.len());
+        self.rest = &after[len..];
+        Some(&after[..len])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_what_is_none() {
+        let name = Name::new("/com/parc/www").unwrap();
+        assert_eq!(name.components().collect::<Vec<_>>(), [&b"com"[..], b"parc", b"www"]);
+        assert_eq!(Name::new("/com/parc/www/").unwrap(), name);
+        assert_eq!(Name::new("/").unwrap(), Name::ROOT);
+        assert_eq!(Name::ROOT.components().next(), None);
+        assert_eq!(Name::ROOT.to_string(), "/");
+        assert_eq!(Name::new("com"), Err(NameError::NoSlash));
+        assert_eq!(Name::new(""), Err(NameError::NoSlash));
+        assert_eq!(Name::new("//"), Err(NameError::EmptyComponent(1)));
+        assert_eq!(Name::new("/com//www"), Err(NameError::EmptyComponent(2)));
+        assert_eq!(Name::new("/com/parc//"), Err(NameError::EmptyComponent(3)));
+        assert!(Name::new(&vec![SLASH; 1 << 25]).is_err());
+        let long = [&b"/"[..], &vec![0xff; Name::MAX_LEN]].concat();
+        assert!(matches!(Name::new(&long), Err(NameError::TooLong { .. })));
+    }
+
+    #[test]
+    fn prefixes_go_by_components() {
+        let name = |text: &str| NameBuf::new(text).unwrap();
+        assert!(name("/com/a").is_prefix_of(&name("/com/a/b")));
+        assert!(name("/com/a").is_prefix_of(&name("/com/a")));
+        assert!(!name("/com/a").is_prefix_of(&name("/com/ab")));
+        assert!(Name::ROOT.is_prefix_of(&name("/com")));
+        let all: Vec<_> = name("/com/a/b").prefixes().map(ToString::to_string).collect();
+        assert_eq!(all, ["/com/a/b", "/com/a", "/com", "/"]);
+    }
+
+    #[test]
+    fn domains_are_reversed() {
+        assert_eq!(NameBuf::from_domain(b"www.parc.com").unwrap().to_string(), "/com/parc/www");
+        assert_eq!(NameBuf::from_domain(b"com.").unwrap().to_string(), "/com");
+        assert!(NameBuf::from_domain(b"www..com").is_err());
+        assert!(NameBuf::from_domain(b"").is_err());
+    }
+}

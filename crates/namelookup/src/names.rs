@@ -1,0 +1,144 @@
+//! [`Names`]: many names in one piece, as batches of lookups take them.
+//!
+//! ```text
+//! bytes   /com/parc/www/org/example/net        one after the other
+//! ends              13          25   29         where each ends, so that name i is bytes[ends[i - 1]..ends[i]]
+//! ```
+
+use crate::name::{Name, NameError};
+
+/// Names in one piece, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'b> {
+    bytes: &'b [u8],
+    /// Where the first one starts.
+    start: u32,
+    ends: &'b [u32],
+}
+
+impl<'b> Names<'b> {
+    /// How many.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// A name. Panics where there is none of this number.
+    #[inline]
+    pub fn name(&self, at: usize) -> &'b Name {
+        let start = if at == 0 { self.start } else { self.ends[at - 1] };
+        Name::new_unchecked(&self.bytes[start as usize..self.ends[at] as usize])
+    }
+
+    /// All in order.
+    pub fn iter(&self) -> impl Iterator<Item = &'b Name> + use<'b> {
+        let names = *self;
+        (0..names.len()).map(move |at| names.name(at))
+    }
+
+    /// The bytes of all of them, those of names around them among these; [`ends`](Self::ends) count from its start.
+    pub const fn bytes(&self) -> &'b [u8] {
+        self.bytes
+    }
+
+    /// Where the first one starts in [`bytes`](Self::bytes).
+    pub const fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// Where each ends in [`bytes`](Self::bytes).
+    pub const fn ends(&self) -> &'b [u32] {
+        self.ends
+    }
+
+    /// A part of them. Panics as slices do.
+    #[must_use]
+    pub fn part(&self, range: std::ops::Range<usize>) -> Self {
+        let start = if range.start == 0 { self.start } else { self.ends[range.start - 1] };
+        Self { bytes: self.bytes, start, ends: &self.ends[range] }
+    }
+}
+
+/// Names in one piece, to be filled and reused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameBatch {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl NameBatch {
+    /// The most bytes of all names.
+    pub const MAX_BYTES: usize = u32::MAX as usize;
+
+    /// None.
+    pub const fn new() -> Self {
+        Self { bytes: Vec::new(), ends: Vec::new() }
+    }
+
+    /// Room for so many names of so many bytes in all.
+    pub fn with_capacity(names: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(names) }
+    }
+
+    /// Adds a name. Where all would be over [`MAX_BYTES`](Self::MAX_BYTES) that is an error, and nothing is added.
+    pub fn push(&mut self, name: &Name) -> Result<(), NameError> {
+        let found = self.bytes.len() + name.len();
+        let Ok(end) = u32::try_from(found) else {
+            return Err(NameError::TooLong { found, limit: Self::MAX_BYTES });
+        };
+        self.bytes.extend_from_slice(name.as_bytes());
+        self.ends.push(end);
+        Ok(())
+    }
+
+    /// All of them.
+    pub fn names(&self) -> Names<'_> {
+        Names { bytes: &self.bytes, start: 0, ends: &self.ends }
+    }
+
+    /// How many.
+    pub const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Takes all out, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+impl<'n> FromIterator<&'n Name> for NameBatch {
+    /// Panics past [`MAX_BYTES`](NameBatch::MAX_BYTES).
+    fn from_iter<I: IntoIterator<Item = &'n Name>>(names: I) -> Self {
+        let mut batch = Self::new();
+        names.into_iter().for_each(|name| batch.push(name).expect("under 4 GiB"));
+        batch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_in_order_and_in_parts() {
+        let texts = ["/com/parc/www", "/", "/org/example", "/net"];
+        let batch: NameBatch = texts.iter().map(|text| Name::new(text).unwrap()).collect();
+        let all: Vec<_> = batch.names().iter().map(ToString::to_string).collect();
+        assert_eq!(all, texts);
+        let part = batch.names().part(1..3);
+        assert_eq!(part.iter().map(ToString::to_string).collect::<Vec<_>>(), texts[1..3]);
+        assert_eq!(part.part(1..2).name(0).to_string(), texts[2]);
+    }
+}

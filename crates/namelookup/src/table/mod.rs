@@ -1,0 +1,358 @@
+//! [`NameTable`]: what the user owns: names with results, to insert, remove, iterate and look up in.
+//!
+//! A trie of components. Nodes lie in one array, their components in another; a node is found by its parent and component through a
+//! hash index, and knows its first child and its siblings. About 60 bytes a node and the component.
+//!
+//! A node's [`NodeId`] stays as long as the node is there, so that engines keep what they know of a node in arrays of their own. Where
+//! changes are tracked ([`track`](NameTable::track)), nodes that went stay readable until the engine has seen that
+//! ([`forget_gone`](NameTable::forget_gone)).
+
+mod node;
+#[cfg(test)]
+mod tests;
+
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::live::NameUpdate;
+use crate::lookup::Match;
+use crate::name::{Name, NameBuf};
+
+use node::{Changed, Inner, NONE};
+pub use node::{Node, NodeId};
+
+/// Names with results.
+#[derive(Clone, Debug)]
+pub struct NameTable {
+    nodes: Vec<Inner>,
+    /// Nodes that are no more, and may be taken again.
+    free: Vec<u32>,
+    /// The components of all nodes, and of nodes that are no more.
+    text: Vec<u8>,
+    /// Bytes of `text` that belong to no node.
+    garbage: usize,
+    index: HashTable<u32>,
+    /// Keeps whoever chooses the names from choosing their hashes.
+    seed: u64,
+    entries: usize,
+    results: u32,
+    /// Nodes that changed since they were last asked for, where that is tracked.
+    changed: Option<Vec<NodeId>>,
+}
+
+impl Default for NameTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl NameTable {
+    /// No names.
+    pub fn new() -> Self {
+        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        Self {
+            nodes: vec![Inner::ROOT],
+            free: Vec::new(),
+            text: Vec::new(),
+            garbage: 0,
+            index: HashTable::new(),
+            seed,
+            entries: 0,
+            results: 0,
+            changed: None,
+        }
+    }
+
+    /// Gives a name a result, 1 or more; the one that it had before, 0 for none. O(length) expected. Panics on result 0.
+    pub fn insert(&mut self, name: &Name, result: u32) -> u32 {
+        assert!(result != 0, "0 says that there is no result");
+        let mut at = NodeId::ROOT;
+        for component in name.components() {
+            at = self.child(at, component).unwrap_or_else(|| self.add(at, component));
+        }
+        self.results = self.results.max(result);
+        self.set_result(at, result)
+    }
+
+    /// Takes a name out; the result that it had, 0 for none. O(length) expected.
+    pub fn remove(&mut self, name: &Name) -> u32 {
+        let Some(mut at) = self.find(name) else { return 0 };
+        let had = self.set_result(at, 0);
+        while at != NodeId::ROOT && self.inner(at).result == 0 && self.inner(at).children == 0 {
+            let parent = NodeId(self.inner(at).parent);
+            self.take_out(at);
+            at = parent;
+        }
+        had
+    }
+
+    /// Makes a change; whether it changed anything.
+    pub fn apply(&mut self, update: &NameUpdate) -> bool {
+        match update {
+            NameUpdate::Insert(name, result) => self.insert(name, *result) != *result,
+            NameUpdate::Remove(name) => self.remove(name) != 0,
+        }
+    }
+
+    /// The result of this very name, 0 for none.
+    pub fn result(&self, name: &Name) -> u32 {
+        self.find(name).map_or(0, |at| self.inner(at).result)
+    }
+
+    /// The longest prefix of a name that is in the table. O(length) expected.
+    pub fn lookup(&self, name: &Name) -> Match {
+        let (mut at, mut length) = (NodeId::ROOT, 0);
+        let mut found = Match { result: self.inner(at).result, length: 0 };
+        for component in name.components() {
+            let Some(child) = self.child(at, component) else { break };
+            at = child;
+            length += 1 + component.len();
+            if self.inner(at).result != 0 {
+                found = Match::new(self.inner(at).result, length);
+            }
+        }
+        found
+    }
+
+    /// The node of a name.
+    pub fn find(&self, name: &Name) -> Option<NodeId> {
+        name.components().try_fold(NodeId::ROOT, |at, component| self.child(at, component))
+    }
+
+    /// A node's child by this component.
+    pub fn child(&self, at: NodeId, component: &[u8]) -> Option<NodeId> {
+        let is_it = |&other: &u32| {
+            let other = &self.nodes[other as usize];
+            other.parent == at.0 && self.component(other) == component
+        };
+        self.index.find(self.hash(at.0, component), is_it).map(|&at| NodeId(at))
+    }
+
+    /// A node. Panics where the id is of none.
+    pub fn node(&self, at: NodeId) -> Node<'_> {
+        Node { names: self, inner: self.inner(at), id: at }
+    }
+
+    /// The node of the root, which is always there.
+    pub fn root(&self) -> Node<'_> {
+        self.node(NodeId::ROOT)
+    }
+
+    /// All nodes, a node before what is beneath it, siblings in no particular order.
+    pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+        let mut stack = vec![NodeId::ROOT];
+        std::iter::from_fn(move || {
+            let node = self.node(stack.pop()?);
+            stack.extend(node.children().map(|child| child.id()));
+            Some(node)
+        })
+    }
+
+    /// All entries with their results, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (NameBuf, u32)> + '_ {
+        self.nodes().filter(|node| node.result() != 0).map(|node| (node.name(), node.result()))
+    }
+
+    /// Number of entries.
+    pub const fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// Whether there is no entry.
+    pub const fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Number of nodes, the root among them.
+    pub fn node_count(&self) -> usize {
+        self.index.len() + 1
+    }
+
+    /// All node ids are below this.
+    pub fn id_bound(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The largest result that there has been.
+    pub const fn results(&self) -> u32 {
+        self.results
+    }
+
+    /// Bytes held.
+    pub fn memory_usage(&self) -> u64 {
+        let nodes = self.nodes.capacity() * size_of::<Inner>() + self.free.capacity() * size_of::<u32>();
+        let index = self.index.capacity() * 8 / 7 * (size_of::<u32>() + 1);
+        let changed = self.changed.as_ref().map_or(0, |changed| changed.capacity() * size_of::<NodeId>());
+        (nodes + index + self.text.capacity() + changed) as u64
+    }
+
+    /// From now on remembers which nodes change, for an engine that was built of the names as they are now.
+    pub fn track(&mut self) {
+        self.changed = Some(Vec::new());
+    }
+
+    /// The nodes that changed since the last call, as [`NameEngine::update`](crate::NameEngine::update) takes them: those that came, went, have
+    /// another result than before, or went from no children to some or back; each once. Those that went are to be given to
+    /// [`forget_gone`](Self::forget_gone) afterwards.
+    pub fn take_changed(&mut self) -> Vec<NodeId> {
+        let changed = self.changed.as_mut().map(std::mem::take).unwrap_or_default();
+        let nodes = &mut self.nodes;
+        let is_news = |&id: &NodeId| {
+            let node = &mut nodes[id.0 as usize];
+            let before = node.changed.take().expect("what is listed has changed");
+            let now = (!node.is_gone).then_some((node.result, node.children > 0));
+            let was = (!before.came).then_some((before.result, before.had_children));
+            if now.is_none() && was.is_none() {
+                // Nobody saw it: no engine has to.
+                node.changed = Some(before);
+            }
+            now != was
+        };
+        let (news, unseen): (Vec<_>, Vec<_>) = changed.into_iter().partition(is_news);
+        let gone = |id: &NodeId, nodes: &[Inner]| nodes[id.0 as usize].is_gone;
+        for id in unseen {
+            self.nodes[id.0 as usize].changed = None;
+            if gone(&id, &self.nodes) {
+                self.recycle(id);
+            }
+        }
+        news
+    }
+
+    /// Gives back what nodes that went have held.
+    pub fn forget_gone(&mut self, changed: impl IntoIterator<Item = NodeId>) {
+        for id in changed {
+            if self.inner(id).is_gone {
+                self.recycle(id);
+            }
+        }
+        self.compact();
+    }
+
+    fn inner(&self, at: NodeId) -> &Inner {
+        &self.nodes[at.0 as usize]
+    }
+
+    fn component(&self, node: &Inner) -> &[u8] {
+        &self.text[node.text..][..node.len as usize]
+    }
+
+    fn hash(&self, parent: u32, component: &[u8]) -> u64 {
+        let parent = u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        xxh3_64_with_seed(component, self.seed.wrapping_add(parent))
+    }
+
+    fn set_result(&mut self, at: NodeId, result: u32) -> u32 {
+        let had = self.inner(at).result;
+        if had != result {
+            self.note(at);
+            self.entries = self.entries + usize::from(result != 0) - usize::from(had != 0);
+            self.nodes[at.0 as usize].result = result;
+        }
+        had
+    }
+
+    /// Remembers a node as it was before it changes.
+    fn note(&mut self, at: NodeId) {
+        let Some(log) = &mut self.changed else { return };
+        let node = &mut self.nodes[at.0 as usize];
+        if node.changed.is_none() {
+            node.changed =
+                Some(Changed { result: node.result, had_children: node.children > 0, came: false });
+            log.push(at);
+        }
+    }
+
+    fn add(&mut self, parent: NodeId, component: &[u8]) -> NodeId {
+        self.note(parent);
+        let (text, len) = (self.text.len(), u32::try_from(component.len()).expect("a name's length"));
+        self.text.extend_from_slice(component);
+        let above = &self.nodes[parent.0 as usize];
+        let node = Inner { parent: parent.0, next: above.first, text, len, ..Inner::ROOT };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.nodes[id as usize] = node;
+                NodeId(id)
+            }
+            None => {
+                self.nodes.push(node);
+                NodeId(u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes"))
+            }
+        };
+        let above = &mut self.nodes[parent.0 as usize];
+        above.children += 1;
+        let next = std::mem::replace(&mut above.first, id.0);
+        if next != NONE {
+            self.nodes[next as usize].previous = id.0;
+        }
+        if let Some(log) = &mut self.changed {
+            self.nodes[id.0 as usize].changed = Some(Changed { result: 0, had_children: false, came: true });
+            log.push(id);
+        }
+        let hash = self.hash(parent.0, component);
+        let Self { index, nodes, text, seed, .. } = self;
+        index.insert_unique(hash, id.0, |&other| {
+            let other = &nodes[other as usize];
+            let parent = u64::from(other.parent).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            xxh3_64_with_seed(&text[other.text..][..other.len as usize], seed.wrapping_add(parent))
+        });
+        id
+    }
+
+    /// Takes a node without children out of the trie.
+    fn take_out(&mut self, at: NodeId) {
+        self.note(at);
+        let node = self.inner(at).clone();
+        let hash = self.hash(node.parent, self.component(&node));
+        if let Ok(entry) = self.index.find_entry(hash, |&other| other == at.0) {
+            entry.remove();
+        }
+        self.note(NodeId(node.parent));
+        let parent = &mut self.nodes[node.parent as usize];
+        parent.children -= 1;
+        match node.previous {
+            NONE => parent.first = node.next,
+            previous => self.nodes[previous as usize].next = node.next,
+        }
+        if node.next != NONE {
+            self.nodes[node.next as usize].previous = node.previous;
+        }
+        self.nodes[at.0 as usize].is_gone = true;
+        if self.changed.is_none() {
+            self.recycle(at);
+            self.compact();
+        }
+    }
+
+    fn recycle(&mut self, id: NodeId) {
+        let node = &mut self.nodes[id.0 as usize];
+        self.garbage += node.len as usize;
+        node.len = 0;
+        self.free.push(id.0);
+    }
+
+    /// Gives the text's garbage back once it is most of it.
+    fn compact(&mut self) {
+        if self.garbage < 1 << 16 || self.garbage < self.text.len() / 2 {
+            return;
+        }
+        let mut text = Vec::with_capacity(self.text.len() - self.garbage);
+        for node in &mut self.nodes {
+            let component = &self.text[node.text..][..node.len as usize];
+            node.text = text.len();
+            text.extend_from_slice(component);
+        }
+        self.text = text;
+        self.garbage = 0;
+    }
+}
+
+impl<N: AsRef<Name>> FromIterator<(N, u32)> for NameTable {
+    fn from_iter<I: IntoIterator<Item = (N, u32)>>(entries: I) -> Self {
+        let mut names = Self::new();
+        for (name, result) in entries {
+            names.insert(name.as_ref(), result);
+        }
+        names
+    }
+}
