@@ -32,12 +32,20 @@ pub(super) struct KernelBatch {
     low: DevicePtr,
     results: DevicePtr,
     count: u64,
+    /// Where a grid of one block puts the mark when it is done; null for nowhere.
+    done: DevicePtr,
+    mark: u32,
+    unused: u32,
 }
 
 impl KernelBatch {
     pub(super) fn new(keys: DevicePtr, planes: Planes, results: DevicePtr, count: usize) -> Self {
         let low = planes.low(count).map_or(DevicePtr(0), |low| keys.plus(low as u64));
-        Self { keys, low, results, count: count as u64 }
+        Self::of(keys, low, results, count)
+    }
+
+    fn of(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> Self {
+        Self { keys, low, results, count: count as u64, done: DevicePtr(0), mark: 0, unused: 0 }
     }
 }
 
@@ -196,7 +204,7 @@ impl Owner {
         let launch = self.launch_for(table, Planes::of(key_bytes), count)?;
         self.after_patch(table, stream, None)?;
         let low = low.unwrap_or(DevicePtr(0));
-        let batch = KernelBatch { keys, low, results, count: count as u64 };
+        let batch = KernelBatch::of(keys, low, results, count);
         // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results; the table stays with the flight.
         unsafe { self.start(stream, &launch, &batch) }?;
         let event = self.spare_event()?;
