@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Copies   keys in ─► (patch) ─► kernel ─► [looked up] ─► results out ─► [done]
-//! Mapped              (patch) ─► kernel ─► [done]
+//! Mapped              (patch) ─► kernel ─► [done]               a kernel of one block says itself that it is done (`flag`)
 //! Graphs              (patch) ─► keys in, kernel, results out as one ─► [done]
 //! ```
 //!
@@ -81,12 +81,17 @@ impl Owner {
         let launch = self.launch_for(table, planes, count)?;
         let state = self.table(table)?;
         let (copy, has_patches) = (state.copy, state.patched.is_some());
+        slot.flag.lower();
         slot.outcome = Outcome { error: None, result_bytes: launch.result_bytes, version: state.version };
         let reads_on = match self.way(&slot.request) {
             Way::Mapped => {
                 self.after_patch(table, slot.stream, Some(&mut slot.waited_for))?;
-                let batch = KernelBatch::new(slot.keys.device, planes, slot.results.device, count);
-                // SAFETY: keys and results are pinned, long enough (`request` saw to that), and stay with the flight; so does the table.
+                let mut batch = KernelBatch::new(slot.keys.device, planes, slot.results.device, count);
+                if launch.shape_for(batch.count).blocks == 1 {
+                    (batch.done, batch.mark) = slot.flag.next();
+                }
+                // SAFETY: keys and results are pinned, long enough (`request` saw to that), and stay with the flight, untouched until the kernel
+                // has no more use for them (`flag`), and at their place until it has ended; so does the table.
                 unsafe { self.start(slot.stream, &launch, &batch) }?;
                 false
             }
