@@ -63,8 +63,8 @@ impl Flag {
         Self { word, mark: 0, is_awaited: false }
     }
 
-    /// Where the next batch is to put which mark. It isn't the mark before, and one that is older is there no more: each stream's kernels
-    /// put theirs in order, and after 2^32 others this one's like is long overwritten.
+    /// Where the next batch is to put which mark: another than that of the batch before, which is what may be there. A late one can't
+    /// come, as a stream's kernels put theirs in order and this batch's kernel is behind the end of all before.
     pub(super) fn next(&mut self) -> (DevicePtr, u32) {
         self.mark = self.mark.wrapping_add(1);
         self.is_awaited = true;

@@ -425,8 +425,9 @@ impl Owner {
         }
         self.patcher.give_back(&mut pinned);
         for memory in pinned {
-            // SAFETY: no flight is left that the device could use it for, nor a grid of which none was waited for: no copy of a table is
-            // left, either. And there is no handle through which a thread could: each holds the channel open that had to close for this.
+            // SAFETY: no flight is left that the device could use it for. Nor is a grid that had said that it was done: each has been waited
+            // for with the copy that it read, and no copy is left. And there is no handle through which a thread could use it: each
+            // holds the channel open that had to close for this.
             unsafe { self.driver.free_pinned(memory) };
         }
         for blocks in blocks {

@@ -15,7 +15,7 @@ use bytemuck::{Pod, Zeroable, bytes_of};
 use super::graphs::{Plan, Recorded};
 use super::launch::Launch;
 use super::{Cargo, Owner};
-use crate::driver::{DevicePtr, Stream};
+use crate::driver::{DevicePtr, Shape, Stream};
 use crate::error::GpuError;
 use crate::runtime::Result;
 use crate::runtime::command::OnDevice;
@@ -87,12 +87,13 @@ impl Owner {
             Way::Mapped => {
                 self.after_patch(table, slot.stream, Some(&mut slot.waited_for))?;
                 let mut batch = KernelBatch::new(slot.keys.device, planes, slot.results.device, count);
-                if launch.shape_for(batch.count).blocks == 1 {
+                let shape = launch.mapped_shape_for(batch.count);
+                if shape.blocks == 1 {
                     (batch.done, batch.mark) = slot.flag.next();
                 }
                 // SAFETY: keys and results are pinned, long enough (`request` saw to that), and stay with the flight, untouched until the kernel
                 // has no more use for them (`flag`), and at their place until it has ended; so does the table.
-                unsafe { self.start(slot.stream, &launch, &batch) }?;
+                unsafe { self.start(slot.stream, &launch, shape, &batch) }?;
                 false
             }
             Way::Copies => {
@@ -151,7 +152,7 @@ impl Owner {
         }
         let batch = KernelBatch::new(slot.device_keys, planes, slot.device_results, count);
         // SAFETY: the caller promises that all stay; the keys are there as the copy comes before in the same stream.
-        unsafe { self.start(stream, launch, &batch) }?;
+        unsafe { self.start(stream, launch, launch.shape_for(batch.count), &batch) }?;
         if notes {
             self.driver.record(slot.looked_up, stream)?;
         }
@@ -189,9 +190,9 @@ impl Owner {
         &mut self,
         stream: Stream,
         launch: &Launch,
+        shape: Shape,
         batch: &KernelBatch,
     ) -> Result<()> {
-        let shape = launch.shape_for(batch.count);
         let arguments = [bytes_of(batch), &launch.argument[..]];
         // SAFETY: the kernel is one of a program that says that it takes this table; batches are what every such kernel takes.
         unsafe { self.driver.launch(stream, &launch.kernel, shape, arguments) }
@@ -211,7 +212,7 @@ impl Owner {
         let low = low.unwrap_or(DevicePtr(0));
         let batch = KernelBatch::of(keys, low, results, count);
         // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results; the table stays with the flight.
-        unsafe { self.start(stream, &launch, &batch) }?;
+        unsafe { self.start(stream, &launch, launch.shape_for(batch.count), &batch) }?;
         let event = self.spare_event()?;
         self.driver.record(event, stream)?;
         let state = self.table(table)?;
