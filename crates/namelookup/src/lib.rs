@@ -15,7 +15,10 @@ mod lookup;
 mod name;
 mod names;
 pub mod oracle;
+pub mod read;
 mod table;
+pub mod tlv;
+pub mod write;
 
 pub use live::{LiveNames, NameUpdate};
 pub use lookup::{BuildError, BuildOptions, Match, NameEngine, NameLpm, Outgrown, Step};
