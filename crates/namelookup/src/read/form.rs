@@ -34,6 +34,20 @@ impl Former {
             NameFormat::Urls => url::append(word, &mut self.text)?,
             NameFormat::Ndn => WireNameBuf::from_uri(word)?.as_wire().append_text(&mut self.text),
         }
+        self.checked()
+    }
+
+    /// The path of a URL as a name, without its host; of a word in another form all of it.
+    pub(super) fn path<'f>(&'f mut self, word: &'f [u8], format: NameFormat) -> Result<&'f Name, NameReason> {
+        if format != NameFormat::Urls {
+            return self.form(word, format);
+        }
+        self.text.clear();
+        url::append_path(word, &mut self.text)?;
+        self.checked()
+    }
+
+    fn checked(&self) -> Result<&Name, NameReason> {
         if self.text.len() > Name::MAX_LEN {
             let (found, limit) = (self.text.len(), Name::MAX_LEN);
             return Err(crate::name::NameError::TooLong { found, limit }.into());

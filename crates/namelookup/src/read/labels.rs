@@ -77,6 +77,16 @@ impl Labels {
         Ok(line)
     }
 
+    /// A new result that is the next line of a list. `TooManyNextHops` where there are words already, whose results follow the last
+    /// line's.
+    pub fn next_line(&mut self) -> Result<u32, wirespeed_fib::TooManyNextHops> {
+        if !self.words.is_empty() {
+            return Err(wirespeed_fib::TooManyNextHops);
+        }
+        self.lines = self.lines.checked_add(1).ok_or(wirespeed_fib::TooManyNextHops)?;
+        Ok(self.lines)
+    }
+
     /// The result of a word that has appeared.
     pub fn find(&self, word: &str) -> Option<u32> {
         self.words.find(word).map(|index| self.lines + index.0)

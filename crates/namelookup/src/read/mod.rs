@@ -170,6 +170,21 @@ pub fn read_trace_from(
     trace_of(input_of(Box::new(reader), name)?, options)
 }
 
+/// Reads the paths of URLs, without their hosts and as they are in names, for traces to be made of; of names in other forms all of
+/// each. URLs without a path are passed over.
+pub fn read_paths(source: &Source, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
+    paths_of(open_names(source)?, options)
+}
+
+/// Reads paths from a stream of bytes; `name` is for messages.
+pub fn read_paths_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+) -> Result<(NameBatch, ReadReport), ReadError> {
+    paths_of(input_of(Box::new(reader), name)?, options)
+}
+
 /// Reads updates and gives each to `give`, until that breaks off. Results get their numbers in `labels`, which are the table's where
 /// the updates are for one.
 ///
@@ -248,6 +263,13 @@ fn trace_of(input: Input<'_>, options: &ReadOptions) -> Result<(NameBatch, ReadR
     let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
     let mut batch = NameBatch::new();
     let end = trace::read(&mut input, &mut ledger, &mut batch);
+    finish(end, ledger, options, Wanted::Names).map(|report| (batch, report))
+}
+
+fn paths_of(input: Input<'_>, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
+    let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
+    let mut batch = NameBatch::new();
+    let end = trace::read_paths(&mut input, &mut ledger, &mut batch);
     finish(end, ledger, options, Wanted::Names).map(|report| (batch, report))
 }
 

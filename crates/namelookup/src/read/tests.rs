@@ -134,7 +134,7 @@ fn any_bytes_but_blanks_are_names() {
     bytes.splice(0..0, *b"/x");
     let (fib, _) = read_table_from(&[&bytes[..], b" r\n"].concat()[..], "test", &options(false)).unwrap();
     assert_eq!(fib.names.iter().next().unwrap().0.as_bytes(), bytes);
-    let long = [b"/".repeat(1), vec![b'x'; Input::LONGEST_LINE - 1]].concat();
+    let long = [&b"/"[..], &vec![b'x'; Input::LONGEST_LINE - 1]].concat();
     let (fib, _) = read_table_from(&long[..], "test", &options(false)).unwrap();
     assert_eq!(fib.names.iter().next().unwrap().0.len(), Input::LONGEST_LINE);
     let error =

@@ -6,9 +6,24 @@ use crate::name::SLASH;
 
 /// Adds the components of a URL; see [`NameFormat::Urls`](super::NameFormat::Urls).
 pub(super) fn append(url: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
+    let (scheme, authority, rest) = split(url);
+    authority_of(scheme, authority, name)?;
+    append_rest(rest, name)
+}
+
+/// Adds the components of a URL's path alone.
+pub(super) fn append_path(url: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
+    append_rest(split(url).2, name)
+}
+
+/// Scheme, authority, and all from the path on.
+fn split(url: &[u8]) -> (Option<&[u8]>, &[u8], &[u8]) {
     let (scheme, rest) = split_scheme(url);
     let (authority, rest) = rest.split_at(find(rest, |b| matches!(b, b'/' | b'?' | b'#')));
-    authority_of(scheme, authority, name)?;
+    (scheme, authority, rest)
+}
+
+fn append_rest(rest: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     let rest = &rest[..find(rest, |b| b == b'#')];
     let (path, query) = rest.split_at(find(rest, |b| b == b'?'));
     if path.windows(2).any(|pair| pair == b"//") {
