@@ -11,12 +11,16 @@
 //! table with 0 for none, and how much of the name matched.
 
 pub mod acta;
+pub mod generate;
 mod live;
 mod lookup;
 mod name;
 mod names;
 pub mod oracle;
+pub mod read;
 mod table;
+pub mod tlv;
+pub mod write;
 
 pub use acta::{Acta, ActaTable};
 pub use live::{LiveNames, NameUpdate};
