@@ -10,6 +10,8 @@
 //! the table wins. `/com/ab` is no prefix of `/com/abc`. A lookup gives a [`Match`]: the result, an index into the user's own
 //! table with 0 for none, and how much of the name matched.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod live;
 mod lookup;
 mod name;
