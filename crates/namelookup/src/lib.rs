@@ -12,6 +12,8 @@
 
 pub mod acta;
 pub mod generate;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod live;
 mod lookup;
 mod name;
