@@ -12,7 +12,7 @@
 #include "names.cuh"
 
 WS_CONSTANT(acta, ACTA_BUCKET_BYTES, 64)
-WS_CONSTANT(acta, ACTA_TURN_SHIFT, 28)
+WS_CONSTANT(acta, ACTA_BASE_BITS, 28)
 WS_CONSTANT(acta, ACTA_LONG, 63)
 WS_CONSTANT(acta, ACTA_LEADS, 1 << 6)
 WS_CONSTANT(acta, ACTA_ENDS, 1 << 7)
@@ -22,6 +22,8 @@ WS_CONSTANT(acta, ACTA_TAG_SHIFT, 13)
 WS_CONSTANT(acta, ACTA_FILTER_SHIFT, 4)
 WS_CONSTANT(acta, ACTA_FILTER_BITS, 12)
 WS_CONSTANT(acta, ACTA_INLINE_MOST, 40)
+WS_CONSTANT(acta, ACTA_ROOT_STATE_AT, 4)
+WS_CONSTANT(acta, ACTA_ROOT_RESULT_AT, 5)
 WS_CONSTANT(acta, ACTA_K, 0x9e3779b97f4a7c15)
 WS_CONSTANT(acta, ACTA_K2, 0xd1342543de82ef95)
 
@@ -50,13 +52,13 @@ struct Acta {
     const u64* buckets;
     // The bytes of long components, as words of 4 here.
     const u32* longs;
+    // What patches change of it is the root's.
+    const u64* head;
     u64 seed0, seed1;
+    // Of 8 bytes.
+    u64 long_words;
     u32 bucket_count;
-    // Words of 8 bytes.
-    u32 long_words;
-    u32 root_state, root_result;
-    // Whether the root has children: else its state says nothing.
-    u32 root_leads;
+    // Bytes of a result in a payload.
     u32 width;
     u32 result_bytes, staged;
 
@@ -76,9 +78,11 @@ struct Acta {
 
     template <class Text>
     WS_FN Found find(const Text& text, u32 start, u32 end) const {
-        Found found{root_result, 0};
-        u32 state = root_state, at = start;
-        bool leads = root_leads != 0;
+        Found found{u32(element(head + ACTA_ROOT_RESULT_AT)), 0};
+        u64 root = element(head + ACTA_ROOT_STATE_AT);
+        u32 state = u32(root), at = start;
+        // All ones where it has no children.
+        bool leads = root >> 32 == 0;
         while (leads && at < end) {
             // The slash.
             at++;
@@ -144,7 +148,7 @@ struct Acta {
     // The entry of a component after a state, in its first bucket or its second.
     template <class Text>
     WS_FN Entry entry_of(const Text& text, const Component& component, u32 state, u32* bucket) const {
-        u32 base = state % (1u << ACTA_TURN_SHIFT), turn = state >> ACTA_TURN_SHIFT;
+        u32 base = state % (1u << ACTA_BASE_BITS), turn = state >> ACTA_BASE_BITS;
         u32 high = u32(component.hash >> 32), low = u32(component.hash);
         u32 length = component.length <= ACTA_INLINE_MOST ? component.length : u32(ACTA_LONG);
         u32 wanted = length | turn << ACTA_HEADER_TURN_SHIFT | (high & 7) << ACTA_TAG_SHIFT;
