@@ -147,13 +147,15 @@ WS_FN void look_up_names(const Block& block, const Batch& batch, const Table& ta
 //     find(text, start, end)    the longest prefix of the name from `start` to `end`
 //     result_bytes              bytes of a result: 1, 2 or 4
 //     staged                    bytes of shared memory for names, 0 to read them where they are
-#define WS_NAMES_IN(name, Table, form, Names)                                                                          \
-    WS_KERNEL(name##_##form, 1024, Batch, batch, Table, table) {                                                       \
+//
+// The numbers are of threads that a block may have, and of blocks that are to be held at once.
+#define WS_NAMES_IN(name, Table, threads, blocks, form, Names)                                                         \
+    WS_KERNEL_HELD(name##_##form, threads, blocks, Batch, batch, Table, table) {                                       \
         look_up_names<Names, false>(block, batch, table);                                                              \
     }                                                                                                                  \
-    WS_KERNEL(name##_##form##_matches, 1024, Batch, batch, Table, table) {                                             \
+    WS_KERNEL_HELD(name##_##form##_matches, threads, blocks, Batch, batch, Table, table) {                             \
         look_up_names<Names, true>(block, batch, table);                                                               \
     }
-#define WS_NAMES(name, Table)                                                                                          \
-    WS_NAMES_IN(name, Table, packed, PackedNames)                                                                      \
-    WS_NAMES_IN(name, Table, ends, EndedNames)
+#define WS_NAMES(name, Table, threads, blocks)                                                                         \
+    WS_NAMES_IN(name, Table, threads, blocks, packed, PackedNames)                                                     \
+    WS_NAMES_IN(name, Table, threads, blocks, ends, EndedNames)
