@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! form      names as they lie in a batch; results as numbers and matches
+//! acta, …   an engine's programs: one file each, beside its kernel's source in `kernels`
 //! ```
 
+mod acta;
 mod form;
+mod staged;
 
 pub use crate::dispatch::{Meter, Place, Policy};
 pub use form::{

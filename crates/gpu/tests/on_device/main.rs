@@ -7,5 +7,6 @@ mod conformance;
 mod constants;
 mod ip;
 mod large;
+mod names;
 mod runtime;
 mod shapes;
