@@ -1,9 +1,8 @@
-//! Every kernel of names: hand-picked tables, random ones, and updates, against the oracle.
+//! Every kernel of names against the suite that every engine of names passes, and against the oracle on tables of the kernels' own
+//! edges: components around a word and a block, names around a group's 64 KiB, results of every width.
 
 use wirespeed_namelookup::oracle::Oracle;
-use wirespeed_namelookup::{
-    BuildOptions, LiveNames, Match, Name, NameBatch, NameBuf, NameEngine, NameLpm, NameTable, NameUpdate,
-};
+use wirespeed_namelookup::{BuildOptions, Match, Name, NameBatch, NameBuf, NameEngine, NameLpm, NameTable};
 
 use super::device::Mirrored;
 
@@ -73,7 +72,13 @@ fn hand_picked() -> Vec<(&'static str, Vec<(NameBuf, u32)>)> {
                 .collect(),
         ),
         ("deep", vec![(name(&vec![&b"a"[..]; 300]), 9), (name(&vec![&b"a"[..]; 150]), 8)]),
-        ("binary", (1..60).filter(|&n| n != b'/').map(|n| (name(&[&binary(n), b"\0\0\0\0", &[n, 0]]), u32::from(n))).collect()),
+        (
+            "binary",
+            (1..60)
+                .filter(|&n| n != b'/')
+                .map(|n| (name(&[&binary(n), b"\0\0\0\0", &[n, 0]]), u32::from(n)))
+                .collect(),
+        ),
         (
             "wide results",
             vec![(name(&[b"a"]), 1 << 17), (name(&[b"b"]), (1 << 24) + 5), (name(&[b"a", b"c"]), 3)],
@@ -81,36 +86,7 @@ fn hand_picked() -> Vec<(&'static str, Vec<(NameBuf, u32)>)> {
     ]
 }
 
-/// A generator of numbers, the same each time.
-fn random(state: &mut u64, below: u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) % below
-}
-
-/// A name of few kinds of components, so that many are prefixes of others.
-fn random_name(state: &mut u64) -> NameBuf {
-    let kinds: [&[u8]; 7] = [
-        b"com",
-        b"a",
-        b"ab",
-        b"\0\0\0\0",
-        b"example",
-        b"a-component-of-more-than-forty-bytes-in-all",
-        b"exactlysixteen..",
-    ];
-    let mut name = NameBuf::root();
-    for _ in 0..random(state, 6) {
-        let kind = random(state, 9);
-        let number = format!("{}", random(state, 400));
-        let component = kinds.get(usize::try_from(kind).expect("few")).copied().unwrap_or(number.as_bytes());
-        name.push(component).expect("it is short");
-    }
-    name
-}
-
-pub(super) fn hand_picked_tables<E: NameEngine>()
+pub(super) fn edges<E: NameEngine>()
 where
     Mirrored<E>: NameEngine,
 {
@@ -128,65 +104,27 @@ where
     }
 }
 
-pub(super) fn random_updates<E: NameEngine>()
-where
-    Mirrored<E>: NameEngine,
-{
-    let mut state = 0x1234_5678_9abc_def1;
-    let mut oracle = Oracle::default();
-    let options = BuildOptions { seed: Some(1), results: 60_000, ..BuildOptions::default() };
-    let mut live = LiveNames::<Mirrored<E>>::new(NameTable::new(), options).expect("it is built");
-    let reader = live.reader();
-    for round in 0..40 {
-        let updates: Vec<_> = (0..random(&mut state, 60))
-            .map(|_| {
-                let name = random_name(&mut state);
-                match random(&mut state, 3) {
-                    0 => NameUpdate::Remove(name),
-                    _ => {
-                        NameUpdate::Insert(name, 1 + u32::try_from(random(&mut state, 50_000)).expect("few"))
-                    }
-                }
-            })
-            .collect();
-        live.apply(&updates).expect("it takes them");
-        for update in updates {
-            match update {
-                NameUpdate::Insert(name, result) => drop(oracle.0.insert(name, result)),
-                NameUpdate::Remove(name) => drop(oracle.0.remove(&name)),
-            }
-        }
-        let mut probes: Vec<_> = (0..200).map(|_| random_name(&mut state)).collect();
-        probes.extend(oracle.0.keys().take(100).cloned());
-        hold(&*reader.enter(), &oracle, &probes, &format!("round {round}"));
-    }
-    // To nothing again.
-    let gone: Vec<_> = oracle.0.keys().cloned().map(NameUpdate::Remove).collect();
-    live.apply(&gone).expect("it takes them");
-    hold(
-        &*reader.enter(),
-        &Oracle::default(),
-        &(0..64).map(|_| random_name(&mut state)).collect::<Vec<_>>(),
-        "empty",
-    );
-}
-
+/// The suite that every engine of names passes, without what is of building alone, and tables of the kernels' own edges.
 macro_rules! on_device_names {
     ($($module:ident, $engine:ty;)+) => {
-        $(mod $module {
-            #[test]
-            fn hand_picked_tables() {
+        $(on_device_names! { @ $module, $engine,
+            hand_picked_tables random_tables random_updates images live_readers churn hostile_names })+
+    };
+    (@ $module:ident, $engine:ty, $($test:ident)+) => {
+        mod $module {
+            $(#[test]
+            fn $test() {
                 if crate::device::device().is_some() {
-                    super::hand_picked_tables::<$engine>();
+                    wirespeed_namelookup::conformance::$test::<crate::names::device::Mirrored<$engine>>();
+                }
+            })+
+            #[test]
+            fn edges() {
+                if crate::device::device().is_some() {
+                    super::edges::<$engine>();
                 }
             }
-            #[test]
-            fn random_updates() {
-                if crate::device::device().is_some() {
-                    super::random_updates::<$engine>();
-                }
-            }
-        })+
+        }
     };
 }
 
