@@ -13,12 +13,16 @@
 pub mod acta;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod generate;
 mod live;
 mod lookup;
 mod name;
 mod names;
 pub mod oracle;
+pub mod read;
 mod table;
+pub mod tlv;
+pub mod write;
 
 pub use acta::{Acta, ActaTable};
 pub use live::{LiveNames, NameUpdate};

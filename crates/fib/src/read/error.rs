@@ -1,6 +1,8 @@
 //! What can go wrong while reading, and where: one enum for the caller, and the small ones that the parsers use.
+//!
+//! Readers of other things than routes have formats `F` and reasons `R` of their own; without these the types are those of routes.
 
-use std::fmt;
+use std::fmt::{self, Debug, Display};
 use std::io;
 
 use super::format::Format;
@@ -28,6 +30,24 @@ impl fmt::Display for Place {
             Self::Entry(line, entry) => write!(f, ":{line}, entry {entry}"),
             Self::Byte(offset) => write!(f, ", byte {offset}"),
         }
+    }
+}
+
+/// Why a line was passed over, as a [`Ledger`](super::parts::Ledger) counts it.
+pub trait Reason: Copy + PartialEq + Debug + Display {
+    /// Nothing on the line.
+    const BLANK: Self;
+    /// A line that is a comment.
+    const COMMENT: Self;
+    /// A line longer than any that is read.
+    const LINE_TOO_LONG: Self;
+
+    /// Whether it is a fault of the file, which strict reading refuses, rather than something to pass over.
+    fn is_fault(self) -> bool;
+
+    /// Whether two are counted together: the same but for the numbers in them.
+    fn same_kind(self, other: Self) -> bool {
+        self == other
     }
 }
 
@@ -124,9 +144,18 @@ impl SkipReason {
                 | Self::NotInstalled
         )
     }
+}
 
-    /// Whether two are counted together: the same but for the numbers in them.
-    pub(super) fn same_kind(self, other: Self) -> bool {
+impl Reason for SkipReason {
+    const BLANK: Self = Self::Blank;
+    const COMMENT: Self = Self::Comment;
+    const LINE_TOO_LONG: Self = Self::LineTooLong;
+
+    fn is_fault(self) -> bool {
+        Self::is_fault(self)
+    }
+
+    fn same_kind(self, other: Self) -> bool {
         use PrefixError::{TooLong, WrongFamily};
         match (self, other) {
             (Self::Prefix(TooLong { .. }), Self::Prefix(TooLong { .. }))
@@ -139,7 +168,7 @@ impl SkipReason {
 /// Why a file could not be read. Displays as one line that names the file and the place.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReadError {
+pub enum ReadError<F = Format, R = SkipReason> {
     /// The operating system refused.
     #[error("{name}: {source}")]
     Io {
@@ -156,7 +185,7 @@ pub enum ReadError {
         /// Where in it.
         place: Place,
         /// What is wrong.
-        reason: SkipReason,
+        reason: R,
         /// Empty, or what was there, from `: ` on.
         detail: String,
     },
@@ -188,7 +217,7 @@ pub enum ReadError {
         /// The file.
         name: String,
         /// The format it is in.
-        format: Format,
+        format: F,
         /// What was to be read.
         wanted: &'static str,
     },
@@ -225,7 +254,7 @@ pub enum ReadError {
 }
 
 fn with_routes(routes: u64) -> String {
-    if routes == 0 { String::new() } else { format!(", {routes} routes") }
+    if routes == 0 { String::new() } else { format!(", {routes} taken") }
 }
 
 fn passed_over(records: u64) -> String {
@@ -234,9 +263,9 @@ fn passed_over(records: u64) -> String {
 
 /// What a parser of one line, entry or record may answer instead of a result.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub enum Fault<F = Format, R = SkipReason> {
     /// To be counted and passed over, or to end a strict reading.
-    Skip(SkipReason),
+    Skip(R),
     /// To end every reading.
     Full(TooManyNextHops),
     /// The caller has had enough.
@@ -244,11 +273,11 @@ pub(super) enum Fault {
     /// The chosen peer is not known before the whole file has been looked over.
     NeedSurvey,
     /// An earlier fault has ended the reading.
-    Ended(Box<ReadError>),
+    Ended(Box<ReadError<F, R>>),
 }
 
-impl From<End> for Fault {
-    fn from(end: End) -> Self {
+impl<F, R> From<End<F, R>> for Fault<F, R> {
+    fn from(end: End<F, R>) -> Self {
         match end {
             End::Error(error) => Self::Ended(Box::new(error)),
             End::Stop => Self::Stop,
@@ -257,8 +286,8 @@ impl From<End> for Fault {
     }
 }
 
-impl From<SkipReason> for Fault {
-    fn from(reason: SkipReason) -> Self {
+impl<F, R: Reason> From<R> for Fault<F, R> {
+    fn from(reason: R) -> Self {
         Self::Skip(reason)
     }
 }
@@ -269,7 +298,7 @@ impl From<PrefixError> for Fault {
     }
 }
 
-impl From<TooManyNextHops> for Fault {
+impl<F, R> From<TooManyNextHops> for Fault<F, R> {
     fn from(full: TooManyNextHops) -> Self {
         Self::Full(full)
     }
@@ -277,14 +306,17 @@ impl From<TooManyNextHops> for Fault {
 
 /// How a reading ends before the end of its input.
 #[derive(Debug)]
-pub(super) enum End {
-    Error(ReadError),
+pub enum End<F = Format, R = SkipReason> {
+    /// With an error.
+    Error(ReadError<F, R>),
+    /// The caller has had enough.
     Stop,
+    /// The chosen peer is not known before the whole file has been looked over.
     NeedSurvey,
 }
 
-impl From<ReadError> for End {
-    fn from(error: ReadError) -> Self {
+impl<F, R> From<ReadError<F, R>> for End<F, R> {
+    fn from(error: ReadError<F, R>) -> Self {
         Self::Error(error)
     }
 }

@@ -84,6 +84,9 @@ pub enum Line<'a> {
 }
 
 impl<'a> Input<'a> {
+    /// The longest line that is read.
+    pub const LONGEST_LINE: usize = WINDOW - 1;
+
     /// Reads `raw` under a name for messages, decompressed by magic number.
     pub fn new(raw: Box<dyn Read + Send + 'a>, name: String) -> Result<Self, ReadError> {
         let mut raw = BufReader::with_capacity(CHUNK, raw);

@@ -143,7 +143,7 @@ mod tests {
     fn json_that_ends_too_soon_or_is_none() {
         let text = "[{\"dst\":\"1.0.0.0/8\",\"dev\":\"a\"},\n{\"dst\":\"2.0";
         let message = read_strict(Format::IpRouteJson, text.as_bytes()).unwrap_err().to_string();
-        assert_eq!(message, "test:2:11: the JSON ends too soon; 1 whole records before it, 1 routes");
+        assert_eq!(message, "test:2:11: the JSON ends too soon; 1 whole records before it, 1 taken");
         let (fib, report) = lenient(Format::IpRouteJson, text);
         assert_eq!((fib.v4.len(), report.truncated.unwrap().place), (1, Place::Column(2, 11)));
         let message = read_strict(Format::IpRouteJson, b"[}").unwrap_err().to_string();

@@ -47,6 +47,34 @@ mod updates;
 use std::io::Read;
 use std::ops::ControlFlow;
 
+/// What readers are made of, for those of other things than routes: lines with their places, strict and lenient reading, reports.
+///
+/// A reader has formats `F` and reasons `R` of its own, opens a [`Ledger`](parts::Ledger) on an [`Input`], and gives each line's
+/// [`Fault`](parts::Fault) to it through [`each_line`](parts::each_line).
+///
+/// ```
+/// use wirespeed_fib::read::parts::{Ledger, each_line, split_word};
+/// use wirespeed_fib::read::{Format, Input, SkipReason};
+///
+/// let mut input = Input::new(Box::new(&b"# ports\n80\nhttp\n"[..]), "ports".into())?;
+/// let mut ledger: Ledger = Ledger::new(&input, Format::Plain, true);
+/// let mut ports = Vec::new();
+/// each_line(&mut input, &mut ledger, |line, _, _| {
+///     let port = std::str::from_utf8(split_word(line).0).ok().and_then(|word| word.parse::<u16>().ok());
+///     ports.push(port.ok_or(SkipReason::Number)?);
+///     Ok(())
+/// })
+/// .expect("lenient");
+/// assert_eq!((ports, ledger.report.faults()), (vec![80], 1));
+/// # Ok::<(), wirespeed_fib::read::ReadError>(())
+/// ```
+pub mod parts {
+    pub use super::error::{End, Fault, Reason};
+    pub use super::report::Ledger;
+    pub use super::text::{each_line, next_hop, split_word};
+    pub use super::updates::time;
+}
+
 pub use error::{Place, ReadError, SkipReason};
 pub use format::{Format, UnknownFormat};
 pub use input::{Compression, Input, Line};

@@ -3,31 +3,31 @@
 //! The ledger is also where strict and lenient part ways: a reader hands it every fault, and the ledger either
 //! counts it or makes it the error that ends the reading.
 
-use std::fmt;
+use std::fmt::{self, Display};
 use std::io;
 use std::net::IpAddr;
 
-use super::error::{End, Fault, Place, ReadError, SkipReason};
+use super::error::{End, Fault, Place, ReadError, Reason, SkipReason};
 use super::format::Format;
 use super::input::{Compression, Input};
 
 /// What a reading found. Displays as a few lines for people.
 #[derive(Clone, Debug)]
-pub struct ReadReport {
+pub struct ReadReport<F = Format, R = SkipReason> {
     /// The file.
     pub name: String,
     /// The format, recognised or given.
-    pub format: Format,
+    pub format: F,
     /// How it was compressed.
     pub compression: Compression,
     /// Lines, entries or records read.
     pub records: u64,
-    /// Routes or updates taken.
+    /// Routes, names or updates taken.
     pub routes: u64,
-    /// Routes among them for a prefix that was there already; of these only one counts.
+    /// Those among them for a prefix that was there already; of these only one counts.
     pub repeated: u64,
     /// What was passed over, by reason, in order of first appearance.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<Skipped<R>>,
     /// The peers that the file names (MRT and `bgpdump`).
     pub peers: Vec<Peer>,
     /// What was lost at the end of a file that is cut off (lenient reading only).
@@ -36,9 +36,9 @@ pub struct ReadReport {
 
 /// How often something was passed over for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Skipped {
+pub struct Skipped<R = SkipReason> {
     /// Why.
-    pub reason: SkipReason,
+    pub reason: R,
     /// How often.
     pub count: u64,
     /// Where first.
@@ -69,8 +69,8 @@ pub struct Peer {
     pub chosen: [bool; 2],
 }
 
-impl ReadReport {
-    pub(super) fn new(input: &Input<'_>, format: Format) -> Self {
+impl<F, R: Reason> ReadReport<F, R> {
+    fn new(input: &Input<'_>, format: F) -> Self {
         Self {
             name: input.name().to_owned(),
             format,
@@ -85,7 +85,7 @@ impl ReadReport {
     }
 
     /// How often something was passed over for a reason.
-    pub fn skipped_for(&self, reason: SkipReason) -> u64 {
+    pub fn skipped_for(&self, reason: R) -> u64 {
         self.skipped.iter().filter(|s| s.reason.same_kind(reason)).map(|s| s.count).sum()
     }
 
@@ -100,7 +100,7 @@ impl ReadReport {
     }
 }
 
-impl fmt::Display for ReadReport {
+impl<F: Display, R: Reason> Display for ReadReport<F, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, format, records, routes, .. } = self;
         write!(f, "{name}: {format}{}, {records} records, {routes} taken", self.compression)?;
@@ -111,7 +111,7 @@ impl fmt::Display for ReadReport {
             write!(f, "\n  routes of {peer}, one of {} peers", self.peers.len())?;
         }
         for Skipped { reason, count, first } in &self.skipped {
-            if !matches!(reason, SkipReason::Blank | SkipReason::Comment) {
+            if ![R::BLANK, R::COMMENT].contains(reason) {
                 write!(f, "\n  passed over {count}: {reason} (first at {name}{first})")?;
             }
         }
@@ -131,18 +131,20 @@ impl fmt::Display for Peer {
 
 /// The report in the making.
 #[derive(Debug)]
-pub(super) struct Ledger {
-    pub(super) report: ReadReport,
+pub struct Ledger<F = Format, R = SkipReason> {
+    /// What has been found so far.
+    pub report: ReadReport<F, R>,
     lenient: bool,
 }
 
-impl Ledger {
-    pub(super) fn new(input: &Input<'_>, format: Format, lenient: bool) -> Self {
+impl<F, R: Reason> Ledger<F, R> {
+    /// An empty one for an input.
+    pub fn new(input: &Input<'_>, format: F, lenient: bool) -> Self {
         Self { report: ReadReport::new(input, format), lenient }
     }
 
     /// Counts something to pass over in every mode.
-    pub(super) fn pass(&mut self, reason: SkipReason, place: Place) {
+    pub fn pass(&mut self, reason: R, place: Place) {
         match self.report.skipped.iter_mut().find(|s| s.reason.same_kind(reason)) {
             Some(skipped) => skipped.count += 1,
             None => self.report.skipped.push(Skipped { reason, count: 1, first: place }),
@@ -150,7 +152,12 @@ impl Ledger {
     }
 
     /// Takes what a parser answered instead of a result. `what` is the text that was there, or anything that helps.
-    pub(super) fn fault(&mut self, fault: Fault, place: Place, what: impl AsRef<[u8]>) -> Result<(), End> {
+    pub fn fault(
+        &mut self,
+        fault: Fault<F, R>,
+        place: Place,
+        what: impl AsRef<[u8]>,
+    ) -> Result<(), End<F, R>> {
         match fault {
             Fault::Skip(reason) if self.lenient || !reason.is_fault() => self.pass(reason, place),
             Fault::Skip(reason) => {
@@ -169,7 +176,7 @@ impl Ledger {
     }
 
     /// The input ends here, before it should; in lenient mode that is noted and what came before it stands.
-    pub(super) fn cut(&mut self, place: Place, reason: impl Into<String>) -> Result<(), End> {
+    pub fn cut(&mut self, place: Place, reason: impl Into<String>) -> Result<(), End<F, R>> {
         let reason = reason.into();
         if self.lenient {
             self.report.truncated = Some(Loss { place, reason });
@@ -181,7 +188,7 @@ impl Ledger {
     }
 
     /// The input gave an error: a cut in what was compressed, or a refusal of the operating system.
-    pub(super) fn broken(&mut self, place: Place, error: io::Error) -> Result<(), End> {
+    pub fn broken(&mut self, place: Place, error: io::Error) -> Result<(), End<F, R>> {
         if error.raw_os_error().is_some() || self.report.compression == Compression::None {
             return Err(ReadError::Io { name: self.report.name.clone(), source: error }.into());
         }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::error::{End, Fault, Place, SkipReason};
+use super::error::{End, Fault, Place, Reason, SkipReason};
 use super::input::{Input, Line};
 use super::report::Ledger;
 use super::table::AnyPrefix;
@@ -17,18 +17,18 @@ pub(crate) const TYPES: [&str; 9] =
     ["blackhole", "unreachable", "prohibit", "throw", "local", "broadcast", "multicast", "anycast", "nat"];
 
 /// Gives every line that is neither blank nor a comment to `take`, and what `take` answers to the ledger.
-pub(super) fn each_line(
+pub fn each_line<F, R: Reason>(
     input: &mut Input<'_>,
-    ledger: &mut Ledger,
-    mut take: impl FnMut(&[u8], Place, &mut Ledger) -> Result<(), Fault>,
-) -> Result<(), End> {
+    ledger: &mut Ledger<F, R>,
+    mut take: impl FnMut(&[u8], Place, &mut Ledger<F, R>) -> Result<(), Fault<F, R>>,
+) -> Result<(), End<F, R>> {
     loop {
         let place = Place::Line(input.lines_read() + 1);
         let line = match input.next_line() {
             Ok(None) => return Ok(()),
             Ok(Some(Line::TooLong)) => {
                 ledger.report.records += 1;
-                ledger.fault(SkipReason::LineTooLong.into(), place, "")?;
+                ledger.fault(R::LINE_TOO_LONG.into(), place, "")?;
                 continue;
             }
             Ok(Some(Line::Whole(line))) if place == Place::Line(1) => {
@@ -38,8 +38,8 @@ pub(super) fn each_line(
             Err(error) => return ledger.broken(place, error),
         };
         match line.iter().find(|b| !b.is_ascii_whitespace()) {
-            None => ledger.pass(SkipReason::Blank, place),
-            Some(b'#') => ledger.pass(SkipReason::Comment, place),
+            None => ledger.pass(R::BLANK, place),
+            Some(b'#') => ledger.pass(R::COMMENT, place),
             Some(_) => {
                 ledger.report.records += 1;
                 if let Err(fault) = take(line, place, ledger) {
@@ -62,7 +62,7 @@ pub(super) fn utf8(line: &[u8]) -> Result<&str, SkipReason> {
 
 /// The first word of a line, empty where there is none, and what follows it.
 #[inline]
-pub(super) fn split_word(line: &[u8]) -> (&[u8], &[u8]) {
+pub fn split_word(line: &[u8]) -> (&[u8], &[u8]) {
     let start = line.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(line.len());
     let line = &line[start..];
     line.split_at(line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len()))
@@ -76,7 +76,7 @@ pub(super) fn uncomment(line: &[u8]) -> &[u8] {
 
 /// A word as a next hop, if it can be one.
 #[inline]
-pub(crate) fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
+pub fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
     if word.is_empty() {
         return Err(SkipReason::NextHopMissing);
     }

@@ -132,7 +132,7 @@ fn update(line: &[u8], updates: &mut Updates<'_>, ledger: &mut Ledger) -> Result
 }
 
 /// A time in seconds, with a fraction of at most nine digits that count.
-pub(super) fn time(text: &str) -> Result<Duration, SkipReason> {
+pub fn time(text: &str) -> Result<Duration, SkipReason> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     if !is_number(seconds) || !is_number(fraction) {

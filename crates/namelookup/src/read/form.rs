@@ -1,0 +1,94 @@
+//! [`Former`]: names of the words that stand for them.
+
+use std::net::Ipv4Addr;
+
+use super::format::NameFormat;
+use super::reason::NameReason;
+use super::url;
+use crate::name::{Name, SLASH};
+use crate::tlv::WireNameBuf;
+
+/// Makes names of words, millions of them in the same memory.
+///
+/// ```
+/// use wirespeed_namelookup::read::{Former, NameFormat};
+///
+/// let mut former = Former::default();
+/// for (domain, name) in [("www.parc.com", "/com/parc/www"), ("Parc.Com.", "/com/parc"), (".", "/")] {
+///     assert_eq!(former.form(domain.as_bytes(), NameFormat::Domains)?.to_string(), name);
+/// }
+/// # Ok::<(), wirespeed_namelookup::read::NameReason>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Former {
+    text: Vec<u8>,
+}
+
+impl Former {
+    /// The name of a word. O(length).
+    pub fn form<'f>(&'f mut self, word: &'f [u8], format: NameFormat) -> Result<&'f Name, NameReason> {
+        self.text.clear();
+        match format {
+            NameFormat::Names => return Ok(Name::new(word)?),
+            NameFormat::Domains => domain(word, &mut self.text)?,
+            NameFormat::Urls => url::append(word, &mut self.text)?,
+            NameFormat::Ndn => WireNameBuf::from_uri(word)?.as_wire().append_text(&mut self.text),
+        }
+        self.checked()
+    }
+
+    /// The path of a URL as a name, without its host; of a word in another form all of it.
+    pub(super) fn path<'f>(&'f mut self, word: &'f [u8], format: NameFormat) -> Result<&'f Name, NameReason> {
+        if format != NameFormat::Urls {
+            return self.form(word, format);
+        }
+        self.text.clear();
+        url::append_path(word, &mut self.text)?;
+        self.checked()
+    }
+
+    fn checked(&self) -> Result<&Name, NameReason> {
+        if self.text.len() > Name::MAX_LEN {
+            let (found, limit) = (self.text.len(), Name::MAX_LEN);
+            return Err(crate::name::NameError::TooLong { found, limit }.into());
+        }
+        Ok(Name::new_unchecked(&self.text))
+    }
+}
+
+fn domain(word: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
+    if word.iter().any(|b| matches!(b, b'/' | b':' | b'@' | b'?' | b'#')) {
+        return Err(NameReason::NotADomain);
+    }
+    host(word, name)
+}
+
+/// Adds the components of a host, which has no slash in it.
+pub(super) fn host(host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
+    if matches!(host, b"*" | b".") {
+        return Ok(());
+    }
+    if is_ipv4(host) {
+        name.push(SLASH);
+        name.extend_from_slice(host);
+        return Ok(());
+    }
+    let domain = host.strip_prefix(b"*").filter(|rest| rest.starts_with(b".")).unwrap_or(host);
+    let domain = domain.strip_prefix(b".").unwrap_or(domain);
+    let domain = domain.strip_suffix(b".").unwrap_or(domain);
+    for label in domain.rsplit(|&b| b == b'.') {
+        if label.is_empty() {
+            return Err(NameReason::EmptyLabel);
+        }
+        name.push(SLASH);
+        name.extend(label.iter().map(u8::to_ascii_lowercase));
+    }
+    Ok(())
+}
+
+fn is_ipv4(host: &[u8]) -> bool {
+    let is_digit = |b: Option<&u8>| b.is_some_and(u8::is_ascii_digit);
+    is_digit(host.first())
+        && is_digit(host.last())
+        && std::str::from_utf8(host).is_ok_and(|host| host.parse::<Ipv4Addr>().is_ok())
+}

@@ -1,0 +1,372 @@
+//! Reading tables of names, traces and updates from files.
+//!
+//! ```text
+//! Source ─► open: decompress ─► recognise the form of the names ─► a line at a time ─► NameFib + ReadReport
+//!                                                                            ├───────► NameBatch (a trace)
+//!                                                                            └───────► TimedUpdate, one by one
+//! ```
+//!
+//! A line of a table is a name, and then its result or nothing. Results are numbered by first appearance from 1, and what they are
+//! called comes back as [`Labels`]; in a table without a second column each name is a result of its own, with the number of its line.
+//! The first line decides which of the two a table is. A trace is a name a line, whatever comes after it. Updates are `A name result`
+//! and `W name`, with an optional time in seconds before them. Lines that start with `#` are comments, and so are words that do.
+//!
+//! How names are written is a [`NameFormat`], the same throughout a file and recognised by content where it isn't given.
+//!
+//! As with routes, reading is strict, and the first bad line an error that says where; with [`ReadOptions::lenient`] bad lines are
+//! passed over and counted by reason. Of two lines for a name the later one stays.
+//!
+//! ```
+//! use wirespeed_namelookup::Name;
+//! use wirespeed_namelookup::read::{self, ReadOptions};
+//!
+//! let (fib, report) = read::read_table_from(&b"www.parc.com 192.0.2.1\nparc.com core\n"[..], "table", &ReadOptions::default())?;
+//! let found = fib.names.lookup(Name::new("/com/parc/www/index.html")?);
+//! assert_eq!((found.result, found.length, report.records), (1, 13, 2));
+//! assert_eq!(fib.labels.label(1).expect("the first result").to_string(), "192.0.2.1");
+//!
+//! let error = read::read_table_from(&b"/com/parc\n/com//www\n"[..], "table", &ReadOptions::default()).unwrap_err();
+//! assert_eq!(error.to_string(), "table:2: component 2 is empty: \"/com//www\"");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod form;
+mod format;
+mod labels;
+mod reason;
+mod table;
+#[cfg(test)]
+pub(crate) mod tests;
+mod trace;
+mod updates;
+mod url;
+
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use wirespeed_fib::read::parts;
+pub use wirespeed_fib::read::{Compression, Input, Place, Source, open};
+
+pub use form::Former;
+pub use format::{NameFormat, UnknownFormat};
+pub use labels::{Label, Labels};
+pub use reason::NameReason;
+pub use updates::TimedUpdate;
+
+use crate::name::Name;
+use crate::names::NameBatch;
+use crate::table::NameTable;
+
+/// What a reading found.
+pub type ReadReport = wirespeed_fib::read::ReadReport<NameFormat, NameReason>;
+/// Why a file could not be read.
+pub type ReadError = wirespeed_fib::read::ReadError<NameFormat, NameReason>;
+
+type Ledger = parts::Ledger<NameFormat, NameReason>;
+type Fault = parts::Fault<NameFormat, NameReason>;
+type End = parts::End<NameFormat, NameReason>;
+
+/// Bytes by which a format is recognised, at most.
+const LOOK_AHEAD: usize = 64 << 10;
+
+/// How to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// How names are written; recognised by content where not given.
+    pub format: Option<NameFormat>,
+    /// Whether to pass over bad lines and the loss of a file's end, rather than refuse the file.
+    pub lenient: bool,
+}
+
+/// A table of names and what its results are called.
+#[derive(Clone, Debug, Default)]
+pub struct NameFib {
+    /// The names, with their results.
+    pub names: NameTable,
+    /// The results, from 1.
+    pub labels: Labels,
+}
+
+/// Reads a table.
+///
+/// ```
+/// use wirespeed_namelookup::read::{ReadOptions, Source, read_table};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("table.txt");
+/// std::fs::write(&path, "/com/parc 3\n")?;
+/// let (fib, report) = read_table(&Source::Path(path), &ReadOptions::default())?;
+/// assert_eq!((fib.names.len(), report.routes), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_table(source: &Source, options: &ReadOptions) -> Result<(NameFib, ReadReport), ReadError> {
+    table_of(open_names(source)?, options)
+}
+
+/// Reads a table from a stream of bytes; `name` is for messages.
+pub fn read_table_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+) -> Result<(NameFib, ReadReport), ReadError> {
+    table_of(input_of(Box::new(reader), name)?, options)
+}
+
+/// Reads a table and gives each name with its result to `give`, until that breaks off, for who has another place for them than a
+/// [`NameTable`]. A name may come more than once; the last time counts.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use wirespeed_namelookup::read::{ReadOptions, read_entries_from};
+///
+/// let mut longest = 0;
+/// let (labels, _) = read_entries_from(&b"www.parc.com\nnet\n"[..], "list", &ReadOptions::default(), |name, _result| {
+///     longest = longest.max(name.len());
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!((longest, labels.len()), (13, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_entries_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+    give: impl FnMut(&Name, u32) -> ControlFlow<()>,
+) -> Result<(Labels, ReadReport), ReadError> {
+    stream_entries(input_of(Box::new(reader), name)?, options, give)
+}
+
+/// The same for a file or standard input.
+pub fn read_entries(
+    source: &Source,
+    options: &ReadOptions,
+    give: impl FnMut(&Name, u32) -> ControlFlow<()>,
+) -> Result<(Labels, ReadReport), ReadError> {
+    stream_entries(open_names(source)?, options, give)
+}
+
+/// Reads a trace: names to look up, in order.
+///
+/// ```
+/// use wirespeed_namelookup::read::{ReadOptions, Source, read_trace};
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("trace.txt");
+/// std::fs::write(&path, "/com/parc/www\n/com/parc\n")?;
+/// let (trace, _report) = read_trace(&Source::Path(path), &ReadOptions::default())?;
+/// assert_eq!(trace.names().name(1).to_string(), "/com/parc");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_trace(source: &Source, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
+    trace_of(open_names(source)?, options)
+}
+
+/// Reads a trace from a stream of bytes; `name` is for messages.
+pub fn read_trace_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+) -> Result<(NameBatch, ReadReport), ReadError> {
+    trace_of(input_of(Box::new(reader), name)?, options)
+}
+
+/// Reads the paths of URLs, without their hosts and as they are in names, for traces to be made of; of names in other forms all of
+/// each. URLs without a path are passed over.
+pub fn read_paths(source: &Source, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
+    paths_of(open_names(source)?, options)
+}
+
+/// Reads paths from a stream of bytes; `name` is for messages.
+pub fn read_paths_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+) -> Result<(NameBatch, ReadReport), ReadError> {
+    paths_of(input_of(Box::new(reader), name)?, options)
+}
+
+/// Reads updates and gives each to `give`, until that breaks off. Results get their numbers in `labels`, which are the table's where
+/// the updates are for one.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use wirespeed_namelookup::read::{Labels, ReadOptions, read_updates_from};
+///
+/// let text = "A /com/parc 192.0.2.1\n17.5 W /com/parc\n";
+/// let mut names = wirespeed_namelookup::NameTable::new();
+/// read_updates_from(text.as_bytes(), "updates", &ReadOptions::default(), &mut Labels::new(), |timed| {
+///     names.apply(&timed.update);
+///     ControlFlow::Continue(())
+/// })?;
+/// assert!(names.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_updates(
+    source: &Source,
+    options: &ReadOptions,
+    labels: &mut Labels,
+    give: impl FnMut(TimedUpdate) -> ControlFlow<()>,
+) -> Result<ReadReport, ReadError> {
+    stream_updates(open_names(source)?, options, labels, give)
+}
+
+/// Reads updates from a stream of bytes; `name` is for messages.
+pub fn read_updates_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+    labels: &mut Labels,
+    give: impl FnMut(TimedUpdate) -> ControlFlow<()>,
+) -> Result<ReadReport, ReadError> {
+    stream_updates(input_of(Box::new(reader), name)?, options, labels, give)
+}
+
+/// Reads all updates of a source.
+pub fn collect_updates(
+    source: &Source,
+    options: &ReadOptions,
+    labels: &mut Labels,
+) -> Result<(Vec<TimedUpdate>, ReadReport), ReadError> {
+    let mut updates = Vec::new();
+    let report = read_updates(source, options, labels, |update| {
+        updates.push(update);
+        ControlFlow::Continue(())
+    })?;
+    Ok((updates, report))
+}
+
+fn table_of(input: Input<'_>, options: &ReadOptions) -> Result<(NameFib, ReadReport), ReadError> {
+    let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
+    let mut fib = NameFib::default();
+    let end = table::read(&mut input, &mut ledger, &mut fib.labels, |name, result, ledger| {
+        ledger.report.repeated += u64::from(fib.names.insert(name, result) != 0);
+        Ok(())
+    });
+    finish(end, ledger, options, Wanted::Names).map(|report| (fib, report))
+}
+
+fn stream_entries(
+    input: Input<'_>,
+    options: &ReadOptions,
+    mut give: impl FnMut(&Name, u32) -> ControlFlow<()>,
+) -> Result<(Labels, ReadReport), ReadError> {
+    let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
+    let mut labels = Labels::new();
+    let end = table::read(&mut input, &mut ledger, &mut labels, |name, result, _| match give(name, result) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Fault::Stop),
+    });
+    finish(end, ledger, options, Wanted::Names).map(|report| (labels, report))
+}
+
+fn trace_of(input: Input<'_>, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
+    let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
+    let mut batch = NameBatch::new();
+    let end = trace::read(&mut input, &mut ledger, &mut batch);
+    finish(end, ledger, options, Wanted::Names).map(|report| (batch, report))
+}
+
+fn paths_of(input: Input<'_>, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
+    let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
+    let mut batch = NameBatch::new();
+    let end = trace::read_paths(&mut input, &mut ledger, &mut batch);
+    finish(end, ledger, options, Wanted::Names).map(|report| (batch, report))
+}
+
+fn stream_updates(
+    input: Input<'_>,
+    options: &ReadOptions,
+    labels: &mut Labels,
+    mut give: impl FnMut(TimedUpdate) -> ControlFlow<()>,
+) -> Result<ReadReport, ReadError> {
+    let (mut input, mut ledger) = start(input, options, Wanted::Updates)?;
+    let end = updates::read(&mut input, &mut ledger, labels, &mut give);
+    finish(end, ledger, options, Wanted::Updates)
+}
+
+fn open_names(source: &Source) -> Result<Input<'static>, ReadError> {
+    open(source).map_err(of_names)
+}
+
+fn input_of<'a>(reader: Box<dyn Read + Send + 'a>, name: &str) -> Result<Input<'a>, ReadError> {
+    Input::new(reader, name.to_owned()).map_err(of_names)
+}
+
+/// What is wrong with a file before its first line.
+fn of_names(error: wirespeed_fib::read::ReadError) -> ReadError {
+    match error {
+        wirespeed_fib::read::ReadError::Io { name, source } => ReadError::Io { name, source },
+        other => ReadError::Io { name: String::new(), source: std::io::Error::other(other) },
+    }
+}
+
+/// What is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Names,
+    Updates,
+}
+
+impl Wanted {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Names => "names",
+            Self::Updates => "updates",
+        }
+    }
+}
+
+/// Settles the form of an input's names and opens its ledger.
+fn start<'i>(
+    mut input: Input<'i>,
+    options: &ReadOptions,
+    wanted: Wanted,
+) -> Result<(Input<'i>, Ledger), ReadError> {
+    let format = match options.format {
+        Some(format) => format,
+        None => recognise(&mut input, options, wanted)?,
+    };
+    let ledger = Ledger::new(&input, format, options.lenient);
+    Ok((input, ledger))
+}
+
+fn recognise(input: &mut Input<'_>, options: &ReadOptions, wanted: Wanted) -> Result<NameFormat, ReadError> {
+    const SHOWN: usize = 40;
+    let name = input.name().to_owned();
+    let (first, ends) = input.look_ahead(LOOK_AHEAD);
+    let lines = format::significant_lines(first, ends);
+    if lines.clone().next().is_none() {
+        // Nothing to go by. Whatever comes after it, an error included, is for the reader to tell.
+        return match ends && !options.lenient {
+            true => Err(ReadError::Nothing { name, wanted: wanted.text(), records: 0 }),
+            false => Ok(NameFormat::Names),
+        };
+    }
+    let format = match wanted {
+        Wanted::Names if lines.clone().all(|line| updates::name_of(line).is_some()) => None,
+        Wanted::Names => NameFormat::recognise(lines.map(|line| parts::split_word(line).0)),
+        Wanted::Updates => NameFormat::recognise(lines.filter_map(updates::name_of)),
+    };
+    format.ok_or_else(|| {
+        let start = format!("\"{}\"", first[..first.len().min(SHOWN)].escape_ascii());
+        ReadError::UnknownFormat { name, start }
+    })
+}
+
+/// The report of a reading that went well; strict reading refuses one that found nothing.
+fn finish(
+    end: Result<(), End>,
+    ledger: Ledger,
+    options: &ReadOptions,
+    wanted: Wanted,
+) -> Result<ReadReport, ReadError> {
+    if let Err(End::Error(error)) = end {
+        return Err(error);
+    }
+    let report = ledger.report;
+    if report.routes == 0 && !options.lenient {
+        let ReadReport { name, records, .. } = report;
+        return Err(ReadError::Nothing { name, wanted: wanted.text(), records });
+    }
+    Ok(report)
+}

@@ -1,0 +1,188 @@
+//! Writing tables, traces and updates in the plain form that [`read`](crate::read) reads.
+//!
+//! What a table file gave is written so that it reads back the same: entries by result, then in order of names, so that results are
+//! interned to the same numbers again where each is in use.
+//!
+//! A line can't hold every name: not one with a blank, a tab or an end of line in it, nor one that is longer than a line may be. Such a
+//! name is an error here, and nothing else is written for it.
+//!
+//! ```
+//! use wirespeed_namelookup::read::{ReadOptions, read_table_from};
+//! use wirespeed_namelookup::write::write_table;
+//!
+//! let table = "/com/parc/www 192.0.2.1\n/com/parc core\n/org core\n";
+//! let (fib, _) = read_table_from(table.as_bytes(), "table", &ReadOptions::default())?;
+//! let mut text = Vec::new();
+//! write_table(&fib.names, &fib.labels, &mut text)?;
+//! assert_eq!(text, table.as_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+
+use crate::live::NameUpdate;
+use crate::name::Name;
+use crate::names::Names;
+use crate::read::{Input, Label, Labels, TimedUpdate};
+use crate::table::{NameTable, NodeId};
+
+/// Why something could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A name that no line can hold.
+    #[error("a line can't hold the name {name:?}: there is a blank or an end of line in it")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A name longer than a line may be.
+    #[error("a name of {found} bytes, a line may have {limit}")]
+    TooLong {
+        /// Its bytes.
+        found: usize,
+        /// The most that fit into a line.
+        limit: usize,
+    },
+    /// A result that has no label, or one that is no word.
+    #[error("{name} has result {result}, which has no label that is a word")]
+    Label {
+        /// The name.
+        name: String,
+        /// Its result.
+        result: u32,
+    },
+}
+
+/// Bytes of a line that are left for a name: a time, a kind and a result may be beside it.
+const LONGEST_NAME: usize = Input::LONGEST_LINE - 8_192;
+
+/// Writes a table, by result and name. Where the results are the lines of a list, each in use once, that is a list without results again.
+/// `out` is written in small pieces: hand over a buffered one. O(n log n).
+pub fn write_table(names: &NameTable, labels: &Labels, out: &mut dyn Write) -> Result<(), WriteError> {
+    let entries = by_result(names);
+    let is_list = labels.lines() > 0
+        && (1..).zip(&entries).all(|(line, &(result, _))| result == line && line <= labels.lines());
+    for (result, id) in entries {
+        let name = names.node(id).name();
+        write_name(&name, out)?;
+        if !is_list {
+            write_label(&name, result, labels, out)?;
+        }
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Writes a trace, a name a line.
+///
+/// ```
+/// use wirespeed_namelookup::{Name, NameBatch, write::write_trace};
+///
+/// let trace: NameBatch = [Name::new("/com/parc")?, Name::ROOT].into_iter().collect();
+/// let mut text = Vec::new();
+/// write_trace(trace.names(), &mut text)?;
+/// assert_eq!(text, b"/com/parc\n/\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_trace(names: Names<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
+    for name in names.iter() {
+        write_name(name, out)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Writes updates, one a line.
+///
+/// ```
+/// use wirespeed_namelookup::read::{Labels, ReadOptions, Source, TimedUpdate};
+/// use wirespeed_namelookup::{NameBuf, NameUpdate, write::write_updates};
+///
+/// let mut labels = Labels::new();
+/// let update = NameUpdate::Insert(NameBuf::new("/com/parc")?, labels.intern("core")?);
+/// let mut text = Vec::new();
+/// write_updates(&[TimedUpdate { time: None, update }], &labels, &mut text)?;
+/// assert_eq!(text, b"A /com/parc core\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_updates<'u>(
+    updates: impl IntoIterator<Item = &'u TimedUpdate>,
+    labels: &Labels,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    for TimedUpdate { time, update } in updates {
+        if let Some(time) = time {
+            write_time(*time, out)?;
+        }
+        match update {
+            NameUpdate::Insert(name, result) => {
+                out.write_all(b"A ")?;
+                write_name(name, out)?;
+                write_label(name, *result, labels, out)?;
+            }
+            NameUpdate::Remove(name) => {
+                out.write_all(b"W ")?;
+                write_name(name, out)?;
+            }
+        }
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// All entries, by result and then in order of names.
+fn by_result(names: &NameTable) -> Vec<(u32, NodeId)> {
+    let mut entries = Vec::with_capacity(names.len());
+    let mut stack = vec![NodeId::ROOT];
+    while let Some(id) = stack.pop() {
+        let node = names.node(id);
+        if node.result() != 0 {
+            entries.push((node.result(), id));
+        }
+        let children = stack.len();
+        stack.extend(node.children().map(|child| child.id()));
+        // The last one is popped first.
+        stack[children..].sort_unstable_by(|&a, &b| names.node(b).component().cmp(names.node(a).component()));
+    }
+    entries.sort_by_key(|&(result, _)| result);
+    entries
+}
+
+fn write_name(name: &Name, out: &mut dyn Write) -> Result<(), WriteError> {
+    if name.len() > LONGEST_NAME {
+        return Err(WriteError::TooLong { found: name.len(), limit: LONGEST_NAME });
+    }
+    if name.as_bytes().iter().any(u8::is_ascii_whitespace) {
+        return Err(WriteError::Name { name: name.to_string() });
+    }
+    out.write_all(if name.is_empty() { b"/" } else { name.as_bytes() })?;
+    Ok(())
+}
+
+fn write_label(name: &Name, result: u32, labels: &Labels, out: &mut dyn Write) -> Result<(), WriteError> {
+    let no_label = || WriteError::Label { name: name.to_string(), result };
+    let label = labels.label(result).ok_or_else(no_label)?;
+    if let Label::Word(word) = label
+        && wirespeed_fib::read::parts::next_hop(word.as_bytes()).is_err()
+    {
+        return Err(no_label());
+    }
+    Ok(write!(out, " {label}")?)
+}
+
+fn write_time(time: std::time::Duration, out: &mut dyn Write) -> io::Result<()> {
+    match time.subsec_nanos() {
+        0 => write!(out, "{} ", time.as_secs()),
+        nanos => {
+            let fraction = format!("{nanos:09}");
+            write!(out, "{}.{} ", time.as_secs(), fraction.trim_end_matches('0'))
+        }
+    }
+}

@@ -1,0 +1,59 @@
+use std::time::Duration;
+
+use super::*;
+use crate::name::NameBuf;
+use crate::read::{NameFib, ReadOptions, read_table_from};
+
+fn written(names: &NameTable, labels: &Labels) -> Result<String, WriteError> {
+    let mut text = Vec::new();
+    write_table(names, labels, &mut text).map(|()| String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn lists_stay_lists_where_they_can() {
+    for (text, expected) in [
+        ("/b\n/a\n/\n", "/b\n/a\n/\n"),
+        ("/b\n# note\n/a\n", "/b 1\n/a 3\n"),
+        ("/b\n/a\n/b\n", "/a 2\n/b 3\n"),
+        ("/b x\n/a y\n/a/c x\n", "/a/c x\n/b x\n/a y\n"),
+    ] {
+        let (fib, _) = read_table_from(text.as_bytes(), "test", &ReadOptions::default()).unwrap();
+        let once = written(&fib.names, &fib.labels).unwrap();
+        assert_eq!(once, expected);
+        let (again, _) = read_table_from(once.as_bytes(), "test", &ReadOptions::default()).unwrap();
+        assert_eq!(written(&again.names, &again.labels).unwrap(), once);
+    }
+}
+
+#[test]
+fn what_no_line_can_hold_is_an_error() {
+    let NameFib { mut names, mut labels } = NameFib::default();
+    let core = labels.intern("core").unwrap();
+    for bad in ["/a b", "/a\nb", "/a\tb", "/\r"] {
+        names.insert(&NameBuf::new(bad).unwrap(), core);
+        assert!(matches!(written(&names, &labels), Err(WriteError::Name { .. })), "{bad}");
+        names.remove(&NameBuf::new(bad).unwrap());
+    }
+    let long = NameBuf::new(&format!("/{}", "x".repeat(LONGEST_NAME))).unwrap();
+    names.insert(&long, core);
+    assert!(matches!(written(&names, &labels), Err(WriteError::TooLong { .. })));
+    names.remove(&long);
+    let two_words = labels.intern("two words").unwrap();
+    for result in [two_words, 3] {
+        names.insert(Name::ROOT, result);
+        assert!(matches!(written(&names, &labels), Err(WriteError::Label { .. })));
+    }
+    names.insert(Name::ROOT, core);
+    assert_eq!(written(&names, &labels).unwrap(), "/ core\n");
+}
+
+#[test]
+fn times_are_as_short_as_they_can_be() {
+    let update = |nanos| TimedUpdate {
+        time: Some(Duration::new(7, nanos)),
+        update: NameUpdate::Remove(NameBuf::root()),
+    };
+    let mut text = Vec::new();
+    write_updates(&[update(0), update(250_000_000), update(1)], &Labels::new(), &mut text).unwrap();
+    assert_eq!(text, b"7 W /\n7.25 W /\n7.000000001 W /\n");
+}
