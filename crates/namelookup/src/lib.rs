@@ -10,11 +10,16 @@
 //! the table wins. `/com/ab` is no prefix of `/com/abc`. A lookup gives a [`Match`]: the result, an index into the user's own
 //! table with 0 for none, and how much of the name matched.
 
+pub mod aligned;
+pub mod ata;
+pub mod fsm;
 mod live;
 mod lookup;
+pub mod mata;
 mod name;
 mod names;
 pub mod oracle;
+pub mod stt;
 mod table;
 
 pub use live::{LiveNames, NameUpdate};
