@@ -12,6 +12,8 @@
 
 pub mod aligned;
 pub mod ata;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod fsm;
 mod live;
 mod lookup;
