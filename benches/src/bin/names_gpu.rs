@@ -55,7 +55,12 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     let properties = Bench::open()?.properties().clone();
-    println!("{}, {} multiprocessors, L2 {} MiB", properties.name, properties.multiprocessors, properties.l2 >> 20);
+    println!(
+        "{}, {} multiprocessors, L2 {} MiB",
+        properties.name,
+        properties.multiprocessors,
+        properties.l2 >> 20
+    );
     for &size in &options.tables {
         let began = Instant::now();
         let table = table(size, options.results)?;
@@ -63,7 +68,20 @@ fn main() -> Result<()> {
         let traces = traces(&table, &options)?;
         for engine in &options.engines {
             match engine.as_str() {
-                "acta" => measure::<wirespeed_namelookup::Acta>(&table, &traces, &[Layout::Packed, Layout::Ends], &options)?,
+                "acta" => measure::<wirespeed_namelookup::Acta>(
+                    &table,
+                    &traces,
+                    &[Layout::Packed, Layout::Ends],
+                    &options,
+                )?,
+                "mata" => {
+                    let layouts = [Layout::Ends, Layout::Packed, Layout::Rows(4)];
+                    measure::<wirespeed_namelookup::mata::Mata>(&table, &traces, &layouts, &options)?;
+                }
+                "ata" => {
+                    let layouts = [Layout::Ends, Layout::Rows(1)];
+                    measure::<wirespeed_namelookup::ata::Ata>(&table, &traces, &layouts, &options)?;
+                }
                 other => println!("no engine {other}"),
             }
         }
@@ -83,7 +101,8 @@ fn table(size: usize, results: u32) -> Result<NameTable> {
     };
     let domains = data::directory().join("names/domains-3.6m.txt.zst");
     if domains.is_file() {
-        let give = |name: &Name, _| if add(name) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        let give =
+            |name: &Name, _| if add(name) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         read_entries(&Source::Path(domains), &ReadOptions { lenient: true, ..ReadOptions::default() }, give)?;
     } else {
         println!("no real domains in {}: made ones instead", data::directory().display());
@@ -120,8 +139,14 @@ fn measure<E: NameEngine<Table: OnDevice>>(
     let began = Instant::now();
     let (_, table) = E::build(names, &BuildOptions::default())?;
     let seconds = began.elapsed().as_secs_f64();
-    let bytes = wirespeed_image::Table::image(&table).memory_usage().iter().map(|usage| usage.bytes).sum::<u64>();
-    println!("\n{}: built in {seconds:.2} s, {:.1} MB; {}", E::NAME, float(bytes) / 1e6, table.shape().unwrap_or_default());
+    let bytes =
+        wirespeed_image::Table::image(&table).memory_usage().iter().map(|usage| usage.bytes).sum::<u64>();
+    println!(
+        "\n{}: built in {seconds:.2} s, {:.1} MB; {}",
+        E::NAME,
+        float(bytes) / 1e6,
+        table.shape().unwrap_or_default()
+    );
     let mut right = Vec::new();
     for (_, trace) in traces {
         let mut results = vec![0; trace.len()];
@@ -148,7 +173,16 @@ fn kernels<E: NameEngine<Table: OnDevice>>(
     let uploaded = bench.upload(table)?;
     let mut sheet = Sheet {
         title: format!("{}: kernel alone, {} names", E::NAME, options.names),
-        columns: &["layout", "trace", "bytes_a_name", "shared", "blocks", "threads", "gnames_per_s", "gb_per_s"],
+        columns: &[
+            "layout",
+            "trace",
+            "bytes_a_name",
+            "shared",
+            "blocks",
+            "threads",
+            "gnames_per_s",
+            "gb_per_s",
+        ],
         rows: Vec::new(),
     };
     for &layout in layouts {
@@ -187,7 +221,16 @@ fn trips<E: NameEngine<Table: OnDevice>>(
     let mut sheet = Sheet {
         title: format!("{}: whole trips, {}", E::NAME, layout.name()),
         columns: &[
-            "way", "batch", "in_flight", "gnames_per_s", "p50_us", "p99_us", "max_us", "gb_per_s", "bus_gnames_per_s", "by_bus",
+            "way",
+            "batch",
+            "in_flight",
+            "gnames_per_s",
+            "p50_us",
+            "p99_us",
+            "max_us",
+            "gb_per_s",
+            "bus_gnames_per_s",
+            "by_bus",
         ],
         rows: Vec::new(),
     };

@@ -6,8 +6,10 @@
 //! ```
 
 mod acta;
+mod aligned;
 mod form;
 mod staged;
+mod stt;
 
 pub use crate::dispatch::{Meter, Place, Policy};
 pub use form::{

@@ -10,6 +10,8 @@ use wirespeed_gamt::layout as gamt;
 use wirespeed_gpu::GpuError;
 use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
 use wirespeed_namelookup::acta::{hash, layout as acta};
+use wirespeed_namelookup::aligned::layout as aligned;
+use wirespeed_namelookup::stt::layout as stt;
 use wirespeed_rank::layout as rank;
 use wirespeed_sail::sail_b::layout as sail_b;
 use wirespeed_sail::sail_l::layout as sail_l;
@@ -45,6 +47,12 @@ layouts! {
     names {
         NAMES_GROUP: wirespeed_gpu::names::GROUP,
         NAMES_SLASH: b'/',
+    }
+    aligned {
+        ALIGNED_ROOT_STATE_AT: aligned::ROOT,
+        ALIGNED_ROOT_RESULT_AT: aligned::ROOT_RESULT,
+        ALIGNED_ARRAY_WORDS: aligned::RECORD,
+        ALIGNED_ACCEPTING: aligned::ACCEPTING,
     }
     dir24 {
         DIR24_CHUNK: dir24::CHUNK,
@@ -83,6 +91,9 @@ layouts! {
         SAIL_B_PIVOT: sail_b::PIVOT,
         SAIL_B_MOST_LEVELS: sail_b::MOST_LEVELS,
         SAIL_B_CHUNK: sail_b::CHUNK,
+    }
+    stt {
+        STT_ROW: stt::ROW,
     }
     waldvogel {
         WALDVOGEL_ROOT_BITS: waldvogel::ROOT_BITS,

@@ -33,6 +33,18 @@ impl Stride for wirespeed_namelookup::ActaTable {
     }
 }
 
+impl<F: wirespeed_namelookup::aligned::Form> Stride for wirespeed_namelookup::aligned::AlignedTable<F> {
+    fn stride(&self) -> Option<usize> {
+        Some(F::STRIDE.bytes())
+    }
+}
+
+impl Stride for wirespeed_namelookup::stt::SttTable {
+    fn stride(&self) -> Option<usize> {
+        Some(1)
+    }
+}
+
 /// A table that answers from the device's copy of its image.
 pub(crate) struct MirroredTable<T> {
     table: T,

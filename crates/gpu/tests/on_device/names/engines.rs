@@ -130,4 +130,8 @@ macro_rules! on_device_names {
 
 on_device_names! {
     acta, wirespeed_namelookup::Acta;
+    mata, wirespeed_namelookup::mata::Mata;
+    ata, wirespeed_namelookup::ata::Ata;
+    ata_2, wirespeed_namelookup::ata::Ata<2>;
+    stt, wirespeed_namelookup::stt::Stt;
 }
