@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use wirespeed_fib::{Address, NextHop};
 
-use super::dispatch::{Meter, Place, Policy};
 use super::remote::Remote;
+use crate::dispatch::{Meter, Place, Policy};
 use crate::error::GpuError;
 use crate::runtime::Ticket;
 

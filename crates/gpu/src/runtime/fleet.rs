@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use wirespeed_image::{Image, Patch};
 
 use super::batch::{Batch, Ticket};
+use super::form::Form;
 use super::gpu::Gpu;
 use super::table::TableHandle;
 use super::{Result, locked};
@@ -159,6 +160,11 @@ impl FleetBatch {
     /// Sends it ([`Batch::submit`]).
     pub fn submit(self, table: &FleetTable, key_bytes: usize, count: usize) -> Ticket {
         self.batch.submit(&table.replicas[self.device], key_bytes, count)
+    }
+
+    /// Sends keys of any length ([`Batch::submit_form`]).
+    pub fn submit_form(self, table: &FleetTable, form: Form) -> Ticket {
+        self.batch.submit_form(&table.replicas[self.device], form)
     }
 }
 
