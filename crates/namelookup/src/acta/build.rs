@@ -17,11 +17,13 @@ use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
 use crate::table::{NameTable, Node, NodeId};
 
 /// How full the buckets are after building: their bytes for entries, in hundredths.
-const FILL: u64 = 90;
+const FILL: u64 = 97;
 /// The fewest buckets, so that small tables have head room too.
 const FEWEST: u64 = 16;
 /// How often placing is tried.
 const ATTEMPTS: u64 = 12;
+/// The least bytes that entries take in a bucket, by classes that are placed one after the other.
+const CLASSES: [usize; 5] = [ROOM / 2 + 1, ROOM / 3 + 1, ROOM / 4 + 1, ROOM / 5 + 1, 0];
 /// Nodes that are hashed at once.
 const PART: usize = 1 << 16;
 /// How many nodes ahead buckets are fetched.
@@ -250,25 +252,26 @@ impl Census {
     }
 }
 
-/// Places all nodes: while some are placed those after them are hashed.
+/// Places all nodes, the largest first: small ones fit into what these leave.
 fn place(names: &NameTable, form: &mut Form, states: &[u32]) -> Result<(), Full> {
-    let (seeds, count, ids) = (form.seeds, form.count(), names.id_bound());
-    let hashed = |from: usize| -> Vec<(NodeId, Key)> {
-        let key = |node: Node<'_>| {
-            let parent = node.parent()?;
+    let (seeds, count, width, ids) = (form.seeds, form.count(), form.width, names.id_bound());
+    let hashed = |part: usize| {
+        let mut classes: [Vec<(NodeId, Key)>; CLASSES.len()] = Default::default();
+        for node in names.nodes_of(part * PART..(part + 1) * PART) {
+            let Some(parent) = node.parent() else { continue };
             let state = State(states[parent.id().index()]);
             let component = node.component();
-            Some((node.id(), Key::new(state, seeds.hash(component), component.len(), count)))
-        };
-        names.nodes_of(from.min(ids)..ids.min(from + PART)).filter_map(key).collect()
+            let key = Key::new(state, seeds.hash(component), component.len(), count);
+            let size = HEADER_BYTES + key.payload_bytes(gives(node, states), width);
+            let class = CLASSES.iter().position(|&least| size >= least).unwrap_or(CLASSES.len() - 1);
+            classes[class].push((node.id(), key));
+        }
+        classes
     };
-    let mut now = hashed(0);
-    for from in (0..ids).step_by(PART) {
-        let (next, placed) = rayon::join(|| hashed(from + PART), || place_part(names, form, states, &now));
-        placed?;
-        now = next;
-    }
-    Ok(())
+    let parts: Vec<_> = (0..ids.div_ceil(PART)).into_par_iter().map(hashed).collect();
+    (0..CLASSES.len())
+        .flat_map(|class| parts.iter().map(move |classes| &classes[class]))
+        .try_for_each(|part| place_part(names, form, states, part))
 }
 
 fn place_part(
@@ -282,7 +285,12 @@ fn place_part(
             prefetch(form.words(), ahead.buckets[0]);
         }
         let node = names.node(*id);
-        form.insert(key, node.component(), gives(node, states))?;
+        let g = gives(node, states);
+        if form.insert(key, node.component(), g).is_err() {
+            let fill: usize = form.words().iter().map(|w| super::layout::Bucket::of(w).slots(form.width).map(|s| 2 + s.end - s.start).sum::<usize>()).sum();
+            eprintln!("FULL at id {id:?} {:?} {g:?} of {}, buckets {:?}, fill {}", node.name(), part.len(), key.buckets, fill as f64 / 62.0 / form.words().len() as f64);
+            return Err(Full);
+        }
     }
     Ok(())
 }
