@@ -34,7 +34,11 @@ fn main() -> Result<(), Error> {
     let paths: Vec<_> = paths.iter().filter_map(path).collect();
     let mut names: Vec<NameBuf> = Vec::new();
     for copy in 0..copies {
-        names.extend(domains.iter().filter_map(|domain| NameBuf::from_domain(&[domain.as_slice(), &suffix(copy)].concat()).ok()));
+        names.extend(
+            domains
+                .iter()
+                .filter_map(|domain| NameBuf::from_domain(&[domain.as_slice(), &suffix(copy)].concat()).ok()),
+        );
     }
     for results in [u32::MAX, 62] {
         println!("results up to {}", results.min(u32::try_from(names.len())?));
@@ -44,7 +48,12 @@ fn main() -> Result<(), Error> {
         for (at, name) in names.iter().enumerate() {
             table.insert(name, result(at)?);
         }
-        println!("  model      {:6.2} s, {} names, {} nodes", start.elapsed().as_secs_f64(), table.len(), table.node_count());
+        println!(
+            "  model      {:6.2} s, {} names, {} nodes",
+            start.elapsed().as_secs_f64(),
+            table.len(),
+            table.node_count()
+        );
         let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
         let start = Instant::now();
         let (engine, compiled) = Acta::build(&table, &options)?;
@@ -117,7 +126,10 @@ fn lookups(table: &NameTable, compiled: &<Acta as NameEngine>::Table, names: &[N
     compiled.match_batch(all, &mut matches);
     let matching = all.len() as f64 / start.elapsed().as_secs_f64() / 1e6;
     let bytes = all.bytes().len() as f64 / all.len() as f64;
-    println!("  lookup     {:6.2} M/s (median of {rates:.1?}), with lengths {matching:.2}; {bytes:.1} bytes a query", rates[2]);
+    println!(
+        "  lookup     {:6.2} M/s (median of {rates:.1?}), with lengths {matching:.2}; {bytes:.1} bytes a query",
+        rates[2]
+    );
 }
 
 fn updates(

@@ -17,13 +17,13 @@ use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
 use crate::table::{NameTable, Node, NodeId};
 
 /// How full the buckets are after building: their bytes for entries, in hundredths.
-const FILL: u64 = 97;
+const FILL: u64 = 84;
 /// The fewest buckets, so that small tables have head room too.
 const FEWEST: u64 = 16;
 /// How often placing is tried.
 const ATTEMPTS: u64 = 12;
 /// The least bytes that entries take in a bucket, by classes that are placed one after the other.
-const CLASSES: [usize; 5] = [ROOM / 2 + 1, ROOM / 3 + 1, ROOM / 4 + 1, ROOM / 5 + 1, 0];
+const CLASSES: [usize; 2] = [ROOM / 2 + 1, 0];
 /// Nodes that are hashed at once.
 const PART: usize = 1 << 16;
 /// How many nodes ahead buckets are fetched.
@@ -72,9 +72,7 @@ impl NameEngine for Acta {
                 return Ok((engine, table));
             }
             // Another seed first, as names may have been chosen for this one.
-            if attempt > 0 {
-                buckets += buckets / 4 + 1;
-            }
+            buckets += buckets * attempt / 20 + attempt;
         }
         let (what, found) = ("attempts to place the names with ever more room", ATTEMPTS + 1);
         Err(BuildError::Limit { engine: Self::NAME, what, limit: ATTEMPTS, found })
@@ -285,12 +283,7 @@ fn place_part(
             prefetch(form.words(), ahead.buckets[0]);
         }
         let node = names.node(*id);
-        let g = gives(node, states);
-        if form.insert(key, node.component(), g).is_err() {
-            let fill: usize = form.words().iter().map(|w| super::layout::Bucket::of(w).slots(form.width).map(|s| 2 + s.end - s.start).sum::<usize>()).sum();
-            eprintln!("FULL at id {id:?} {:?} {g:?} of {}, buckets {:?}, fill {}", node.name(), part.len(), key.buckets, fill as f64 / 62.0 / form.words().len() as f64);
-            return Err(Full);
-        }
+        form.insert(key, node.component(), gives(node, states))?;
     }
     Ok(())
 }

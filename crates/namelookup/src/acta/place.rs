@@ -322,8 +322,7 @@ impl Form {
         let slot = slot.expect("an empty bucket has room for any entry");
         let hash = self.seeds.hash(self.component(bucket_of, slot));
         let other = self.other(at, bucket_of, slot);
-        let mut entry =
-            Entry { header: Header(slot.header.0 & !SECOND), payload: [0; BUCKET_BYTES], len: 0 };
+        let mut entry = Entry { header: Header(slot.header.0 & !SECOND), payload: [0; BUCKET_BYTES], len: 0 };
         entry.push(bucket_of.payload(slot));
         self.cut(at, slot);
         if slot.header.is_second() {
