@@ -11,6 +11,7 @@
 //! table with 0 for none, and how much of the name matched.
 
 pub mod acta;
+mod fetch;
 mod live;
 mod lookup;
 mod name;

@@ -61,10 +61,7 @@ impl<E: NameEngine> LiveNames<E> {
         &mut self,
         updates: impl IntoIterator<Item = &'u NameUpdate>,
     ) -> Result<Applied, BuildError> {
-        let mut applied = Applied::default();
-        for update in updates {
-            applied.changes += usize::from(self.names.apply(update));
-        }
+        let mut applied = Applied { changes: self.names.apply_all(updates), ..Applied::default() };
         let changed = self.names.take_changed();
         if changed.is_empty() {
             return Ok(applied);

@@ -12,7 +12,7 @@ use super::layout::{
     NO_STATE, ROOT_RESULT_AT, ROOT_STATE_AT, SEEDS_AT, STATE_BYTES, State, TURNS, WIDTH_AT, allocate,
 };
 use super::place::{Form, Full, Gives, Key, ROOM};
-use super::simd::prefetch;
+use crate::fetch::prefetch;
 use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
 use crate::table::{NameTable, Node, NodeId};
 
@@ -280,7 +280,7 @@ fn place_part(
 ) -> Result<(), Full> {
     for (at, (id, key)) in part.iter().enumerate() {
         if let Some((_, ahead)) = part.get(at + AHEAD) {
-            prefetch(form.words(), ahead.buckets[0]);
+            prefetch(form.words(), ahead.buckets[0] as usize);
         }
         let node = names.node(*id);
         form.insert(key, node.component(), gives(node, states))?;

@@ -11,6 +11,7 @@ use super::layout::{
     LEADS, MOST_ENTRIES, SECOND, Slot, State,
 };
 use super::long::Long;
+use crate::fetch::prefetch;
 
 /// The words of a bucket.
 pub(super) type Words = [u64; BUCKET_WORDS];
@@ -150,6 +151,16 @@ impl Form {
     /// All buckets.
     pub(super) fn words(&self) -> &[Words] {
         &self.words
+    }
+
+    /// Asks for what an update of a transition reads.
+    #[inline]
+    pub(super) fn fetch(&self, key: &Key) {
+        for at in key.buckets.map(|at| at as usize) {
+            prefetch(&self.words, at);
+            prefetch(&self.taken, at);
+        }
+        prefetch(&self.away, key.buckets[0] as usize);
     }
 
     /// From now on remembers what it touches.
