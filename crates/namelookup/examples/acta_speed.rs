@@ -17,6 +17,10 @@ const QUERIES: usize = 4_000_000;
 const CALL: usize = 4096;
 const UPDATES: usize = 400_000;
 
+fn rounds() -> u32 {
+    std::env::var("ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(3)
+}
+
 type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Error> {
@@ -150,7 +154,7 @@ fn updates(
         insertions.push(NameUpdate::Insert(names[at].clone(), result(at)?));
     }
     let mut live = LiveNames::<Acta>::new(table, BuildOptions { seed: Some(1), ..BuildOptions::default() })?;
-    for round in 0..3 {
+    for round in 0..rounds() {
         for (what, updates) in [("deletions", &removals), ("insertions", &insertions)] {
             let start = Instant::now();
             let (mut changes, mut writes) = (0, 0);

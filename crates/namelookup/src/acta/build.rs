@@ -53,7 +53,8 @@ impl NameEngine for Acta {
         let census = Census::of(names);
         let results = names.results();
         let width = bytes_of(results.max(options.results));
-        let mut buckets = census.buckets(width);
+        let tight = census.buckets(width);
+        let mut buckets = tight + tight * u64::from(options.head_room) / 100;
         for attempt in 0..ATTEMPTS {
             if buckets > MOST_BUCKETS {
                 let (what, limit) = ("buckets of 64 bytes", MOST_BUCKETS);

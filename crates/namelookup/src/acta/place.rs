@@ -499,7 +499,7 @@ struct Search {
 
 impl Search {
     fn new(choices: [u32; 2], size: usize) -> Self {
-        let mut steps = Vec::with_capacity(SEARCH);
+        let mut steps = Vec::with_capacity(16);
         steps.extend(choices.map(|at| Step { at, size, from: None }));
         Self { steps }
     }

@@ -128,10 +128,10 @@ mod avx512 {
                 }
                 let bytes = _mm512_maskz_mov_epi8(ones(len), bytes);
                 let [first, second] = blocks(bytes);
-                let mut acc = view.seeds.block(view.seeds.start(), first);
-                if len > BLOCK {
-                    acc = view.seeds.block(acc, second);
-                }
+                let short = view.seeds.block(view.seeds.start(), first);
+                // Two multiplications too many for most cost less than a jump that goes wrong for some.
+                let longer = view.seeds.block(short, second);
+                let acc = std::hint::select_unpredictable(len > BLOCK, longer, short);
                 (len, view.seeds.end(acc, len))
             }
         }
