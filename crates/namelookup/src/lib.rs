@@ -11,6 +11,8 @@
 //! table with 0 for none, and how much of the name matched.
 
 pub mod acta;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod fetch;
 mod live;
 mod lookup;
