@@ -53,8 +53,7 @@ impl NameEngine for Acta {
         let census = Census::of(names);
         let results = names.results();
         let width = bytes_of(results.max(options.results));
-        let tight = census.buckets(width);
-        let mut buckets = tight + tight * u64::from(options.head_room) / 100;
+        let mut buckets = census.buckets(width, options.head_room);
         for attempt in 0..ATTEMPTS {
             if buckets > MOST_BUCKETS {
                 let (what, limit) = ("buckets of 64 bytes", MOST_BUCKETS);
@@ -240,14 +239,15 @@ impl Census {
 
     /// How many buckets to try. With two choices and room for one entry a bucket half of the buckets can be filled, with room for
     /// two about 0.9 of them.
-    fn buckets(self, width: usize) -> u64 {
+    fn buckets(self, width: usize, head_room: u32) -> u64 {
         let headers = HEADER_BYTES as u64 * self.entries;
         let gives = STATE_BYTES as u64 * self.leading + width as u64 * self.ending;
         let bytes = headers + self.components + gives;
         let by_bytes = (bytes * 100).div_ceil(ROOM as u64 * FILL);
         let by_wide = self.wide * 9 / 4;
         let by_middling = self.middling * 10 / 17;
-        by_bytes.max(by_wide).max(by_middling).max(FEWEST)
+        let tight = by_bytes.max(by_wide).max(by_middling);
+        (tight + tight * u64::from(head_room) / 100).max(FEWEST)
     }
 }
 

@@ -203,7 +203,7 @@ impl NameTable {
         self.nodes.len()
     }
 
-    /// The largest result that there has been.
+    /// The largest result that there has been since the table was last empty.
     pub const fn results(&self) -> u32 {
         self.results
     }
@@ -315,6 +315,9 @@ impl NameTable {
             self.note(at);
             self.entries = self.entries + usize::from(result != 0) - usize::from(had != 0);
             self.nodes[at.0 as usize].result = result;
+            if self.entries == 0 {
+                self.results = 0;
+            }
         }
         had
     }
