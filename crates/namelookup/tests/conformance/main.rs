@@ -5,3 +5,5 @@ mod broken;
 mod sorted;
 
 wirespeed_namelookup::conformance!(sorted_names, crate::sorted::Sorted);
+
+wirespeed_namelookup::conformance!(acta, wirespeed_namelookup::Acta);
