@@ -10,7 +10,10 @@
 //! the table wins. `/com/ab` is no prefix of `/com/abc`. A lookup gives a [`Match`]: the result, an index into the user's own
 //! table with 0 for none, and how much of the name matched.
 
+pub mod acta;
 pub mod generate;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod live;
 mod lookup;
 mod name;
@@ -21,6 +24,7 @@ mod table;
 pub mod tlv;
 pub mod write;
 
+pub use acta::{Acta, ActaTable};
 pub use live::{LiveNames, NameUpdate};
 pub use lookup::{BuildError, BuildOptions, Match, NameEngine, NameLpm, Outgrown, Step};
 pub use name::{Components, Name, NameBuf, NameError};

@@ -117,6 +117,12 @@ impl ToOwned for Name {
     }
 }
 
+impl AsRef<Name> for Name {
+    fn as_ref(&self) -> &Name {
+        self
+    }
+}
+
 impl fmt::Display for Name {
     /// As text, where it isn't UTF-8 with replacement characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

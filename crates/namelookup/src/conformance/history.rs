@@ -1,0 +1,176 @@
+//! Tables that change: every state of a table that is kept up to date by patches alone.
+
+use wirespeed_fib::synth::rng::Rng;
+use wirespeed_image::{Image, Table};
+
+use super::{Tally, affordable, check, check_all, check_counts, options, probes, run, tables};
+use crate::live::{LiveNames, NameUpdate};
+use crate::lookup::NameEngine;
+use crate::name::NameBuf;
+use crate::oracle::Oracle;
+use crate::table::NameTable;
+
+/// The tables of [`tables::hand_picked`], built whole; each also grows from nothing and shrinks to nothing.
+pub fn hand_picked_tables<E: NameEngine>() {
+    let tally = Tally::<E>::new("hand_picked_tables");
+    for (what, names) in tables::hand_picked() {
+        let Some((_, table)) = tally.build(&names, what) else { continue };
+        check_all(&table, &names, &[], what);
+        check_counts::<E>(&table, &names, what);
+        drop(table);
+        let inserts = names.iter().map(|(name, result)| NameUpdate::Insert(name, result));
+        let removes = names.iter().map(|(name, _)| NameUpdate::Remove(name));
+        let updates: Vec<_> = inserts.chain(removes).collect();
+        let steps = [1, 7, 100, updates.len()];
+        for step in steps.into_iter().filter(|&step| step > 0 && updates.len() / step <= 250) {
+            history(&tally, NameTable::new(), &updates, step, what);
+        }
+    }
+    tally.finish();
+}
+
+/// Random histories: every state of a patched table is right, and so is a table built from the same names.
+pub fn random_updates<E: NameEngine>() {
+    use proptest::prelude::*;
+    let tally = Tally::<E>::new("random_updates");
+    let step = prop_oneof![2 => Just(1usize), 6 => 2..20usize, 1 => 20..120usize];
+    let strategy = (tables::random(0..150), tables::random_updates(0..120), step);
+    run(affordable::<E>(64), &strategy, |(names, updates, step)| {
+        history(&tally, names, &updates, step, "a random history");
+    });
+    tally.finish();
+}
+
+/// A table that is kept up to date by patches alone, and built anew only when the engine asks.
+pub(super) struct Patched<'t, E: NameEngine> {
+    tally: &'t Tally<E>,
+    pub(super) names: NameTable,
+    engine: E,
+    pub(super) table: E::Table,
+    pub(super) rebuilds: usize,
+}
+
+impl<'t, E: NameEngine> Patched<'t, E> {
+    /// `None` where the engine refuses the table.
+    pub(super) fn new(tally: &'t Tally<E>, mut names: NameTable, what: &str) -> Option<Self> {
+        let (engine, table) = tally.build(&names, what)?;
+        names.track();
+        Some(Self { tally, names, engine, table, rebuilds: 0 })
+    }
+
+    /// Applies updates; `None` where the engine refuses to hold what they make.
+    pub(super) fn apply(&mut self, updates: &[NameUpdate], what: &str) -> Option<()> {
+        for update in updates {
+            self.names.apply(update);
+        }
+        let changed = self.names.take_changed();
+        if changed.is_empty() {
+            return Some(());
+        }
+        let patch = self.engine.update(&self.names, &changed);
+        self.names.forget_gone(changed);
+        match patch {
+            Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
+            Err(_) => {
+                (self.engine, self.table) = self.tally.build(&self.names, what)?;
+                self.rebuilds += 1;
+            }
+        }
+        Some(())
+    }
+}
+
+/// Applies updates `step` at a time to a table and holds each state against the oracle.
+fn history<E: NameEngine>(
+    tally: &Tally<E>,
+    names: NameTable,
+    updates: &[NameUpdate],
+    step: usize,
+    what: &str,
+) {
+    let mut oracle: Oracle = names.iter().collect();
+    let Some(mut patched) = Patched::new(tally, names, what) else { return };
+    // Of very many at once some are probed after the step, and all at the end.
+    let every = 1 + step / 200;
+    for updates in updates.chunks(step) {
+        for update in updates {
+            match update {
+                NameUpdate::Insert(name, result) => oracle.0.insert(name.clone(), *result),
+                NameUpdate::Remove(name) => oracle.0.remove(name),
+            };
+        }
+        if patched.apply(updates, what).is_none() {
+            return;
+        }
+        let batch = probes::around(updates.iter().step_by(every).map(NameUpdate::name));
+        check(&patched.table, &oracle, batch.names(), what);
+        check_counts::<E>(&patched.table, &patched.names, what);
+    }
+    let Patched { names, table, .. } = patched;
+    check_all(&table, &names, &[], what);
+    let mut image = Vec::new();
+    table.image().write(&mut image).expect("a Vec takes what is written");
+    let again = Image::from_bytes(&image).and_then(E::Table::from_image).expect("a patched image is valid");
+    check_all(&again, &names, &[], what);
+    if let Some((_, table)) = tally.build(&names, what) {
+        check_all(&table, &names, &[], what);
+    }
+}
+
+/// Half a million random updates and then everything removed, twice: answers are right on the way, and what the first round took in
+/// storage serves the second. A live table that is emptied is that of no names to the last byte.
+pub fn churn<E: NameEngine>() {
+    let calls = affordable::<E>(500);
+    let tally = Tally::<E>::new("churn");
+    let pool = tables::scattered_names(4_000);
+    let mut rng = Rng::new(7);
+    let mut patched = Patched::new(&tally, NameTable::new(), "churn").expect("no names are held");
+    for round in 0..2 {
+        let before = patched.rebuilds;
+        for call in 1..=calls {
+            let update = |_| {
+                let name = pool[rng.index(pool.len())].clone();
+                match rng.index(10) {
+                    0..=2 => NameUpdate::Remove(name),
+                    _ => NameUpdate::Insert(name, 1 + u32::try_from(rng.index(40)).expect("small")),
+                }
+            };
+            let updates: Vec<_> = (0..1_000).map(update).collect();
+            if patched.apply(&updates, "churn").is_none() {
+                return tally.finish();
+            }
+            if call % (calls / 5).max(1) == 0 {
+                let some: Vec<NameBuf> = pool.iter().skip(call as usize % 7).step_by(7).cloned().collect();
+                let right = super::Expected::of_table(&patched.names);
+                check(&patched.table, &right, probes::around(&some).names(), "churn");
+            }
+        }
+        let all: Vec<_> = patched.names.iter().map(|(name, _)| NameUpdate::Remove(name)).collect();
+        if patched.apply(&all, "churn").is_none() {
+            return tally.finish();
+        }
+        check_all(&patched.table, &patched.names, &pool, "all removed");
+        assert!(
+            round == 0 || patched.rebuilds == before,
+            "storage is not reclaimed: {} rebuilds more in the second round",
+            patched.rebuilds - before
+        );
+    }
+    emptied::<E>(&pool);
+    tally.finish();
+}
+
+fn emptied<E: NameEngine>(pool: &[NameBuf]) {
+    let mut live = LiveNames::<E>::new(NameTable::new(), options()).expect("no names are held");
+    let inserts: Vec<_> = pool.iter().map(|name| NameUpdate::Insert(name.clone(), 9)).collect();
+    live.apply(&inserts).expect("the table takes the update");
+    let removes: Vec<_> = pool.iter().map(|name| NameUpdate::Remove(name.clone())).collect();
+    live.apply(&removes).expect("the table takes the update");
+    let bytes = |table: &E::Table| {
+        let mut bytes = Vec::new();
+        table.image().write(&mut bytes).expect("a Vec takes what is written");
+        bytes
+    };
+    let (_, fresh) = E::build(&NameTable::new(), &options()).expect("no names are held");
+    assert!(bytes(&live.reader().enter()) == bytes(&fresh), "emptied, and not as if new");
+}

@@ -1,0 +1,260 @@
+//! The suite that every engine of names passes. An engine joins it in a line of its `tests/conformance.rs`:
+//!
+//! ```text
+//! wirespeed_namelookup::conformance!(acta, wirespeed_namelookup::Acta);
+//! ```
+//!
+//! What is held against the oracle: hand-picked tables, random tables, random histories of updates (each state of the patched
+//! table, and a table built anew from the same names), images saved, opened, mapped and damaged, live tables under concurrent
+//! readers, names chosen to do harm, and real ones where `WIRESPEED_DATA` or `../shared/data` has them. In each state every entry is
+//! probed, with its parents, its siblings, and names of a byte or a component more or less, along with random names; single, in
+//! batches of odd sizes, with and without lengths, on all cores, and step by step.
+//!
+//! An engine that ends somewhere may refuse a table by a typed error; see [`Tally`].
+
+mod expected;
+mod history;
+mod hostile;
+mod images;
+mod live;
+pub mod probes;
+mod real;
+pub mod tables;
+mod tally;
+
+pub use expected::{Expected, Right};
+pub use history::{churn, hand_picked_tables, random_updates};
+pub use hostile::hostile_names;
+pub use images::{images, memory_cap};
+pub use live::live_readers;
+pub use real::{read_domains, real_names, ten_million_names};
+pub use tally::{Tally, options};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use wirespeed_image::Table;
+
+use crate::lookup::{Match, NameEngine, NameLpm};
+use crate::name::{Name, NameBuf};
+use crate::names::{NameBatch, Names};
+use crate::table::NameTable;
+
+/// One test module that holds an engine against the whole suite.
+#[macro_export]
+macro_rules! conformance {
+    ($module:ident, $engine:ty) => {
+        mod $module {
+            #[test]
+            fn hand_picked_tables() {
+                $crate::conformance::hand_picked_tables::<$engine>();
+            }
+            #[test]
+            fn random_tables() {
+                $crate::conformance::random_tables::<$engine>();
+            }
+            #[test]
+            fn random_updates() {
+                $crate::conformance::random_updates::<$engine>();
+            }
+            #[test]
+            fn images() {
+                $crate::conformance::images::<$engine>();
+            }
+            #[test]
+            fn live_readers() {
+                $crate::conformance::live_readers::<$engine>();
+            }
+            #[test]
+            fn churn() {
+                $crate::conformance::churn::<$engine>();
+            }
+            #[test]
+            fn memory_cap() {
+                $crate::conformance::memory_cap::<$engine>();
+            }
+            #[test]
+            fn hostile_names() {
+                $crate::conformance::hostile_names::<$engine>();
+            }
+            #[test]
+            fn real_names() {
+                $crate::conformance::real_names::<$engine>();
+            }
+            #[test]
+            #[ignore = "minutes, and gigabytes of memory"]
+            fn ten_million_names() {
+                $crate::conformance::ten_million_names::<$engine>();
+            }
+        }
+    };
+}
+
+/// Holds a table against the right answers for every name given: in one batch, in batches too short for whatever an engine does at
+/// a time, single, with lengths, and explained.
+pub fn check<T: NameLpm + ?Sized>(table: &T, right: &impl Right, names: Names<'_>, what: &str) {
+    let right: Vec<Match> = names.iter().map(|name| right.right(name)).collect();
+    check_batch(table, &right, names, what);
+    for size in [15, 33] {
+        for (at, right) in right.chunks(size).enumerate() {
+            check_batch(table, right, names.part(at * size..at * size + right.len()), what);
+        }
+    }
+    for (name, &right) in names.iter().zip(&right) {
+        let found = table.lookup(name);
+        assert!(found == right, "{what}: {} alone: {found:?}, right is {right:?}", short(name));
+    }
+    for (name, &right) in names.iter().zip(&right).take(200) {
+        check_explained(table, right, name, what);
+    }
+    // Sizes around whatever an engine does at a time, and the remainder after it.
+    for size in [0, 1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 63, 65, 127] {
+        for start in (0..names.len()).step_by(size.max(1)).take(20) {
+            let part = start..(start + size).min(names.len());
+            check_batch(table, &right[part.clone()], names.part(part), what);
+        }
+    }
+}
+
+/// One batch against its right answers, with and without lengths.
+fn check_batch<T: NameLpm + ?Sized>(table: &T, right: &[Match], names: Names<'_>, what: &str) {
+    let mut results = vec![u32::MAX; names.len()];
+    table.lookup_batch(names, &mut results);
+    let mut matches = vec![Match { result: u32::MAX, length: u32::MAX }; names.len()];
+    table.match_batch(names, &mut matches);
+    for (at, name) in names.iter().enumerate() {
+        let (result, found, right) = (results[at], matches[at], right[at]);
+        assert!(
+            result == right.result && found == right,
+            "{what}: {} as number {at} in a batch of {}: {result} and {found:?}, right is {right:?}",
+            short(name),
+            names.len()
+        );
+    }
+}
+
+fn check_explained<T: NameLpm + ?Sized>(table: &T, right: Match, name: &Name, what: &str) {
+    let steps = table.explain(name);
+    let last = steps.last().expect("a lookup reads something");
+    let says = match last.meaning.split_once("result ") {
+        Some((_, result)) => result.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()),
+        None if last.meaning.contains("no match") => Some(0),
+        None => None,
+    };
+    assert!(says == Some(right.result), "{what}: {} explained as {steps:?}, right is {right:?}", short(name));
+}
+
+/// Enough of a name to know it by.
+fn short(name: &Name) -> String {
+    const SHOWN: usize = 120;
+    let shown = name.as_bytes().get(..SHOWN).unwrap_or(name.as_bytes()).escape_ascii();
+    let more = if name.len() > SHOWN { "…" } else { "" };
+    format!("{shown}{more} ({} bytes)", name.len())
+}
+
+/// Holds a table against the names it was made of: every entry, names around them, random names and those given.
+pub fn check_all<T: NameLpm + ?Sized>(table: &T, names: &NameTable, also: &[NameBuf], what: &str) {
+    /// Entries of which all that is around is probed.
+    const PROBED: usize = 4_000;
+    let expected = Expected::of_table(names);
+    let entries: Vec<NameBuf> = names.iter().map(|(name, _)| name).collect();
+    let every = entries.len().div_ceil(PROBED).max(1);
+    let mut batch = probes::around(entries.iter().step_by(every).chain(also));
+    probes::scattered(&entries, 200).names().iter().for_each(|name| probes::add(&mut batch, name));
+    check(table, &expected, batch.names(), what);
+    check_on_all_cores(table, &expected, batch.names(), what);
+    if every > 1 {
+        let all: NameBatch = entries.iter().map(|name| &**name).collect();
+        let right: Vec<_> = all.names().iter().map(|name| expected.right(name)).collect();
+        check_batch(table, &right, all.names(), what);
+    }
+}
+
+fn check_on_all_cores<T: NameLpm + ?Sized>(table: &T, right: &impl Right, names: Names<'_>, what: &str) {
+    // Long enough for several parts.
+    let mut many = NameBatch::new();
+    for at in 0..names.len().clamp(5_000, 20_000) {
+        probes::add(&mut many, names.name(at % names.len()));
+        if many.names().bytes().len() > 64 << 20 {
+            break;
+        }
+    }
+    let mut found = vec![u32::MAX; many.len()];
+    table.par_lookup_batch(many.names(), &mut found);
+    for (name, &found) in many.names().iter().zip(&found) {
+        let right = right.right(name).result;
+        assert!(found == right, "{what}: {} on all cores: {found}, right is {right}", short(name));
+    }
+}
+
+/// What must be true of a table's image beside its answers.
+fn check_counts<E: NameEngine>(table: &E::Table, names: &NameTable, what: &str) {
+    let image = table.image();
+    assert_eq!(image.entries(), names.len() as u64, "{what}: entries");
+    let most = names.nodes().map(|node| node.result()).max().unwrap_or(0);
+    assert!(
+        image.results() >= u64::from(most),
+        "{what}: results up to {most}, {} is stated",
+        image.results()
+    );
+}
+
+/// Random tables, built whole.
+pub fn random_tables<E: NameEngine>() {
+    let tally = Tally::<E>::new("random_tables");
+    run(affordable::<E>(64), &tables::random(0..300), |names| {
+        if let Some((_, table)) = tally.build(&names, "a random table") {
+            check_all(&table, &names, &[], "a random table");
+            check_counts::<E>(&table, &names, "a random table");
+        }
+    });
+    tally.finish();
+}
+
+/// So many rounds of a test, fewer in proportion where the image of no names at all is large: each round builds, copies or
+/// rewrites tables of that size. By bytes and not by time, so that every run is the same.
+fn affordable<E: NameEngine>(rounds: u32) -> u32 {
+    /// Images up to here get all rounds.
+    const SMALL: u64 = 3 << 20;
+    let (_, table) = E::build(&NameTable::new(), &options()).expect("an empty table is built");
+    let share = u64::from(rounds) * SMALL / table.image().bytes().max(SMALL);
+    u32::try_from(share).unwrap_or(rounds).max(rounds.div_ceil(16))
+}
+
+fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let done = TestRunner::new(config).run(strategy, |value| {
+        test(value);
+        Ok(())
+    });
+    if let Err(failure) = done {
+        panic!("{failure}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::Oracle;
+
+    /// The fast right answers are those of the simple oracle, on every table that the suite is run on.
+    #[test]
+    fn expected_is_the_oracle() {
+        let agree = |names: &NameTable, what: &str| {
+            let (expected, oracle) = (Expected::of_table(names), names.iter().collect::<Oracle>());
+            let entries: Vec<_> = names.iter().map(|(name, _)| name).collect();
+            let mut batch = probes::around(entries.iter().step_by(1 + entries.len() / 300));
+            probes::scattered(&entries, 300).names().iter().for_each(|name| probes::add(&mut batch, name));
+            let mut found = 0;
+            for name in batch.names().iter().filter(|name| name.components().count() < 1_000) {
+                let right = oracle.lookup(name);
+                assert_eq!(expected.right(name), right, "{what}: {name}");
+                found += usize::from(right.is_some());
+            }
+            assert!(found > 0 || names.is_empty(), "{what}: nothing was found");
+        };
+        for (what, names) in tables::hand_picked() {
+            agree(&names, what);
+        }
+        run(64, &tables::random(0..200), |names| agree(&names, "a random table"));
+    }
+}
