@@ -46,11 +46,12 @@ impl Layout {
 
     /// Bytes that are enough for names.
     pub fn room(self, names: Names<'_>) -> usize {
-        let Self::Rows(_) = self else { return bytes_of_names(names) };
+        let Self::Rows(stride) = self else { return bytes_of_names(names) };
+        let numbers =
+            |name: &Name| name.components().map(|component| (component.len() + 1).div_ceil(stride)).sum();
         let groups = (0..names.len()).step_by(GROUP).map(|at| names.part(at..names.len().min(at + GROUP)));
-        // A number of one byte each at worst, and a slash at the end.
-        let rows = |group: Names<'_>| group.iter().map(Name::len).max().unwrap_or(0) + 1;
-        groups.map(|group| rows(group) * 4 * GROUP + 4).sum::<usize>() + 64
+        let rows = groups.map(|group| group.iter().map(numbers).max().unwrap_or(0));
+        rows.map(|rows: usize| rows * 4 * GROUP + 4).sum::<usize>() + 64
     }
 }
 
