@@ -10,10 +10,14 @@ use crate::names::Names;
 /// Whether this CPU has what [`batch`] wants for vectors.
 pub(super) fn is_here() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512bw")
+    return is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("bmi2");
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
@@ -137,6 +141,8 @@ mod avx512 {
         }
 
         #[inline(always)]
+        // Widths, places in a bucket and masks of its 16 lanes.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
         fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: &[u8]) -> Option<Slot> {
             // SAFETY: the CPU has the features, as there is a `Vectors`; a bucket has 64 bytes, and of a component only the
             // bytes that it has are loaded.

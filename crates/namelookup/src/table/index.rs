@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Open addressing from the hash's first bits on; what is taken out is closed up, so that nothing is left behind. That the hash is
-//! stored spares most looks at nodes, and all of them when it grows; that a slot's place is known from the hash alone is what lets a
-//! table fetch the slots of many names at once, which the general-purpose table that was here before doesn't: it made 0.6 M removals
-//! a second of 3.6 M names, where this one makes over twice as many.
+//! stored spares most looks at nodes, and all of them when it grows; that a slot's place is known from the hash alone lets a table
+//! fetch the slots of many names at once. With `hashbrown`'s table, which does neither, 0.7 M names a second were taken out of a live
+//! table of 3.6 M (and rebuilding the index took 30 % of filling it), with this one 1.0 to 1.3 M.
 
 use std::ops::ControlFlow;
 
