@@ -22,6 +22,8 @@ const WORDS: usize = 1 << 10;
 #[derive(Clone, Debug)]
 pub(super) struct Space<F> {
     pub(super) shapes: Vec<Shape>,
+    /// Whether each array is kept empty, for a state that finds no other place.
+    kept: Vec<bool>,
     /// Vacant slots of each array.
     vacant: Vec<u32>,
     /// Where the search in each array goes on.
@@ -45,6 +47,7 @@ impl<F: Form> Space<F> {
     pub(super) fn new() -> Self {
         Self {
             shapes: Vec::new(),
+            kept: Vec::new(),
             vacant: Vec::new(),
             cursor: Vec::new(),
             last: 0,
@@ -64,6 +67,7 @@ impl<F: Form> Space<F> {
 
     /// Adds an array.
     pub(super) fn add(&mut self, length: u32, halved: bool) {
+        self.kept.push(false);
         let first = self.slots();
         self.shapes.push(Shape::new(first, length, halved));
         self.vacant.push(length);
@@ -75,6 +79,22 @@ impl<F: Form> Space<F> {
         // State 0 says that there is none.
         set(&mut self.used, 0);
         self.last = self.shapes.len() - 1;
+    }
+
+    /// Keeps the array that was added last for [`place_kept`](Self::place_kept).
+    pub(super) fn keep(&mut self) {
+        self.kept[self.last] = true;
+        self.last = 0;
+    }
+
+    /// Places a state in an array that was kept empty, which is one like the others then.
+    pub(super) fn place_kept(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
+        let is_it = |array: &usize| self.kept[*array] && self.shapes[*array].halved == halved;
+        let kept: Vec<_> = (0..self.shapes.len()).filter(is_it).collect();
+        let (array, state) =
+            kept.into_iter().find_map(|array| Some((array, self.place_in(array, inputs)?)))?;
+        self.kept[array] = false;
+        Some(state)
     }
 
     /// Bytes held.
@@ -145,7 +165,8 @@ impl<F: Form> Space<F> {
     /// one is tried first.
     pub(super) fn place(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         for array in self.in_turn() {
-            let fits = self.shapes[array].halved == halved && self.vacant[array] as usize >= inputs.len();
+            let is_it = self.shapes[array].halved == halved && !self.kept[array];
+            let fits = is_it && self.vacant[array] as usize >= inputs.len();
             if fits && let Some(state) = self.place_in(array, inputs) {
                 self.last = array;
                 return Some(state);
@@ -215,8 +236,12 @@ impl<F: Form> Space<F> {
         state::<F>(array, base)
     }
 
-    /// Arrays, the last one that took a state first.
-    pub(super) fn in_turn(&self) -> impl Iterator<Item = usize> + use<F> {
+    /// Arrays that are in use, the last one that took a state first.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = usize> {
+        self.in_turn().filter(|&array| !self.kept[array])
+    }
+
+    fn in_turn(&self) -> impl Iterator<Item = usize> + use<F> {
         let (arrays, last) = (self.shapes.len(), self.last);
         (0..arrays).map(move |at| (last + at) % arrays)
     }

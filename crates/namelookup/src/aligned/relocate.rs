@@ -3,7 +3,8 @@
 //! A state that gets a transition whose slot another state has is placed anew, or that other one is: whichever has fewer transitions,
 //! where that finds vacant slots for all of them. In arrays that are nine tenths full a state of more than a handful of transitions
 //! does not. Then a base is taken where only smaller states are in the way, mostly those with a single transition, which fit
-//! anywhere, and these are placed anew themselves. A state too large for that too is halved.
+//! anywhere, and these are placed anew themselves. A state too large for that goes to one of the short arrays that were kept empty;
+//! when there are no more, it is halved.
 
 use super::arrays::{NONE, Owner, TOP};
 use super::build::Aligned;
@@ -14,9 +15,20 @@ use crate::lookup::Outgrown;
 /// States that may be in the way of each other, one after the other.
 const DEPTH: usize = 4;
 /// Bases to try in an array for a place that others have to leave.
-const BASES: u32 = 64;
+const BASES: u32 = 1 << 8;
 /// What says that there is no place.
 const FULL: Outgrown = Outgrown("vacant slots");
+
+/// Where a state finds another place.
+#[derive(Clone, Copy)]
+enum How {
+    /// In vacant slots.
+    Vacant,
+    /// Where smaller states leave it.
+    ByForce,
+    /// In an array that was kept empty.
+    Kept,
+}
 
 impl<F: Form> Aligned<F> {
     /// Sees to it that a state's slot for a new input is vacant. The state as it is then; `None` where it isn't moved, and the slot
@@ -30,9 +42,9 @@ impl<F: Form> Aligned<F> {
         let count = if other == state { 1 } else { 2 };
         // A state in its own way is moved first or last, with the input.
         let candidates = &candidates[..count];
-        for by_force in [false, true] {
+        for how in [How::Vacant, How::ByForce, How::Kept] {
             for &(one, more) in candidates {
-                if let Some(to) = self.relocate(one, more, by_force)? {
+                if let Some(to) = self.relocate(one, more, how)? {
                     return Ok(Some(if one == state { to } else { state }));
                 }
             }
@@ -55,7 +67,7 @@ impl<F: Form> Aligned<F> {
 
     /// Places a state anew, with room for one more input where one is given, which stays vacant but is kept apart. The new state;
     /// `None`, and nothing is changed, where there is no place.
-    fn relocate(&mut self, state: u32, more: Option<u32>, by_force: bool) -> Result<Option<u32>, Outgrown> {
+    fn relocate(&mut self, state: u32, more: Option<u32>, how: How) -> Result<Option<u32>, Outgrown> {
         /// More transitions are not moved: that would take longer than building.
         const MOST: usize = 1 << 14;
         let (halved, place) = (self.space.shape_of(state).halved, self.space.place_of(state));
@@ -64,13 +76,15 @@ impl<F: Form> Aligned<F> {
             return Ok(None);
         }
         let inputs: Vec<_> = slots.iter().map(|&slot| self.arrays.cell(slot).input).chain(more).collect();
-        let to = if by_force {
-            self.moving.push(place);
-            let to = self.place_by_force(&inputs, halved)?;
-            self.moving.pop();
-            to
-        } else {
-            self.space.place(&inputs, halved)
+        let to = match how {
+            How::Vacant => self.space.place(&inputs, halved),
+            How::Kept => self.space.place_kept(&inputs, halved),
+            How::ByForce => {
+                self.moving.push(place);
+                let to = self.place_by_force(&inputs, halved)?;
+                self.moving.pop();
+                to
+            }
         };
         let Some(to) = to else { return Ok(None) };
         self.take_over(to, place);
@@ -90,8 +104,9 @@ impl<F: Form> Aligned<F> {
         if self.moving.len() > DEPTH {
             return Ok(None);
         }
-        let most = inputs.len().div_ceil(2);
-        for array in self.space.in_turn() {
+        let most = (inputs.len() * 3).div_ceil(4);
+        let arrays: Vec<_> = self.space.in_use().collect();
+        for array in arrays {
             if self.space.shapes[array].halved != halved {
                 continue;
             }
@@ -122,8 +137,8 @@ impl<F: Form> Aligned<F> {
             // One state may have been in the way twice, or have been moved for another.
             if cell.link != 0 {
                 let owner = self.space.owner(slot, cell.input);
-                if self.relocate(owner, None, false)?.is_none() {
-                    self.relocate(owner, None, true)?.ok_or(FULL)?;
+                if self.relocate(owner, None, How::Vacant)?.is_none() {
+                    self.relocate(owner, None, How::ByForce)?.ok_or(FULL)?;
                 }
             }
             self.space.take(slot);
@@ -182,7 +197,7 @@ impl<F: Form> Aligned<F> {
         let new = self.space.slot(to, input);
         let place = self.space.place_of(to);
         self.arrays.put(place, new, input, cell.link);
-        self.arrays.results.set(new, self.arrays.results.of(slot));
+        self.set_result(new, self.arrays.results.of(slot));
         let next = cell.link & !ACCEPTING;
         if next != 0 {
             let next = self.space.place_of(next);

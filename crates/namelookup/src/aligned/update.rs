@@ -14,9 +14,62 @@ use super::arrays::{NONE, Owner, TOP};
 use super::build::Aligned;
 use super::form::Form;
 use super::layout::{ACCEPTING, HEAD, RESULTS, ROOT, ROOT_RESULT, TRANSITIONS};
+use super::prefetch::prefetch;
 use crate::fsm::{chunk, write_text};
 use crate::lookup::Outgrown;
-use crate::table::{NameTable, NodeId};
+use crate::table::{NameTable, Node, NodeId};
+
+/// Names that are walked together.
+const GROUP: usize = 32;
+
+/// What an update is to do, in order: the texts of names, and the result of each, 0 to remove it.
+struct Work {
+    text: Vec<u8>,
+    ends: Vec<End>,
+}
+
+/// A name of some work.
+#[derive(Clone, Copy, Default)]
+struct End {
+    start: usize,
+    end: usize,
+    result: u32,
+}
+
+/// A walk that goes ahead of an update.
+#[derive(Clone, Copy, Default)]
+struct Walk {
+    end: End,
+    at: usize,
+    state: u32,
+    slot: u32,
+    input: u32,
+    /// What follows, where the step is by half a number.
+    second: Option<u32>,
+}
+
+impl Work {
+    fn of(names: &NameTable, changed: &[NodeId]) -> Self {
+        let mut work = Self { text: Vec::new(), ends: Vec::with_capacity(changed.len()) };
+        let nodes = || changed.iter().filter(|&&id| id != NodeId::ROOT).map(|&id| names.node(id));
+        let stays = || nodes().filter(|node| !node.is_gone());
+        nodes().filter(Node::is_gone).for_each(|node| work.push(node, 0));
+        stays().filter(|node| node.result() != 0).for_each(|node| work.push(node, node.result()));
+        // Now what is beneath these is there, so that they lose their result only.
+        stays().filter(|node| node.result() == 0).for_each(|node| work.push(node, 0));
+        work
+    }
+
+    fn push(&mut self, node: Node<'_>, result: u32) {
+        let start = self.text.len();
+        write_text(node, &mut self.text);
+        self.ends.push(End { start, end: self.text.len(), result });
+    }
+
+    fn text(&self, end: End) -> &[u8] {
+        &self.text[end.start..end.end]
+    }
+}
 
 impl<F: Form> Aligned<F> {
     pub(super) fn patch(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
@@ -26,20 +79,16 @@ impl<F: Form> Aligned<F> {
         self.results = self.results.max(names.results());
         self.root_result = names.root().result();
         self.dirty.clear();
-        let mut text = Vec::new();
-        let nodes = || changed.iter().filter(|&&id| id != NodeId::ROOT).map(|&id| names.node(id));
-        for node in nodes().filter(|node| node.is_gone()) {
-            write_text(node, &mut text);
-            self.remove(&text);
-        }
-        for node in nodes().filter(|node| !node.is_gone() && node.result() != 0) {
-            write_text(node, &mut text);
-            self.insert(&text, node.result())?;
-        }
-        // Now what is beneath these is there, so that they lose their result only.
-        for node in nodes().filter(|node| !node.is_gone() && node.result() == 0) {
-            write_text(node, &mut text);
-            self.remove(&text);
+        self.dirty_results.clear();
+        let work = Work::of(names, changed);
+        for group in work.ends.chunks(GROUP) {
+            self.warm(&work, group);
+            for &end in group {
+                match end.result {
+                    0 => self.remove(work.text(end)),
+                    result => self.insert(work.text(end), result)?,
+                }
+            }
         }
         Ok(self.written((names.len() as u64, u64::from(self.results))))
     }
@@ -49,16 +98,64 @@ impl<F: Form> Aligned<F> {
         let mut patch = PatchBuilder::new();
         patch.set(HEAD, ROOT as u64, self.root.into());
         patch.set(HEAD, ROOT_RESULT as u64, self.root_result.into());
-        self.dirty.sort_unstable();
-        self.dirty.dedup();
+        for slots in [&mut self.dirty, &mut self.dirty_results] {
+            slots.sort_unstable();
+            slots.dedup();
+        }
         for &slot in &self.dirty {
             let cell = self.arrays.cell(slot);
             patch.set(TRANSITIONS, slot.into(), u64::from(cell.link) << 32 | u64::from(cell.input));
         }
-        for &slot in &self.dirty {
+        for &slot in &self.dirty_results {
             patch.set(RESULTS, slot.into(), self.arrays.results.of(slot).into());
         }
         patch.finish(Some(counts))
+    }
+
+    /// Walks a group of names together, a step of each in turn, so that what their walks read one by one is in the cache then. It
+    /// changes nothing, and where it goes wrong, as names change on the way, nothing comes of it.
+    fn warm(&self, work: &Work, group: &[End]) {
+        let mut walks = [Walk::default(); GROUP];
+        let mut live = 0;
+        for &end in group.iter().filter(|_| self.root != 0) {
+            walks[live] = Walk { end, state: self.root, ..Walk::default() };
+            live += usize::from(self.aim(work, &mut walks[live]));
+        }
+        while live > 0 {
+            let mut still = 0;
+            for at in 0..live {
+                let mut walk = walks[at];
+                let cell = self.arrays.cell(walk.slot);
+                walk.state = cell.link & !ACCEPTING;
+                if cell.input == walk.input && walk.state != 0 && self.aim(work, &mut walk) {
+                    walks[still] = walk;
+                    still += 1;
+                }
+            }
+            live = still;
+        }
+    }
+
+    /// Asks for what a walk's next step reads; whether there is one.
+    fn aim(&self, work: &Work, walk: &mut Walk) -> bool {
+        let text = work.text(walk.end);
+        if walk.second.is_none() && walk.at >= text.len() {
+            return false;
+        }
+        let input = walk.second.take().unwrap_or_else(|| {
+            let (input, next) = chunk(text, walk.at, F::STRIDE);
+            walk.at = next;
+            input
+        });
+        let shape = self.space.shape_of(walk.state);
+        walk.input = input;
+        if shape.halved {
+            (walk.input, walk.second) = (input & 0xffff, Some(input >> 16));
+        }
+        walk.slot = self.space.slot(walk.state, walk.input);
+        prefetch(&self.arrays.cells, walk.slot as usize);
+        prefetch(&self.arrays.owners, self.space.place_of(walk.state));
+        true
     }
 
     /// A name has a result, whether it is new or not.
@@ -70,7 +167,7 @@ impl<F: Form> Aligned<F> {
             at = next;
         }
         self.arrays.cells[slot as usize].link |= ACCEPTING;
-        self.arrays.results.set(slot, result);
+        self.set_result(slot, result);
         self.dirty.push(slot);
         Ok(())
     }
@@ -125,14 +222,21 @@ impl<F: Form> Aligned<F> {
         let place = self.space.place_of(state);
         // For now it ends an entry, as a link of 0 would be vacant.
         self.arrays.put(place, slot, input, ACCEPTING);
-        self.arrays.results.set(slot, 0);
+        self.set_result(slot, 0);
         self.dirty.push(slot);
+    }
+
+    pub(super) fn set_result(&mut self, slot: u32, result: u32) {
+        if self.arrays.results.of(slot) != result {
+            self.arrays.results.set(slot, result);
+            self.dirty_results.push(slot);
+        }
     }
 
     /// A slot holds nothing any more.
     pub(super) fn vacate(&mut self, slot: u32) {
         self.arrays.cells[slot as usize] = Default::default();
-        self.arrays.results.set(slot, 0);
+        self.set_result(slot, 0);
         self.space.give_back(slot);
         self.dirty.push(slot);
     }
@@ -141,7 +245,7 @@ impl<F: Form> Aligned<F> {
     fn remove(&mut self, text: &[u8]) {
         let Some(slot) = self.find(text) else { return };
         self.arrays.cells[slot as usize].link &= !ACCEPTING;
-        self.arrays.results.set(slot, 0);
+        self.set_result(slot, 0);
         self.dirty.push(slot);
         self.prune(slot);
     }
