@@ -11,9 +11,9 @@
 //! table with 0 for none, and how much of the name matched.
 
 pub mod acta;
-pub mod generate;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod generate;
 mod live;
 mod lookup;
 mod name;
