@@ -20,6 +20,9 @@ pub mod generate;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod fetch;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+pub mod generate;
 mod live;
 mod lookup;
 pub mod mata;
