@@ -228,7 +228,7 @@ impl Bench {
 }
 
 /// `Batch` of `kernels/batch.cuh`, without a word to announce its end in.
-fn batch(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> [u64; 6] {
+pub(super) fn batch(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> [u64; 6] {
     [keys.0, low.0, results.0, count as u64, 0, 0]
 }
 

@@ -10,7 +10,7 @@ use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::{Batch, Form, Gpu, GpuOptions, SlotSize, TableHandle};
 use wirespeed_namelookup::{Name, Names};
 
-use super::bench::{Bench, Uploaded};
+use super::bench::{Bench, Uploaded, batch};
 use super::trip::{Filled, Trip, checked};
 use crate::report::median;
 
@@ -84,7 +84,7 @@ impl Bench {
     pub fn launch_names(&mut self, program: &Program, names: &DeviceNames, shape: Shape) -> Result<()> {
         let second = names.form.second().unwrap_or(0) as u64;
         let keys = names.blocks[0];
-        let batch = [keys.0, keys.plus(second).0, names.blocks[1].0, names.form.count() as u64];
+        let batch = batch(keys, keys.plus(second), names.blocks[1], names.form.count());
         let arguments = [bytes_of(&batch), &program.table[..]];
         // SAFETY: names, results and the table stay until they are given back, which waits for the stream.
         Ok(unsafe { self.driver.launch(self.stream, &program.kernel(names.form.kind()), shape, arguments) }?)
