@@ -15,7 +15,7 @@
 //! batch too, in the same memory.
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use wirespeed_namelookup::{Match, Names};
+use wirespeed_namelookup::{Match, Name, Names};
 
 use crate::runtime::Form;
 
@@ -68,6 +68,18 @@ fn matches(form: Form) -> Form {
 pub fn bytes_of(names: Names<'_>) -> usize {
     let places = names.len() * size_of::<u32>() + PACKED_GROUP;
     places.next_multiple_of(ALIGN) + text(names).len().next_multiple_of(ALIGN)
+}
+
+/// Bytes that names take as rows. O(bytes).
+pub fn row_bytes_of(names: Names<'_>, stride: usize) -> usize {
+    let groups = names.len().div_ceil(GROUP);
+    let numbers =
+        |name: &Name| name.components().map(|component| (component.len() + 1).div_ceil(stride)).sum();
+    let rows = |at: usize| {
+        let group = names.part(at * GROUP..names.len().min((at + 1) * GROUP));
+        group.iter().map(numbers).max().unwrap_or(0)
+    };
+    ((groups + 1) * size_of::<u32>()).next_multiple_of(ALIGN) + (0..groups).map(rows).sum::<usize>() * ROW
 }
 
 /// Writes names to the start of `to`, packed where that is possible, else with an end each; `None` where there is no room for them.
@@ -216,7 +228,7 @@ pub fn unpack_matches(results: &[u8], to: &mut [Match]) {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_namelookup::{Name, NameBatch, NameBuf};
+    use wirespeed_namelookup::{NameBatch, NameBuf};
 
     use super::*;
 
@@ -296,6 +308,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|row| at(row, 1)), [&b"com/"[..], b"parc", b"/\0\0\0", b"www/"]);
         assert_eq!([at(0, 0), at(0, 2), at(1, 2)], [&b"\0\0\0\0"[..], b"a/\0\0", b"\0\0\0\0"]);
         assert_eq!([4, 5, 6].map(|row| at(row, 1)), [&b"abcd"[..], b"/\0\0\0", b"e/\0\0"]);
+        assert_eq!(row_bytes_of(batch.names(), 4), form.bytes());
         assert!(pack_rows(batch.names(), 4, Wanted::Results, &mut bytes[..form.bytes() - 1]).is_none());
         let form = pack_rows(batch.names(), 1, Wanted::Matches, &mut bytes);
         assert_eq!(form.unwrap().result_bytes(), Some(8));
