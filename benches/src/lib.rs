@@ -32,6 +32,7 @@ pub mod gather;
 pub mod gpu;
 pub mod lineup;
 pub mod machine;
+pub mod mata_paper;
 pub mod names;
 pub mod pages;
 pub mod report;

@@ -54,6 +54,12 @@ impl Layout {
     }
 }
 
+/// `Batch` of `kernels/batch.cuh`.
+pub(crate) fn batch(names: DevicePtr, form: Form, results: DevicePtr) -> [u64; 4] {
+    let second = form.second().unwrap_or(0) as u64;
+    [names.0, names.plus(second).0, results.0, form.count() as u64]
+}
+
 /// Names on the device and room for their results.
 #[derive(Debug)]
 pub struct DeviceNames {
@@ -81,9 +87,7 @@ impl Bench {
 
     /// Looks all of them up once.
     pub fn launch_names(&mut self, program: &Program, names: &DeviceNames, shape: Shape) -> Result<()> {
-        let second = names.form.second().unwrap_or(0) as u64;
-        let keys = names.blocks[0];
-        let batch = [keys.0, keys.plus(second).0, names.blocks[1].0, names.form.count() as u64];
+        let batch = batch(names.blocks[0], names.form, names.blocks[1]);
         let arguments = [bytes_of(&batch), &program.table[..]];
         // SAFETY: names, results and the table stay until they are given back, which waits for the stream.
         Ok(unsafe { self.driver.launch(self.stream, &program.kernel(names.form.kind()), shape, arguments) }?)

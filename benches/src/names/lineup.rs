@@ -2,6 +2,9 @@
 
 use anyhow::Result;
 use wirespeed_image::Table as _;
+use wirespeed_namelookup::ata::Ata;
+use wirespeed_namelookup::mata::{Mata, MataNw};
+use wirespeed_namelookup::stt::Stt;
 use wirespeed_namelookup::{
     Acta, BuildOptions, LiveNames, Name, NameEngine, NameLpm, NameTable, NameUpdate, Names,
 };
@@ -30,6 +33,10 @@ pub const REFERENCE: &str = "hash-two-stage";
 pub fn lookups() -> Vec<Entry> {
     vec![
         compiled::<Acta>(),
+        compiled::<Mata>(),
+        compiled::<MataNw>(),
+        compiled::<Ata>(),
+        compiled::<Stt>(),
         Entry { name: REFERENCE, build: |name, names| Lane::build(name, names, TwoStageHash::build) },
         Entry { name: "hash-linear", build: |name, names| Lane::build(name, names, LinearHash::build) },
         Entry { name: "yada", build: |name, names| Lane::build(name, names, DoubleArray::build) },
@@ -45,6 +52,8 @@ pub fn updates() -> Vec<Entry> {
     vec![
         live::<Acta>("acta-live"),
         alone::<Acta>(),
+        live::<Mata>("mata-live"),
+        alone::<Mata>(),
         Entry { name: "hash-linear", build: |name, names| Lane::build(name, names, LinearHash::build) },
         Entry {
             name: "patricia-tree",
@@ -118,18 +127,24 @@ impl<E: NameEngine> Contestant for Live<E> {
 }
 
 /// An engine with its names and one image that its patches are applied to, for nobody to read meanwhile.
-struct Alone<E: NameEngine> {
+pub struct Alone<E: NameEngine> {
     names: NameTable,
     engine: E,
     table: E::Table,
 }
 
 impl<E: NameEngine> Alone<E> {
-    fn build(names: &NameTable) -> Result<Self> {
+    /// Compiles names.
+    pub fn build(names: &NameTable) -> Result<Self> {
         let mut names = names.clone();
         let (engine, table) = E::build(&names, &BuildOptions::default())?;
         names.track();
         Ok(Self { names, engine, table })
+    }
+
+    /// The table as it is now.
+    pub const fn table(&self) -> &E::Table {
+        &self.table
     }
 }
 

@@ -19,9 +19,15 @@ impl Patricia {
 impl Contestant for Patricia {
     #[inline]
     fn one(&self, name: &Name) -> u32 {
-        let prefixes = self.0.common_prefixes(name.as_bytes());
-        let whole = prefixes.filter(|(prefix, _)| ends_a_component(name, prefix.len()));
-        whole.last().map_or(0, |(_, &result)| result)
+        let mut bytes = name.as_bytes();
+        // What matches by bytes alone ends within a component: then again with the name up to that component.
+        while let Some((prefix, &result)) = self.0.get_longest_common_prefix(bytes) {
+            match prefix.iter().rposition(|&b| b == b'/') {
+                Some(slash) if !ends_a_component(name, prefix.len()) => bytes = &bytes[..slash],
+                _ => return result,
+            }
+        }
+        0
     }
 
     fn update(&mut self, updates: &[NameUpdate]) -> bool {
