@@ -20,6 +20,11 @@ struct Batch {
     const void* low;
     void* results;
     u64 count;
+    // Where a grid of one block puts `mark` when it has read all its keys and the table, and its results can be seen; null where
+    // nobody looks. A grid of several blocks leaves it alone.
+    u32* done;
+    u32 mark;
+    u32 unused;
 };
 
 // An IPv4 key of 4 bytes: the address as a number.
@@ -186,6 +191,16 @@ WS_FN u64 look_up_ahead(const Block& block, const Batch& batch, u64 first, u64 g
     return first;
 }
 
+// Says that the batch is done, sooner than an event does: that comes only after the grid's end, a flush of all that it wrote and a
+// write of its own, 1 to 2 microseconds, a tenth of what a lone small batch takes. Several blocks would have to count each other.
+WS_FN void announce_end(const Block& block, const Batch& batch) {
+    if (batch.done == nullptr || block.count() != 1) return;
+    block.barrier();
+    block.each([&](u32 thread) {
+        if (thread == 0) announce(batch.done, batch.mark);
+    });
+}
+
 // A whole batch by a whole grid. With AHEAD a thread loads its next keys ahead of the lookups of the present ones.
 template <class Key, class Result, int UNDER_WAY, bool AHEAD = false, class Table>
 WS_FN void look_up(const Block& block, const Batch& batch, const Table& table) {
@@ -215,6 +230,7 @@ WS_FN void look_up(const Block& block, const Batch& batch, const Table& table) {
             static_cast<Result*>(batch.results)[at] = Result(found[0]);
         }
     });
+    announce_end(block, batch);
 }
 
 // A table that keeps nothing in shared memory.

@@ -143,6 +143,7 @@ WS_FN void look_up_rows(const Block& block, const Batch& batch, const Table& tab
             give<MATCHES>(batch, name, table.walk(RowNumbers(batch, name, table.stride)), table.result_bytes);
         }
     });
+    announce_end(block, batch);
 }
 
 // The entry points for rows, as WS_NAMES has those for names as they are.

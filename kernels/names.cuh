@@ -141,6 +141,7 @@ WS_FN void look_up_names(const Block& block, const Batch& batch, const Table& ta
             give<MATCHES>(batch, name, found, table.result_bytes);
         });
     }
+    announce_end(block, batch);
 }
 
 // The entry points of a table: NAME_FORM for results and NAME_FORM_matches for results with lengths. A table is a plain struct with

@@ -140,6 +140,13 @@ WS_FN void store(T* at, const Vector<T, N>& v) {
     *reinterpret_cast<Vector<T, N>*>(at) = v;
 }
 
+// Writes a mark for whoever polls `at`, in this memory or the host's, and sees with it all that the block's threads had written
+// before their last barrier: the fence is for what this thread knows of, not for its own writes alone.
+WS_FN void announce(u32* at, u32 mark) {
+    __threadfence_system();
+    *static_cast<volatile u32*>(at) = mark;
+}
+
 #else
 
 struct Block {
@@ -209,6 +216,11 @@ inline Vector<T, N> stream(const T* at) {
 template <class T, int N>
 inline void store(T* at, const Vector<T, N>& v) {
     *reinterpret_cast<Vector<T, N>*>(at) = v;
+}
+
+// Whoever polls may be another process.
+inline void announce(u32* at, u32 mark) {
+    __atomic_store_n(at, mark, __ATOMIC_RELEASE);
 }
 
 #endif

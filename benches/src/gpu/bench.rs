@@ -120,7 +120,7 @@ impl Bench {
 
     /// Looks up all keys once.
     pub fn launch(&mut self, program: &Program, keys: &Keys, shape: Shape) -> Result<()> {
-        let batch = [keys.blocks[0].0, keys.blocks[1].0, keys.blocks[2].0, keys.count as u64];
+        let batch = batch(keys.blocks[0], keys.blocks[1], keys.blocks[2], keys.count);
         let arguments = [bytes_of(&batch), &program.table[..]];
         // SAFETY: keys, results and the table stay until they are given back, which waits for the stream.
         Ok(unsafe { self.driver.launch(self.stream, &program.kernel(keys.bytes), shape, arguments) }?)
@@ -188,7 +188,7 @@ impl Bench {
             keys.host.copy_from_nonoverlapping(planes[0].as_ptr(), planes[0].len());
             keys.host.add(low).copy_from_nonoverlapping(planes[1].as_ptr(), planes[1].len());
         }
-        let batch = [keys.device.0, keys.device.plus(low as u64).0, results.device.0, addresses.len() as u64];
+        let batch = batch(keys.device, keys.device.plus(low as u64), results.device, addresses.len());
         let kernel = program.kernel(key_bytes);
         let shape = Shape { blocks: 1, threads, shared: program.shared };
         let mut times = Vec::new();
@@ -225,6 +225,11 @@ impl Bench {
         }
         Ok(shapes)
     }
+}
+
+/// `Batch` of `kernels/batch.cuh`, without a word to announce its end in.
+pub(super) fn batch(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> [u64; 6] {
+    [keys.0, low.0, results.0, count as u64, 0, 0]
 }
 
 /// A result of 1, 2 or 4 bytes.

@@ -10,7 +10,7 @@ use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::{Batch, Form, Gpu, GpuOptions, SlotSize, TableHandle};
 use wirespeed_namelookup::{Name, Names};
 
-use super::bench::{Bench, Uploaded};
+use super::bench::{Bench, Uploaded, batch};
 use super::trip::{Filled, Trip, checked};
 use crate::report::median;
 
@@ -46,18 +46,18 @@ impl Layout {
 
     /// Bytes that are enough for names.
     pub fn room(self, names: Names<'_>) -> usize {
-        let Self::Rows(_) = self else { return bytes_of_names(names) };
+        let Self::Rows(stride) = self else { return bytes_of_names(names) };
+        let numbers =
+            |name: &Name| name.components().map(|component| (component.len() + 1).div_ceil(stride)).sum();
         let groups = (0..names.len()).step_by(GROUP).map(|at| names.part(at..names.len().min(at + GROUP)));
-        // A number of one byte each at worst, and a slash at the end.
-        let rows = |group: Names<'_>| group.iter().map(Name::len).max().unwrap_or(0) + 1;
-        groups.map(|group| rows(group) * 4 * GROUP + 4).sum::<usize>() + 64
+        let rows = groups.map(|group| group.iter().map(numbers).max().unwrap_or(0));
+        rows.map(|rows: usize| rows * 4 * GROUP + 4).sum::<usize>() + 64
     }
 }
 
-/// `Batch` of `kernels/batch.cuh`.
-pub(crate) fn batch(names: DevicePtr, form: Form, results: DevicePtr) -> [u64; 4] {
-    let second = form.second().unwrap_or(0) as u64;
-    [names.0, names.plus(second).0, results.0, form.count() as u64]
+/// The argument of a kernel that looks up names which lie there.
+pub(crate) fn batch_of(names: DevicePtr, form: Form, results: DevicePtr) -> [u64; 6] {
+    batch(names, names.plus(form.second().unwrap_or(0) as u64), results, form.count())
 }
 
 /// Names on the device and room for their results.
@@ -87,7 +87,7 @@ impl Bench {
 
     /// Looks all of them up once.
     pub fn launch_names(&mut self, program: &Program, names: &DeviceNames, shape: Shape) -> Result<()> {
-        let batch = batch(names.blocks[0], names.form, names.blocks[1]);
+        let batch = batch_of(names.blocks[0], names.form, names.blocks[1]);
         let arguments = [bytes_of(&batch), &program.table[..]];
         // SAFETY: names, results and the table stay until they are given back, which waits for the stream.
         Ok(unsafe { self.driver.launch(self.stream, &program.kernel(names.form.kind()), shape, arguments) }?)

@@ -21,7 +21,7 @@ use wirespeed_gpu::runtime::Form;
 use wirespeed_namelookup::Names;
 
 use crate::gpu::bench::Bench;
-use crate::gpu::names::{Layout, batch};
+use crate::gpu::names::{Layout, batch_of};
 use crate::report::median;
 
 /// Parts under way: one each on its way in, in a kernel and on its way out, and one to follow.
@@ -154,7 +154,7 @@ impl Pipeline {
         unsafe {
             bench.driver.copy_in(lane.stream, names, self.names.host.add(part.at), part.form.bytes())?;
             if let Some((program, shape)) = lookup {
-                let batch = batch(names, part.form, results);
+                let batch = batch_of(names, part.form, results);
                 let arguments = [bytes_of(&batch), &program.table[..]];
                 bench.driver.launch(lane.stream, &program.kernel(part.form.kind()), shape, arguments)?;
             }

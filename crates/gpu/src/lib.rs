@@ -11,6 +11,7 @@ mod check;
 mod dispatch;
 pub mod driver;
 mod error;
+mod follow;
 pub mod ip;
 pub mod names;
 pub mod program;

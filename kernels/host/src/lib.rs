@@ -5,8 +5,8 @@
 //! an allocation of its own, so that a kernel that reads past a section's padding ends the process, and that ends in
 //! [`GpuError::Lost`] with the sanitizer's report.
 //!
-//! Work is done as it is given, so events have always come; that is one of the orders that a GPU may choose. Pinned memory is a
-//! file that both processes map.
+//! Work is done in the order in which it is given, and who asks for an event waits for it, so events have always come; that is one of
+//! the orders that a GPU may choose. Pinned memory is a file that both processes map: what a kernel puts there is seen at once.
 
 mod build;
 
@@ -371,8 +371,12 @@ impl Driver for HostDriver {
     }
 
     fn record(&mut self, event: Event, _: Stream) -> Result<()> {
+        if let Some(lost) = &self.lost {
+            return Err(lost.clone());
+        }
         self.events.insert(event, Instant::now());
-        Ok(())
+        // On its way, as kernels announce their end without being asked.
+        self.requests.flush().map_err(|error| self.lose(&error))
     }
 
     fn wait(&mut self, _: Stream, _: Event) -> Result<()> {

@@ -21,9 +21,9 @@ mod sail_l;
 mod sail_m;
 mod waldvogel;
 
-pub use crate::dispatch::{Meter, Place, Policy};
+pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use keys::{KeyBytes, pack, unpack};
-pub use offload::{Counts, Offload, Pipeline, Use};
+pub use offload::{Offload, Pipeline};
 pub use open::open_all;
 pub use remote::{Remote, RemoteFollower};
 pub use sail_m::programs_with_fibs;

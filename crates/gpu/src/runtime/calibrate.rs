@@ -57,6 +57,36 @@ impl Calibration {
             .map_or(Way::Copies, |measured| measured.way)
     }
 
+    /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way before it.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    pub fn estimate(&self, keys: usize, before: u64) -> Duration {
+        let rate = self.measured.iter().map(|measured| measured.rate).fold(0.0, f64::max);
+        let waits = if rate > 0.0 { before as f64 / rate * 1e6 } else { 0.0 };
+        Duration::try_from_secs_f64((self.lone_us(keys) + waits) / 1e6).unwrap_or(Duration::MAX)
+    }
+
+    /// Microseconds of a lone batch by the best way, between the sizes that were measured.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    fn lone_us(&self, keys: usize) -> f64 {
+        let best = |size: usize| {
+            let of_size = self.measured.iter().filter(|measured| measured.count == size);
+            of_size.map(|measured| measured.lone_us).fold(f64::INFINITY, f64::min)
+        };
+        let sizes = self.measured.iter().map(|measured| measured.count);
+        let below = sizes.clone().filter(|&size| size <= keys).max();
+        let above = sizes.filter(|&size| size >= keys).min();
+        match (below, above) {
+            (Some(below), Some(above)) if below < above => {
+                let (low, high) = (best(below), best(above));
+                low + (high - low) * (keys - below) as f64 / (above - below) as f64
+            }
+            (Some(size), _) if size < keys => best(size) * keys as f64 / size as f64,
+            (Some(size), _) | (None, Some(size)) => best(size),
+            // Nothing was measured: as if it took for ever.
+            (None, None) => 1e12,
+        }
+    }
+
     fn cell(&self, way: Way, count: usize) -> Option<&Measured> {
         self.measured.iter().find(|measured| (measured.way, measured.count) == (way, count))
     }

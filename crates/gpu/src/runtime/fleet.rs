@@ -49,6 +49,16 @@ impl Fleet {
         &self.gpus
     }
 
+    /// Keys under way on the device with the fewest.
+    pub fn least_load(&self) -> u64 {
+        self.gpus.iter().map(Gpu::load).min().unwrap_or(0)
+    }
+
+    /// Keys that the largest slot of every device holds.
+    pub fn largest_batch(&self) -> usize {
+        self.gpus.iter().map(Gpu::largest_batch).min().unwrap_or(0)
+    }
+
     /// Brings an image to all devices ([`Gpu::upload`]).
     pub fn upload(
         &self,

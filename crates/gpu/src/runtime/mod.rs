@@ -26,6 +26,7 @@
 mod batch;
 mod calibrate;
 mod command;
+mod flag;
 mod fleet;
 mod form;
 mod gpu;

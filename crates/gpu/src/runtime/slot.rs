@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::flag::Flag;
 use super::form::Form;
 use super::options::Way;
 use super::owner::Graphs;
@@ -23,6 +24,8 @@ pub(super) struct Slot {
     pub(super) looked_up: Event,
     pub(super) keys: Pinned,
     pub(super) results: Pinned,
+    /// Behind the results, in the same memory; the owner's.
+    pub(super) flag: Flag,
     pub(super) device_keys: DevicePtr,
     pub(super) device_results: DevicePtr,
     pub(super) reply: Arc<Reply>,
@@ -75,7 +78,7 @@ impl Slot {
 
     pub(super) fn keys_mut(&mut self) -> &mut [u8] {
         // SAFETY: 1. as in `keys`. 2. The borrow is exclusive on the CPU; the device reads keys only while the owner has the slot, which
-        // hands it on when the device is done with it. (After a time-out it may read still, whatever is there, and nobody looks at
+        // hands it on when the device has said that it reads them no more. (After a time-out it may read still, whatever is there, and nobody looks at
         // the results; such a slot is lent to nobody again.)
         unsafe { std::slice::from_raw_parts_mut(self.keys.host, self.keys.len) }
     }

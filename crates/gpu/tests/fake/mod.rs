@@ -2,7 +2,8 @@
 //!
 //! Work is queued and done in small steps, a random stream's each time, whenever somebody asks whether an event has come. A copy or a
 //! kernel takes several steps; so whatever isn't ordered against it gets in between sooner or later, and a batch that should have
-//! waited for a patch sees a part of it. What no driver may be asked is noted, and a test ends by looking at the notes:
+//! waited for a patch sees a part of it. A lookup of one block announces its end where it is asked to, some steps after its last result and
+//! some before its end, up to which it counts as using its memory. What no driver may be asked is noted, and a test ends by looking at the notes:
 //!
 //! - access to memory that wasn't taken, or was given back, or past its end
 //! - memory given back while queued work has its address
@@ -31,6 +32,10 @@ pub(crate) struct Control {
     pub(crate) refuse_launch: AtomicU64,
     /// While it is set nothing is done, and no event comes.
     pub(crate) hangs: AtomicBool,
+    /// While it is set no lookup announces its end.
+    pub(crate) is_silent: AtomicBool,
+    /// While it is set what has announced its end doesn't come to it, and no event comes.
+    pub(crate) holds_ends: AtomicBool,
     /// Panics at the next launch.
     pub(crate) panics: AtomicBool,
     pub(crate) launches: Mutex<HashMap<String, u64>>,
@@ -104,8 +109,11 @@ enum Op {
     },
     Launch {
         kernel: String,
+        blocks: u32,
         arguments: [Vec<u8>; 2],
         done: u64,
+        /// Whether it has said so.
+        is_announced: bool,
     },
     Record(Event, u64),
     Wait(Event, u64),
@@ -125,6 +133,8 @@ impl Fake {
             lose_at: AtomicU64::new(u64::MAX),
             refuse_launch: AtomicU64::new(u64::MAX),
             hangs: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
+            holds_ends: AtomicBool::new(false),
             panics: AtomicBool::new(false),
             launches: Mutex::default(),
             replays: AtomicU64::new(0),
@@ -206,6 +216,9 @@ impl Fake {
         for _ in 0..1 + self.below(6) {
             let ready = |ops: &VecDeque<Op>| match ops.front() {
                 Some(Op::Wait(event, count)) => self.events[event].1 >= *count,
+                Some(Op::Record(..) | Op::Launch { is_announced: true, .. }) => {
+                    !self.control.holds_ends.load(Ordering::SeqCst)
+                }
                 Some(_) => true,
                 None => false,
             };
@@ -241,7 +254,7 @@ impl Fake {
                 *done += part;
                 *done == *bytes
             }
-            Op::Launch { kernel, arguments, done } => {
+            Op::Launch { kernel, blocks, arguments, done, is_announced } => {
                 let (kernel, arguments) = (kernel.clone(), arguments.clone());
                 let count =
                     word(&arguments[0], if kernel == "patch" || kernel == "patch_one" { 1 } else { 3 });
@@ -258,8 +271,27 @@ impl Fake {
                     }
                 }
                 *done += part;
-                *done == count
+                if *done < count || kernel == "patch" {
+                    return *done == count;
+                }
+                // Whatever comes next may come at once or later.
+                if part == 0 && self.below(2) == 0 {
+                    if *is_announced || self.control.is_silent.load(Ordering::SeqCst) {
+                        return true;
+                    }
+                    *is_announced = true;
+                    self.announce(*blocks, &arguments[0]);
+                }
+                false
             }
+        }
+    }
+
+    /// As `announce_end` of `kernels/batch.cuh`.
+    fn announce(&mut self, blocks: u32, batch: &[u8]) {
+        let (done, mark) = (word(batch, 4), word(batch, 5));
+        if done != 0 && blocks == 1 {
+            self.store(done, mark, 4);
         }
     }
 
@@ -513,8 +545,13 @@ impl Driver for Fake {
             self.control.note(format!("{shape:?}"));
         }
         *self.control.launches.lock().unwrap().entry(kernel.name.clone()).or_default() += 1;
-        let op =
-            Op::Launch { kernel: kernel.name.clone(), arguments: arguments.map(<[u8]>::to_vec), done: 0 };
+        let op = Op::Launch {
+            kernel: kernel.name.clone(),
+            blocks: shape.blocks,
+            arguments: arguments.map(<[u8]>::to_vec),
+            done: 0,
+            is_announced: false,
+        };
         self.give(stream, op);
         Ok(())
     }

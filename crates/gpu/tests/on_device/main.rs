@@ -3,6 +3,7 @@
 #[macro_use]
 mod device;
 
+mod announce;
 mod conformance;
 mod constants;
 mod ip;

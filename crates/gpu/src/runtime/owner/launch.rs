@@ -1,7 +1,8 @@
 //! Which of a table's programs looks up a batch, in how many blocks of how many threads; and the sweep that finds out.
 //!
 //! Without a sweep it is as many blocks as the device holds at once, or fewer where there is not enough to do: 256 threads a
-//! block, 1,024 where each block stages a part of the table. The sweep tries those and others, per kernel and class of size.
+//! block, 1,024 where each block stages a part of the table. The sweep tries those and others, per kernel and class of size. A
+//! mapped batch of few keys gets one block whatever the sweep says, which measures kernels alone: one block can say that it is done (`flag`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,6 +25,10 @@ const LARGE: usize = 1 << 18;
 /// Threads of a block, and keys of a thread, that are tried.
 const THREADS: [u32; 4] = [128, 256, 512, 1024];
 const KEYS: [usize; 4] = [1, 4, 8, 16];
+/// Mapped batches up to this are one block's.
+const FEW: u64 = 1024;
+/// Keys of a thread where nothing was measured.
+const USUAL_KEYS: usize = 4;
 /// How long a sweep may take.
 const SWEEP: Duration = Duration::from_millis(800);
 
@@ -42,6 +47,13 @@ impl Launch {
     pub(super) fn shape_for(&self, count: u64) -> Shape {
         let enough = u32::try_from(count.div_ceil(u64::from(self.shape.threads))).unwrap_or(u32::MAX);
         Shape { blocks: self.shape.blocks.min(enough).max(1), ..self.shape }
+    }
+
+    /// The same for keys and results in pinned memory: one block where that gives a thread a few keys at most, as it can say that it is
+    /// done.
+    pub(super) fn mapped_shape_for(&self, count: u64) -> Shape {
+        let is_small = count <= FEW.min(u64::from(self.shape.threads) * USUAL_KEYS as u64);
+        Shape { blocks: if is_small { 1 } else { self.shape_for(count).blocks }, ..self.shape }
     }
 }
 
@@ -120,7 +132,7 @@ impl Owner {
         for threads in [first, 512, 256, 128] {
             let held = self.held(&kernel, threads, program.shared)?;
             if held > 0 {
-                let blocks = enough(count, threads, 4).min(held);
+                let blocks = enough(count, threads, USUAL_KEYS).min(held);
                 return Ok(Shape { blocks, threads, shared: program.shared });
             }
         }
@@ -267,6 +279,23 @@ fn enough(count: usize, threads: u32, keys: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_mapped_keys_get_one_block() {
+        let launch = |blocks, threads| Launch {
+            id: 1,
+            kernel: Kernel { module: "m", name: "k".into() },
+            argument: Vec::new(),
+            result_bytes: 1,
+            shape: Shape { blocks, threads, shared: 0 },
+        };
+        let blocks = |of: &Launch, count| [of.mapped_shape_for(count).blocks, of.shape_for(count).blocks];
+        let tuned = launch(2, 128);
+        assert_eq!([1, 256, 512, 513].map(|count| blocks(&tuned, count)), [[1, 1], [1, 2], [1, 2], [2, 2]]);
+        assert_eq!([1024, 1025].map(|count| blocks(&launch(9, 512), count)), [[1, 2], [3, 3]]);
+        assert_eq!(blocks(&launch(100, 1024), 1 << 20), [100, 100]);
+        assert_eq!(blocks(&launch(1, 128), 1 << 20), [1, 1]);
+    }
 
     #[test]
     fn candidates_are_few_and_fit_the_device() {

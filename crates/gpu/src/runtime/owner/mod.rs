@@ -29,6 +29,7 @@ use rustc_hash::FxHashMap;
 use super::Result;
 use super::calibrate::Calibration;
 use super::command::{Answer, Command, Staging};
+use super::flag::Flag;
 use super::gpu::Shared;
 use super::memory::Purpose;
 use super::options::SlotSize;
@@ -46,6 +47,8 @@ use tables::{CopyState, TableState};
 const BURST: usize = 8;
 /// The pieces of pinned memory that uploads go through: one is filled while the other travels.
 const STAGINGS: usize = 2;
+/// How often a flag is looked at before its flight's event is asked: that takes as long as a few dozen looks.
+const LOOKS: u32 = 64;
 /// How long the owner sleeps at a time when the device takes long.
 const NAP: Duration = Duration::from_micros(50);
 
@@ -79,6 +82,8 @@ struct Flight {
     began: Instant,
     /// The copy of a table that it uses.
     copy: Option<u64>,
+    /// How often its flag was looked at in vain.
+    looks: u32,
     cargo: Cargo,
 }
 
@@ -89,8 +94,30 @@ enum Cargo {
     Patch(u64, Option<usize>),
     /// Nothing but its event, which somebody waits for.
     Fence(Answer<()>),
+    /// Nothing: the end of grids that have said before that they were done.
+    End,
     /// A lookup in a caller's own stream, which may take as long as it likes.
     Foreign,
+}
+
+impl Flight {
+    /// The flag by which it may be done before its event has come.
+    fn flag(&self) -> Option<&Flag> {
+        match &self.cargo {
+            Cargo::Batch(slot) if slot.flag.is_awaited() => Some(&slot.flag),
+            _ => None,
+        }
+    }
+
+    /// Whether its event is to be asked this time.
+    fn is_to_be_asked(&mut self, spin: Duration) -> bool {
+        if self.flag().is_none() {
+            return true;
+        }
+        self.looks += 1;
+        // After that time the owner sleeps between looks, which are few then.
+        self.looks.is_multiple_of(LOOKS) || self.began.elapsed() > spin
+    }
 }
 
 impl Owner {
@@ -224,12 +251,20 @@ impl Owner {
             return false;
         }
         self.cursor %= self.flights.len();
-        let flight = &self.flights[self.cursor];
+        let spin = self.shared.options.spin;
+        let flight = &mut self.flights[self.cursor];
+        if flight.flag().is_some_and(Flag::has_come) {
+            self.announced(self.cursor);
+            self.land(self.cursor);
+            return true;
+        }
+        if !flight.is_to_be_asked(spin) {
+            self.cursor += 1;
+            return false;
+        }
         match self.driver.is_done(flight.event) {
             Ok(true) => {
-                let flight = self.flights.remove(self.cursor);
-                self.progress = Instant::now();
-                self.land(flight);
+                self.land(self.cursor);
                 true
             }
             Ok(false) => {
@@ -248,8 +283,10 @@ impl Owner {
         }
     }
 
-    /// Hands out what a flight carried.
-    fn land(&mut self, flight: Flight) {
+    /// Ends a flight and hands out what it carried.
+    fn land(&mut self, at: usize) {
+        let flight = self.flights.remove(at);
+        self.progress = Instant::now();
         match flight.cargo {
             Cargo::Batch(slot) => self.hand_out(slot),
             Cargo::Piece(staging) => self.leave(staging),
@@ -258,7 +295,7 @@ impl Owner {
                 self.events.push(flight.event);
                 drop(answer.send(Ok(())));
             }
-            Cargo::Foreign => self.events.push(flight.event),
+            Cargo::End | Cargo::Foreign => self.events.push(flight.event),
         }
         if flight.copy.is_some() {
             self.free_doomed();
@@ -304,7 +341,7 @@ impl Owner {
     }
 
     fn take_off(&mut self, event: Event, read: Event, copy: Option<u64>, cargo: Cargo) {
-        self.flights.push(Flight { event, read, began: Instant::now(), copy, cargo });
+        self.flights.push(Flight { event, read, began: Instant::now(), copy, looks: 0, cargo });
     }
 
     fn spare_event(&mut self) -> Result<Event> {
@@ -348,7 +385,7 @@ impl Owner {
                 }
                 Cargo::Fence(answer) => drop(answer.send(Err(why.clone()))),
                 // Memory that the device may use yet is the driver's to give back.
-                Cargo::Piece(_) | Cargo::Patch(..) | Cargo::Foreign => {}
+                Cargo::Piece(_) | Cargo::Patch(..) | Cargo::End | Cargo::Foreign => {}
             }
         }
     }
@@ -356,6 +393,9 @@ impl Owner {
     /// Nobody is left. Waits for the device, and gives everything back.
     fn shut_down(mut self) {
         let began = Instant::now();
+        // At once, as there may be ends to wait for behind what was announced.
+        self.copies.values_mut().for_each(CopyState::doom);
+        self.free_doomed();
         while !self.flights.is_empty() && self.alive().is_ok() {
             if !self.poll() {
                 std::thread::sleep(NAP);
@@ -376,8 +416,6 @@ impl Owner {
 
     #[allow(unsafe_code)] // gives memory back
     fn give_back(&mut self) {
-        self.copies.values_mut().for_each(CopyState::doom);
-        self.free_doomed();
         let mut pinned: Vec<Pinned> = self.shared.stagings.try_iter().map(|staging| staging.memory).collect();
         let mut blocks = Vec::new();
         for mut slot in self.shared.pool.drain() {
@@ -387,8 +425,9 @@ impl Owner {
         }
         self.patcher.give_back(&mut pinned);
         for memory in pinned {
-            // SAFETY: no flight is left that the device could use it for, and no handle through which a thread could: each holds the
-            // channel open that had to close for this.
+            // SAFETY: no flight is left that the device could use it for. Nor is a grid that had said that it was done: each has been waited
+            // for with the copy that it read, and no copy is left. And there is no handle through which a thread could use it: each
+            // holds the channel open that had to close for this.
             unsafe { self.driver.free_pinned(memory) };
         }
         for blocks in blocks {
@@ -416,6 +455,7 @@ impl Owner {
         let keys = bytes(options.key_bytes)? + 16;
         let results = bytes(options.result_bytes)?;
         let blocks = self.alloc(Purpose::Slot, &[keys, results])?;
+        let pinned_results = self.pin(Flag::room_after(results))?;
         Ok(Slot {
             size,
             capacity,
@@ -423,7 +463,8 @@ impl Owner {
             done: self.driver.event(false)?,
             looked_up: self.driver.event(false)?,
             keys: self.pin(keys)?,
-            results: self.pin(results)?,
+            flag: Flag::after(results, &pinned_results),
+            results: pinned_results,
             device_keys: blocks[0],
             device_results: blocks[1],
             reply: Arc::new(Reply::default()),

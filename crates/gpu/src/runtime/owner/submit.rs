@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Copies   keys in ─► (patch) ─► kernel ─► [looked up] ─► results out ─► [done]
-//! Mapped              (patch) ─► kernel ─► [done]
+//! Mapped              (patch) ─► kernel ─► [done]               a kernel of one block says itself that it is done (`flag`)
 //! Graphs              (patch) ─► keys in, kernel, results out as one ─► [done]
 //! ```
 //!
@@ -15,7 +15,7 @@ use bytemuck::{Pod, Zeroable, bytes_of};
 use super::graphs::{Plan, Recorded};
 use super::launch::Launch;
 use super::{Cargo, Owner};
-use crate::driver::{DevicePtr, Stream};
+use crate::driver::{DevicePtr, Shape, Stream};
 use crate::error::GpuError;
 use crate::program::Kind;
 use crate::runtime::Result;
@@ -33,12 +33,20 @@ pub(super) struct KernelBatch {
     low: DevicePtr,
     results: DevicePtr,
     count: u64,
+    /// Where a grid of one block puts the mark when it is done; null for nowhere.
+    done: DevicePtr,
+    mark: u32,
+    unused: u32,
 }
 
 impl KernelBatch {
     pub(super) fn new(keys: DevicePtr, form: Form, results: DevicePtr) -> Self {
         let low = form.second().map_or(DevicePtr(0), |second| keys.plus(second as u64));
-        Self { keys, low, results, count: form.count() as u64 }
+        Self::of(keys, low, results, form.count())
+    }
+
+    fn of(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> Self {
+        Self { keys, low, results, count: count as u64, done: DevicePtr(0), mark: 0, unused: 0 }
     }
 }
 
@@ -74,14 +82,20 @@ impl Owner {
         let launch = self.launch_for(table, form.kind(), form.count())?;
         let state = self.table(table)?;
         let (copy, has_patches) = (state.copy, state.patched.is_some());
+        slot.flag.lower();
         let result_bytes = form.result_bytes().unwrap_or(launch.result_bytes);
         slot.outcome = Outcome { error: None, result_bytes, version: state.version };
         let reads_on = match self.way(&slot.request) {
             Way::Mapped => {
                 self.after_patch(table, slot.stream, Some(&mut slot.waited_for))?;
-                let batch = KernelBatch::new(slot.keys.device, form, slot.results.device);
-                // SAFETY: keys and results are pinned, long enough (`request` saw to that), and stay with the flight; so does the table.
-                unsafe { self.start(slot.stream, &launch, &batch) }?;
+                let mut batch = KernelBatch::new(slot.keys.device, form, slot.results.device);
+                let shape = launch.mapped_shape_for(batch.count);
+                if shape.blocks == 1 {
+                    (batch.done, batch.mark) = slot.flag.next();
+                }
+                // SAFETY: keys and results are pinned, long enough (`request` saw to that), and stay with the flight, untouched until the kernel
+                // has no more use for them (`flag`), and at their place until it has ended; so does the table.
+                unsafe { self.start(slot.stream, &launch, shape, &batch) }?;
                 false
             }
             Way::Copies => {
@@ -141,7 +155,7 @@ impl Owner {
         }
         let batch = KernelBatch::new(slot.device_keys, form, slot.device_results);
         // SAFETY: the caller promises that all stay; the keys are there as the copy comes before in the same stream.
-        unsafe { self.start(stream, launch, &batch) }?;
+        unsafe { self.start(stream, launch, launch.shape_for(batch.count), &batch) }?;
         if notes {
             self.driver.record(slot.looked_up, stream)?;
         }
@@ -179,9 +193,9 @@ impl Owner {
         &mut self,
         stream: Stream,
         launch: &Launch,
+        shape: Shape,
         batch: &KernelBatch,
     ) -> Result<()> {
-        let shape = launch.shape_for(batch.count);
         let arguments = [bytes_of(batch), &launch.argument[..]];
         // SAFETY: the kernel is one of a program that says that it takes this table; batches are what every such kernel takes.
         unsafe { self.driver.launch(stream, &launch.kernel, shape, arguments) }
@@ -200,9 +214,9 @@ impl Owner {
         let launch = self.launch_for(table, kind, count)?;
         self.after_patch(table, stream, None)?;
         let low = low.unwrap_or(DevicePtr(0));
-        let batch = KernelBatch { keys, low, results, count: count as u64 };
+        let batch = KernelBatch::of(keys, low, results, count);
         // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results; the table stays with the flight.
-        unsafe { self.start(stream, &launch, &batch) }?;
+        unsafe { self.start(stream, &launch, launch.shape_for(batch.count), &batch) }?;
         let event = self.spare_event()?;
         self.driver.record(event, stream)?;
         let state = self.table(table)?;

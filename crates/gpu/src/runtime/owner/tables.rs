@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::launch::Launch;
-use super::{Cargo, Owner};
-use crate::driver::{DevicePtr, Event, Pinned};
+use super::{Cargo, Flight, Owner};
+use crate::driver::{DevicePtr, Event, Pinned, Stream};
 use crate::program::{Kind, Program};
 use crate::runtime::Result;
 use crate::runtime::command::{Copy, Install, Staging};
@@ -38,6 +38,8 @@ pub(super) struct CopyState {
     bytes: u64,
     /// Whether it goes as soon as no flight uses it.
     is_doomed: bool,
+    /// Streams in which a batch of it has said that it was done, and no event since that its grid has ended.
+    ending: Vec<Stream>,
 }
 
 impl CopyState {
@@ -50,7 +52,8 @@ impl Owner {
     pub(super) fn alloc_copy(&mut self, sizes: &[usize]) -> Result<Copy> {
         let blocks = self.alloc(Purpose::Table, sizes)?;
         let id = self.shared.next_id();
-        let state = CopyState { blocks: blocks.clone(), bytes: sum(sizes), is_doomed: false };
+        let state =
+            CopyState { blocks: blocks.clone(), bytes: sum(sizes), is_doomed: false, ending: Vec::new() };
         self.copies.insert(id, state);
         Ok(Copy { id, blocks })
     }
@@ -108,10 +111,39 @@ impl Owner {
         }
     }
 
+    /// Notes that a flight ends by its flag: its grid may end later than that.
+    pub(super) fn announced(&mut self, at: usize) {
+        let Some(Flight { copy: Some(copy), cargo: Cargo::Batch(slot), .. }) = self.flights.get(at) else {
+            return;
+        };
+        if let Some(copy) = self.copies.get_mut(copy)
+            && !copy.ending.contains(&slot.stream)
+        {
+            copy.ending.push(slot.stream);
+        }
+    }
+
+    /// Lets flights wait for the ends of grids that have read copies that are to go.
+    fn wait_for_ends(&mut self) -> Result<()> {
+        let doomed = self.copies.iter_mut().filter(|(_, copy)| copy.is_doomed);
+        let ending: Vec<_> =
+            doomed.flat_map(|(&id, copy)| copy.ending.drain(..).map(move |stream| (id, stream))).collect();
+        for (copy, stream) in ending {
+            let event = self.spare_event()?;
+            self.driver.record(event, stream)?;
+            self.take_off(event, event, Some(copy), Cargo::End);
+        }
+        Ok(())
+    }
+
     /// Gives back the copies that nothing needs any more.
     pub(super) fn free_doomed(&mut self) {
         if !self.copies.values().any(|copy| copy.is_doomed) || self.alive().is_err() {
             return;
+        }
+        if let Err(error) = self.wait_for_ends() {
+            // Of no copy is it known any more who reads it.
+            return self.fail(&error);
         }
         let in_use: Vec<u64> = self.flights.iter().filter_map(|flight| flight.copy).collect();
         let (driver, account) = (&mut self.driver, &self.shared.account);
@@ -119,7 +151,8 @@ impl Owner {
             let stays = !copy.is_doomed || in_use.contains(id);
             if !stays {
                 #[allow(unsafe_code)] // gives memory back
-                // SAFETY: no table is this copy any more, so nothing new uses it; and of what did, no flight is left.
+                // SAFETY: no table is this copy any more, so nothing new uses it; and of what did, no flight is left, nor a grid that
+                // has not ended: those have become flights.
                 unsafe {
                     driver.free(&copy.blocks);
                 }

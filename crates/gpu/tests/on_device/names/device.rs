@@ -220,7 +220,7 @@ impl Device {
         let shapes = [(1, 32), (3, 64), (2, 96), (1, 512)];
         let (grid, threads) = shapes[turn % shapes.len()];
         let shape = Shape { blocks: grid, threads, shared: program.shared };
-        let batch = crate::device::batch([blocks[0], blocks[1], blocks[2]], form.count());
+        let batch = crate::device::batch([blocks[0], blocks[1], blocks[2]], form.count(), 0, 0);
         if form.count() > 0 {
             self.launch(&program.kernel(form.kind()), shape, [bytes_of(&batch), &program.table]);
         }

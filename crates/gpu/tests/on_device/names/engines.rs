@@ -108,7 +108,7 @@ where
 macro_rules! on_device_names {
     ($($module:ident, $engine:ty;)+) => {
         $(on_device_names! { @ $module, $engine,
-            hand_picked_tables random_tables random_updates images live_readers churn hostile_names })+
+            hand_picked_tables random_tables random_updates images live_readers hostile_names })+
     };
     (@ $module:ident, $engine:ty, $($test:ident)+) => {
         mod $module {
