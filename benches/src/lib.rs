@@ -17,6 +17,8 @@
 //! cargo xtask record        every engine and rival on every table    ──► record/MACHINE/DATE.csv
 //! cargo xtask sail-paper    the SAIL paper's figures (sail_paper)    ──► record/MACHINE/DATE-sail-paper-….csv
 //! cargo xtask gamt-paper    the GAMT paper's figures (gamt_paper)    ──► record/MACHINE/DATE-gamt-paper-….csv
+//! cargo xtask record names      engines of names and rivals         ──► record/MACHINE/DATE-names.csv
+//! cargo xtask mata-paper        the MATA paper's figures (mata_paper) ──► record/MACHINE/DATE-mata-paper-….csv
 //! cargo run --release -p wirespeed-benches --bin sail-m              ──► screen: its figure 12, against the number of FIBs
 //! ```
 
@@ -30,6 +32,8 @@ pub mod gather;
 pub mod gpu;
 pub mod lineup;
 pub mod machine;
+pub mod mata_paper;
+pub mod names;
 pub mod pages;
 pub mod report;
 pub mod rivals;

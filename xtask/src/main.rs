@@ -3,6 +3,7 @@
 mod ci;
 mod fuzz;
 mod gamt_paper;
+mod mata_paper;
 mod ptx;
 mod record;
 mod sail_paper;
@@ -30,6 +31,8 @@ enum Verb {
     Record(record::Options),
     /// Makes the GAMT paper's figures anew and writes benches/record/MACHINE/DATE-gamt-paper-….csv
     GamtPaper(gamt_paper::Options),
+    /// Makes the MATA paper's figures anew and writes benches/record/MACHINE/DATE-mata-paper-….csv and .svg
+    MataPaper(mata_paper::Options),
     /// Makes the SAIL paper's figures anew and writes benches/record/MACHINE/DATE-sail-paper-….csv
     SailPaper(sail_paper::Options),
 }
@@ -41,6 +44,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),
         Verb::GamtPaper(options) => gamt_paper::run(&options),
+        Verb::MataPaper(options) => mata_paper::run(&options),
         Verb::SailPaper(options) => sail_paper::run(&options),
     }
 }

@@ -1,5 +1,6 @@
 //! Measures this machine: runs the bench crate's `record`, which writes `benches/record/MACHINE/DATE.csv` and, beside it, what the
-//! machine is; or its `gpu`, which writes the figures of the machine's GPUs, CSV and SVG, to `benches/record/GPU/DATE-….csv`.
+//! machine is; its `gpu`, which writes the figures of the machine's GPUs, CSV and SVG, to `benches/record/GPU/DATE-….csv`; or its
+//! `names`, which does for names what `record` does for addresses, and writes `benches/record/MACHINE/DATE-names.csv`.
 
 use std::process::{Command, Stdio};
 
@@ -27,13 +28,26 @@ enum What {
     Cpu,
     /// Kernels, whole trips and the GPU side of the papers' figures
     Gpu,
+    /// Engines of names beside their rivals, on a core
+    Names,
+}
+
+impl What {
+    /// The program that measures it, where it is one of its own.
+    const fn bin(self) -> Option<&'static str> {
+        match self {
+            Self::Cpu => None,
+            Self::Gpu => Some("gpu"),
+            Self::Names => Some("names"),
+        }
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    if options.what == What::Gpu {
-        let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", "gpu", "--"];
+    if let Some(bin) = options.what.bin() {
+        let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", bin, "--"];
         arguments.extend(options.rest.iter().map(String::as_str));
-        return step::run("record gpu", &mut step::cargo(&arguments));
+        return step::run(&format!("record {bin}"), &mut step::cargo(&arguments));
     }
     let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", "record"];
     if !options.without_dpdk && dpdk_is_installed() {

@@ -159,18 +159,7 @@ struct Record<'a> {
 
 impl Record<'_> {
     fn describe(&self) -> String {
-        let gpu = &self.gpu;
-        format!(
-            "gpu: {}\ngpus: {}\ncompute capability: {}.{}\nmultiprocessors: {}\ngpu memory: {} GiB\ngpu l2: {} MiB\n{}",
-            gpu.name,
-            self.gpus,
-            gpu.capability.0,
-            gpu.capability.1,
-            gpu.multiprocessors,
-            gpu.memory >> 30,
-            gpu.l2 >> 20,
-            self.machine.describe()
-        )
+        wirespeed_benches::gpu::describe(&self.gpu, self.gpus, &self.machine)
     }
 
     fn kernels(&self, source: &Source, [rates, shapes]: [Sheet; 2]) -> Result<()> {
@@ -194,9 +183,7 @@ impl Record<'_> {
         if self.options.dry || sheet.rows.is_empty() {
             return Ok(());
         }
-        let words = self.gpu.name.to_lowercase();
-        let slug = words.split(|c: char| !c.is_ascii_alphanumeric()).collect::<Vec<_>>().join("-");
-        let directory = self.options.out.join(slug);
+        let directory = self.options.out.join(wirespeed_benches::gpu::slug(&self.gpu));
         std::fs::create_dir_all(&directory)?;
         std::fs::write(directory.join("machine.txt"), self.describe())?;
         let name = format!("{}-{}-{name}", report::date(), source.name);

@@ -55,6 +55,11 @@ impl Layout {
     }
 }
 
+/// The argument of a kernel that looks up names which lie there.
+pub(crate) fn batch_of(names: DevicePtr, form: Form, results: DevicePtr) -> [u64; 6] {
+    batch(names, names.plus(form.second().unwrap_or(0) as u64), results, form.count())
+}
+
 /// Names on the device and room for their results.
 #[derive(Debug)]
 pub struct DeviceNames {
@@ -82,9 +87,7 @@ impl Bench {
 
     /// Looks all of them up once.
     pub fn launch_names(&mut self, program: &Program, names: &DeviceNames, shape: Shape) -> Result<()> {
-        let second = names.form.second().unwrap_or(0) as u64;
-        let keys = names.blocks[0];
-        let batch = batch(keys, keys.plus(second), names.blocks[1], names.form.count());
+        let batch = batch_of(names.blocks[0], names.form, names.blocks[1]);
         let arguments = [bytes_of(&batch), &program.table[..]];
         // SAFETY: names, results and the table stay until they are given back, which waits for the stream.
         Ok(unsafe { self.driver.launch(self.stream, &program.kernel(names.form.kind()), shape, arguments) }?)

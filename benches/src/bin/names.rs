@@ -1,0 +1,192 @@
+//! Measures engines of names and their rivals in one run on one core, and records what came out: see [`wirespeed_benches::names`].
+
+use anyhow::{Result, ensure};
+use clap::Parser;
+use wirespeed_benches::names::contest::{self, keep_right, row, setting, setting_on};
+use wirespeed_benches::names::data::{self, Kind, Table, Trace};
+use wirespeed_benches::names::lane::{Lane, Mode};
+use wirespeed_benches::names::lineup::{self, Entry, REFERENCE};
+use wirespeed_benches::names::update::{Beside, Stream, beside};
+use wirespeed_benches::report::{self, Row, Setting};
+use wirespeed_benches::session::{self, Session};
+use wirespeed_benches::machine;
+use wirespeed_namelookup::generate::Paths;
+use wirespeed_namelookup::{Acta, NameEngine, NameTable, NameUpdate};
+
+/// Measures engines of names and their rivals side by side and writes MACHINE/DATE-names.csv.
+#[derive(Parser)]
+struct Options {
+    /// Tables
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["small", "large"])]
+    tables: Vec<Size>,
+    /// Names of the large table
+    #[arg(long, default_value_t = data::TEN_MILLION)]
+    names: usize,
+    /// Engines and rivals: those whose name contains one of these words
+    #[arg(long, value_delimiter = ',')]
+    engines: Vec<String>,
+    /// Traces
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["average", "heavy", "misses"])]
+    traces: Vec<Kind>,
+    /// Names a call
+    #[arg(long, value_delimiter = ',', default_values_t = [64, 1024])]
+    batches: Vec<usize>,
+    /// Updates of each stream
+    #[arg(long, default_value_t = 1 << 18)]
+    updates: usize,
+    /// Updates a call
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 256, 4096])]
+    calls: Vec<usize>,
+    /// Skip the measurements of updates
+    #[arg(long)]
+    no_updates: bool,
+    #[command(flatten)]
+    session: session::Options,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Size {
+    /// Real domains; as many made ones where there are none
+    Small,
+    /// The same and made ones
+    Large,
+    /// 200,000 made names, to try things out
+    Tiny,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    ensure!(options.batches.iter().chain(&options.calls).all(|&call| call > 0), "a call has something in it");
+    // Before this thread goes to one core, and those that it starts with it.
+    rayon::ThreadPoolBuilder::new().build_global()?;
+    let core = options.session.core.unwrap_or_else(machine::last_core);
+    let machine = options.session.start()?;
+    let session = Session::new(&options.session, |name| name == REFERENCE);
+    let mut run = Run { options: &options, core, paths: data::paths()?, session };
+    for size in &options.tables {
+        let table = match size {
+            Size::Small => data::small()?,
+            Size::Large => data::large(options.names)?,
+            Size::Tiny => data::made(200_000)?,
+        };
+        run.lookups(&table)?;
+        if !options.no_updates {
+            run.updates(&table)?;
+        }
+    }
+    if options.session.dry {
+        return Ok(());
+    }
+    let csv = report::csv(run.session.rows(), &machine);
+    let path = report::write(&options.session.out, &machine, &format!("{}-names", report::date()), &csv)?;
+    eprintln!("\nwritten to {}", path.display());
+    Ok(())
+}
+
+/// What a run goes by, and its rows.
+struct Run<'o> {
+    options: &'o Options,
+    /// The core that lookups are measured on.
+    core: usize,
+    paths: Paths,
+    session: Session,
+}
+
+impl Run<'_> {
+    fn wants(&self, name: &str) -> bool {
+        let words = &self.options.engines;
+        words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))
+    }
+
+    /// Builds those of a lineup that are wanted; says what can't be built.
+    fn build(&self, entries: Vec<Entry>, names: &NameTable) -> Vec<Lane> {
+        let build = |entry: Entry| {
+            entry.build(names).inspect_err(|error| eprintln!("{}: left out: {error:#}", entry.name)).ok()
+        };
+        entries.into_iter().filter(|entry| self.wants(entry.name)).filter_map(build).collect()
+    }
+
+    fn trace(&self, names: &NameTable, kind: Kind) -> Result<Trace> {
+        Trace::draw(names, kind, &self.paths, self.options.session.keys, self.options.session.seed)
+    }
+
+    fn lookups(&mut self, table: &Table) -> Result<()> {
+        let (options, plan) = (self.options, self.options.session.plan());
+        let of_table = setting(table);
+        let mut lanes = self.build(lineup::lookups(), &table.names);
+        let seconds = |lane: &Lane| row(&of_table, lane, "build", 0, vec![lane.build_seconds], "s");
+        self.session.show(lanes.iter().map(seconds));
+        for &kind in &options.traces {
+            let trace = self.trace(&table.names, kind)?;
+            let setting = setting_on(&of_table, &trace);
+            eprintln!("{}: {:.1} bytes a name", trace.name, trace.bytes_a_name());
+            keep_right(&mut lanes, options.batches.iter().copied().max().unwrap_or(1), &trace);
+            let batched = options.batches.iter().map(|&batch| ("batch", batch, Mode::Batch(batch)));
+            for (what, batch, mode) in batched.chain([("single", 1, Mode::Single)]) {
+                let rates = contest::race(&mut lanes, mode, trace.names.names(), plan);
+                let measured = lanes.iter().zip(rates);
+                self.session
+                    .show(measured.map(|(lane, rates)| row(&setting, lane, what, batch, rates, "names/s")));
+            }
+        }
+        Ok(())
+    }
+
+    fn updates(&mut self, table: &Table) -> Result<()> {
+        let (options, results) = (self.options, u32::try_from(table.next_hops)?);
+        let (rounds, seed) = (options.session.rounds, options.session.seed);
+        let mut lanes = self.build(lineup::updates(), &table.names);
+        let mut names = table.names.clone();
+        for (at, stream) in (1..).zip(Stream::ALL) {
+            for (part, &call) in (0..).zip(&options.calls) {
+                // One at a time makes an engine a patch of each.
+                let count = if call == 1 { options.updates / 16 } else { options.updates };
+                let updates = stream.draw(&names, results, seed + 8 * at + part, count)?;
+                let rates = contest::race_updates(&mut lanes, &updates, call, rounds);
+                updates.iter().for_each(|update| {
+                    names.apply(update);
+                });
+                let (trace, items) = (stream.name().to_owned(), updates.len());
+                let setting = Setting { trace, items, seed, ..setting(table) };
+                let mut measured = Vec::new();
+                for (lane, rates) in lanes.iter().zip(rates).filter(|(_, rates)| !rates.is_empty()) {
+                    ensure!(contest::agrees_after(lane, &names, &updates), "{} after {}", lane.name, stream.name());
+                    measured.push(row(&setting, lane, "update", call, rates, "updates/s"));
+                }
+                self.session.show(measured.into_iter());
+            }
+        }
+        let updates = Stream::Mixed.draw(&names, results, seed + 99, 8 * options.updates)?;
+        drop(lanes);
+        self.busy::<Acta>(table, &names, &updates)
+    }
+
+    /// Lookups of an engine beside updates.
+    fn busy<E: NameEngine>(&mut self, table: &Table, names: &NameTable, updates: &[NameUpdate]) -> Result<()> {
+        if !self.wants(E::NAME) {
+            return Ok(());
+        }
+        let (plan, batch, call) = (self.options.session.plan(), 1024, 256);
+        let trace = self.trace(names, Kind::Average)?;
+        let rounds = (plan.rounds, 4 * plan.slice);
+        let measured = beside::<E>(names, trace.names.names(), updates, (batch, call), rounds, self.core)?;
+        let Some(Beside { quiet, beside, updates, rebuilds, memory }) = measured else {
+            eprintln!("lookups beside updates: left out, there is one core");
+            return Ok(());
+        };
+        eprintln!("{}: built anew {rebuilds} times", E::NAME);
+        let setting = setting_on(&setting(table), &trace);
+        let engine = format!("{}-live", E::NAME);
+        for (what, batch, rounds, unit) in [
+            ("batch", batch, quiet, "names/s"),
+            ("batch-beside-updates", batch, beside, "names/s"),
+            ("update-beside-batches", call, updates, "updates/s"),
+        ] {
+            let (setting, engine) = (setting.clone(), engine.clone());
+            let (build_seconds, ratio) = (0.0, None);
+            let row = Row { setting, engine, what, batch, rounds, unit, memory, build_seconds, ratio };
+            self.session.show(std::iter::once(row));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! What figures are about: tables with their traces, and the methods of section 6 on the GPU.
+
+use anyhow::{Context, Result};
+use wirespeed_gpu::driver::{Driver, Shape};
+use wirespeed_gpu::names::{ENDS, PACKED, ROWS};
+use wirespeed_gpu::program::{Kind as Lie, OnDevice, Program};
+use wirespeed_namelookup::ata::Ata;
+use wirespeed_namelookup::generate::Paths;
+use wirespeed_namelookup::mata::Mata;
+use wirespeed_namelookup::stt::Stt;
+use wirespeed_namelookup::{Acta, BuildOptions, NameEngine, NameTable, Names};
+
+use crate::gpu::bench::{Bench, Uploaded};
+use crate::gpu::names::{DeviceNames, KernelRate, Layout, kernel_rates};
+use crate::names::data::{Kind, Table, Trace};
+
+/// Names of a trace: enough that the caches of neither side hold them.
+pub const TRACE: usize = 1 << 20;
+/// Bytes of a batch in section 3 and after, before it is cut into parts.
+pub const BATCH: usize = 16 << 20;
+const SEED: u64 = 1;
+
+/// A table with an average and a heavy trace.
+pub struct Subject {
+    /// The table.
+    pub table: Table,
+    /// What is looked up.
+    pub traces: [Trace; 2],
+}
+
+impl Subject {
+    /// Draws the traces.
+    pub fn new(table: Table, paths: &Paths) -> Result<Self> {
+        let draw = |kind| Trace::draw(&table.names, kind, paths, TRACE, SEED);
+        let (average, heavy) = rayon::join(|| draw(Kind::Average), || draw(Kind::Heavy));
+        Ok(Self { traces: [average?, heavy?], table })
+    }
+}
+
+/// As many of a trace's first names as so many bytes hold.
+pub fn batch_of(trace: &Trace, bytes: usize) -> Names<'_> {
+    let names = trace.names.names();
+    let count = names.ends().partition_point(|&end| end as usize <= bytes);
+    names.part(0..count.max(1))
+}
+
+/// A method of section 6: an engine's table and how names lie for it.
+pub struct Method<'u> {
+    /// `stt`, `ata`, `mata`, `mata-nw`, `acta`.
+    pub name: &'static str,
+    /// How names lie.
+    pub layout: Layout,
+    /// The table on the device.
+    pub table: &'u Uploaded,
+}
+
+/// Tables on the device, for methods to share.
+pub struct Placed(Vec<(&'static str, Uploaded)>);
+
+/// The most bytes of an STT.
+pub const STT_CAP: u64 = 8 << 30;
+
+impl Placed {
+    /// Builds tables, of some engines at once, and puts them on the device.
+    pub fn new(bench: &mut Bench, names: &NameTable, with_stt: bool, with_ata: bool) -> Result<Self> {
+        let options = BuildOptions::default();
+        let cap = BuildOptions { memory_cap: Some(STT_CAP), ..BuildOptions::default() };
+        let ((acta, mata), (ata, stt)) = rayon::join(
+            || rayon::join(|| Acta::build(names, &options), || Mata::build(names, &options)),
+            || {
+                rayon::join(
+                    || with_ata.then(|| Ata::<1>::build(names, &options)),
+                    || with_stt.then(|| Stt::build(names, &cap)),
+                )
+            },
+        );
+        let mut placed = Self(Vec::new());
+        if let Some(stt) = stt {
+            match stt {
+                Ok((_, table)) => placed.put(bench, Stt::NAME, &table)?,
+                Err(why) => eprintln!("stt: left out: {why}"),
+            }
+        }
+        if let Some(ata) = ata {
+            placed.put(bench, Ata::<1>::NAME, &ata?.1)?;
+        }
+        placed.put(bench, Mata::NAME, &mata?.1)?;
+        placed.put(bench, Acta::NAME, &acta?.1)?;
+        Ok(placed)
+    }
+
+    /// One engine's table that was built already.
+    pub fn of<T: OnDevice>(bench: &mut Bench, name: &'static str, table: &T) -> Result<Self> {
+        let mut placed = Self(Vec::new());
+        placed.put(bench, name, table)?;
+        Ok(placed)
+    }
+
+    fn put<T: OnDevice>(&mut self, bench: &mut Bench, name: &'static str, table: &T) -> Result<()> {
+        self.0.push((name, bench.upload(table).with_context(|| name.to_owned())?));
+        Ok(())
+    }
+
+    /// The methods: those of the paper, in its order, and ours.
+    pub fn methods(&self) -> Vec<Method<'_>> {
+        let mut methods = Vec::new();
+        for (name, table) in &self.0 {
+            let layout = if *name == Acta::NAME { Layout::Packed } else { Layout::Ends };
+            methods.push(Method { name, layout, table });
+            if *name == Mata::NAME {
+                methods.push(Method { name: "mata-nw", layout: Layout::Rows(4), table });
+            }
+        }
+        methods
+    }
+
+    /// Gives the tables' memory back.
+    pub fn forget(self, bench: &mut Bench) -> Result<()> {
+        self.0.iter().try_for_each(|(_, table)| bench.forget(table))
+    }
+}
+
+impl<'u> Method<'u> {
+    /// Puts names on the device as this method takes them.
+    pub fn place(&self, bench: &mut Bench, names: Names<'_>) -> Result<DeviceNames> {
+        bench.names(self.layout, names)
+    }
+
+    /// Every launch that is tried for names on the device, the fastest first, results held against the right ones.
+    pub fn kernels(&self, bench: &mut Bench, names: Names<'_>, right: &[u32]) -> Result<Vec<KernelRate>> {
+        let there = self.place(bench, names)?;
+        let rates = kernel_rates(bench, self.table, &there, &right[..names.len()], 3);
+        bench.drop_names(&there)?;
+        rates.with_context(|| self.name.to_owned())
+    }
+
+    /// The fastest program and launch for names on the device, and its rate.
+    pub fn best(&self, bench: &mut Bench, names: Names<'_>, right: &[u32]) -> Result<(&'u Program, Shape, f64)> {
+        let rates = self.kernels(bench, names, right)?;
+        let best = rates.first().context("a launch that fits")?;
+        Ok((self.program(best.shared), best.shape, best.rate))
+    }
+
+    /// The program with so much shared memory a block.
+    pub fn program(&self, shared: u32) -> &'u Program {
+        let programs = &self.table.programs;
+        programs.iter().find(|program| program.shared == shared).unwrap_or(&programs[0])
+    }
+
+    /// Whether a program can be launched with so many threads a block.
+    pub fn fits(&self, bench: &mut Bench, program: &Program, threads: u32) -> Result<bool> {
+        let kind = match self.layout {
+            Layout::Packed => PACKED,
+            Layout::Ends => ENDS,
+            Layout::Rows(_) => ROWS,
+        };
+        let kernel = program.kernel(Lie::Named(kind));
+        Ok(bench.driver.blocks_per_multiprocessor(&kernel, threads, program.shared)? > 0)
+    }
+}

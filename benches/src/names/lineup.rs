@@ -1,0 +1,182 @@
+//! Who takes part: the project's engines and their rivals.
+
+use anyhow::Result;
+use wirespeed_image::Table as _;
+use wirespeed_namelookup::ata::Ata;
+use wirespeed_namelookup::mata::{Mata, MataNw};
+use wirespeed_namelookup::stt::Stt;
+use wirespeed_namelookup::{
+    Acta, BuildOptions, LiveNames, Name, NameEngine, NameLpm, NameTable, NameUpdate, Names,
+};
+
+use super::lane::{Contestant, Lane};
+use super::rivals::{DoubleArray, LinearHash, Patricia, TwoStageHash};
+
+/// A name and what builds it.
+pub struct Entry {
+    /// The name in tables and records.
+    pub name: &'static str,
+    build: fn(&'static str, &NameTable) -> Result<Lane>,
+}
+
+impl Entry {
+    /// Builds the lane.
+    pub fn build(&self, names: &NameTable) -> Result<Lane> {
+        (self.build)(self.name, names)
+    }
+}
+
+/// What ratios are to: NDN-DPDK's scheme.
+pub const REFERENCE: &str = "hash-two-stage";
+
+/// Engines and rivals that look up.
+pub fn lookups() -> Vec<Entry> {
+    vec![
+        compiled::<Acta>(),
+        compiled::<Mata>(),
+        compiled::<MataNw>(),
+        compiled::<Ata>(),
+        compiled::<Stt>(),
+        Entry { name: REFERENCE, build: |name, names| Lane::build(name, names, TwoStageHash::build) },
+        Entry { name: "hash-linear", build: |name, names| Lane::build(name, names, LinearHash::build) },
+        Entry { name: "yada", build: |name, names| Lane::build(name, names, DoubleArray::build) },
+        Entry {
+            name: "patricia-tree",
+            build: |name, names| Lane::build(name, names, |names| Ok(Patricia::build(names))),
+        },
+    ]
+}
+
+/// Those that take updates: engines live, and alone without a copy that readers see.
+pub fn updates() -> Vec<Entry> {
+    vec![
+        live::<Acta>("acta-live"),
+        alone::<Acta>(),
+        live::<Mata>("mata-live"),
+        alone::<Mata>(),
+        Entry { name: "hash-linear", build: |name, names| Lane::build(name, names, LinearHash::build) },
+        Entry {
+            name: "patricia-tree",
+            build: |name, names| Lane::build(name, names, |names| Ok(Patricia::build(names))),
+        },
+    ]
+}
+
+fn compiled<E: NameEngine>() -> Entry {
+    Entry { name: E::NAME, build: |name, names| Lane::build(name, names, Compiled::<E>::build) }
+}
+
+fn live<E: NameEngine>(name: &'static str) -> Entry {
+    Entry { name, build: |name, names| Lane::build(name, names, Live::<E>::build) }
+}
+
+fn alone<E: NameEngine>() -> Entry {
+    Entry { name: E::NAME, build: |name, names| Lane::build(name, names, Alone::<E>::build) }
+}
+
+/// An engine's table.
+pub struct Compiled<E: NameEngine>(E::Table);
+
+impl<E: NameEngine> Compiled<E> {
+    /// Compiles names.
+    pub fn build(names: &NameTable) -> Result<Self> {
+        Ok(Self(E::build(names, &BuildOptions::default())?.1))
+    }
+}
+
+impl<E: NameEngine> Contestant for Compiled<E> {
+    #[inline]
+    fn one(&self, name: &Name) -> u32 {
+        self.0.lookup(name).result
+    }
+
+    fn many(&self, names: Names<'_>, results: &mut [u32]) {
+        self.0.lookup_batch(names, results);
+    }
+
+    fn memory(&self) -> Option<u64> {
+        Some(self.0.image().bytes())
+    }
+}
+
+/// An engine with its names and live copies.
+struct Live<E: NameEngine>(LiveNames<E>);
+
+impl<E: NameEngine> Live<E> {
+    fn build(names: &NameTable) -> Result<Self> {
+        Ok(Self(LiveNames::new(names.clone(), BuildOptions::default())?))
+    }
+}
+
+impl<E: NameEngine> Contestant for Live<E> {
+    fn one(&self, name: &Name) -> u32 {
+        self.0.reader().enter().lookup(name).result
+    }
+
+    fn many(&self, names: Names<'_>, results: &mut [u32]) {
+        self.0.reader().enter().lookup_batch(names, results);
+    }
+
+    fn update(&mut self, updates: &[NameUpdate]) -> bool {
+        self.0.apply(updates).is_ok()
+    }
+
+    fn memory(&self) -> Option<u64> {
+        Some(self.0.memory_usage())
+    }
+}
+
+/// An engine with its names and one image that its patches are applied to, for nobody to read meanwhile.
+pub struct Alone<E: NameEngine> {
+    names: NameTable,
+    engine: E,
+    table: E::Table,
+}
+
+impl<E: NameEngine> Alone<E> {
+    /// Compiles names.
+    pub fn build(names: &NameTable) -> Result<Self> {
+        let mut names = names.clone();
+        let (engine, table) = E::build(&names, &BuildOptions::default())?;
+        names.track();
+        Ok(Self { names, engine, table })
+    }
+
+    /// The table as it is now.
+    pub const fn table(&self) -> &E::Table {
+        &self.table
+    }
+}
+
+impl<E: NameEngine> Contestant for Alone<E> {
+    fn one(&self, name: &Name) -> u32 {
+        self.table.lookup(name).result
+    }
+
+    fn many(&self, names: Names<'_>, results: &mut [u32]) {
+        self.table.lookup_batch(names, results);
+    }
+
+    fn update(&mut self, updates: &[NameUpdate]) -> bool {
+        updates.iter().for_each(|update| {
+            self.names.apply(update);
+        });
+        let changed = self.names.take_changed();
+        let patch = self.engine.update(&self.names, &changed);
+        self.names.forget_gone(changed);
+        match patch {
+            Ok(patch) => self.table.apply(&patch).is_ok(),
+            Err(_) => match E::build(&self.names, &BuildOptions::default()) {
+                Ok((engine, table)) => {
+                    (self.engine, self.table) = (engine, table);
+                    true
+                }
+                Err(_) => false,
+            },
+        }
+    }
+
+    fn memory(&self) -> Option<u64> {
+        Some(self.table.image().bytes() + self.engine.memory_usage() + self.names.memory_usage())
+    }
+}
