@@ -1,7 +1,7 @@
 //! [`Sorted`]: the simplest engine. The names in order, a binary search for each prefix of a query; an update writes all of it anew.
 //!
 //! ```text
-//! head      u64  number of entries
+//! head      u64  number of entries, length of the longest
 //! text      u8   the names one after the other
 //! ends      u32  where each ends
 //! results   u32  and its result
@@ -52,7 +52,10 @@ impl Flat {
     /// All of it, as writes.
     fn patch(&self) -> Patch {
         let mut patch = PatchBuilder::new();
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let longest = starts.zip(&self.ends).map(|(start, end)| end - start).max().unwrap_or(0);
         patch.set(HEAD, 0, self.ends.len() as u64);
+        patch.set(HEAD, 1, longest.into());
         (0..).zip(&self.text).for_each(|(at, &byte)| patch.set(TEXT, at, byte.into()));
         (0..).zip(&self.ends).for_each(|(at, &end)| patch.set(ENDS, at, end.into()));
         (0..).zip(&self.results).for_each(|(at, &result)| patch.set(RESULTS, at, result.into()));
@@ -69,7 +72,7 @@ impl NameEngine for Sorted {
         let flat = Flat::of(names);
         let [text, entries] = [flat.text.len(), flat.ends.len()].map(|used| used * 2 + 64);
         let mut image = ImageBuilder::new(SortedTable::KIND, SortedTable::LAYOUT)
-            .section::<u64>("head", 1)
+            .section::<u64>("head", 2)
             .section::<u8>("text", text as u64)
             .section::<u32>("ends", entries as u64)
             .section::<u32>("results", entries as u64)
@@ -119,7 +122,7 @@ impl SortedTable {
 
     /// The length of the longest entry: no prefix that is longer has to be searched for.
     fn longest(&self) -> usize {
-        (0..self.len()).map(|at| self.name(at).len()).max().unwrap_or(0)
+        usize::try_from(self.0.section::<u64>(HEAD)[1]).unwrap()
     }
 
     fn longest_match(&self, name: &Name, longest: usize) -> Option<(usize, usize)> {
@@ -141,6 +144,7 @@ impl SortedTable {
             return None;
         }
         let count = usize::try_from(*image.section::<u64>(HEAD).first()?).ok()?;
+        image.section::<u64>(HEAD).get(1)?;
         let ends = image.section::<u32>(ENDS).get(..count)?;
         let results = image.section::<u32>(RESULTS).get(..count)?;
         let is_inside =
