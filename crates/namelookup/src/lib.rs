@@ -11,15 +11,20 @@
 //! table with 0 for none, and how much of the name matched.
 
 pub mod acta;
-pub mod generate;
+pub mod aligned;
+pub mod ata;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod fsm;
+pub mod generate;
 mod live;
 mod lookup;
+pub mod mata;
 mod name;
 mod names;
 pub mod oracle;
 pub mod read;
+pub mod stt;
 mod table;
 pub mod tlv;
 pub mod write;

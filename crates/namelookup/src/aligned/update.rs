@@ -1,0 +1,271 @@
+//! Updates of aligned transition arrays (section 2.5) as patches.
+//!
+//! A name is walked from the root by the steps of the machine, in the control plane's own slots. An insertion adds the transitions that
+//! aren't there, each in the slot that its state has for it; where another state's transition is in that slot, the one of both with
+//! fewer transitions is placed anew (the paper always moves the state that gets the transition; `/com` would take 100,000 writes),
+//! and the transition that leads to it is set to its new state. A deletion takes the last transition, and goes up from it while
+//! a state has lost its only one and no entry ends there. Slots and bases are vacant at once.
+//!
+//! First all that went is taken out, then what came is put in: a name may have gone and come again as another node.
+
+use wirespeed_image::{Patch, PatchBuilder};
+
+use super::arrays::{NONE, Owner, TOP};
+use super::build::Aligned;
+use super::form::Form;
+use super::layout::{ACCEPTING, HEAD, RESULTS, ROOT, ROOT_RESULT, TRANSITIONS};
+use crate::fsm::{chunk, write_text};
+use crate::lookup::Outgrown;
+use crate::table::{NameTable, NodeId};
+
+impl<F: Form> Aligned<F> {
+    pub(super) fn patch(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        if names.results() > self.arrays.results.most() {
+            return Err(Outgrown("results' width"));
+        }
+        self.results = self.results.max(names.results());
+        self.root_result = names.root().result();
+        self.dirty.clear();
+        let mut text = Vec::new();
+        let nodes = || changed.iter().filter(|&&id| id != NodeId::ROOT).map(|&id| names.node(id));
+        for node in nodes().filter(|node| node.is_gone()) {
+            write_text(node, &mut text);
+            self.remove(&text);
+        }
+        for node in nodes().filter(|node| !node.is_gone() && node.result() != 0) {
+            write_text(node, &mut text);
+            self.insert(&text, node.result())?;
+        }
+        // Now what is beneath these is there, so that they lose their result only.
+        for node in nodes().filter(|node| !node.is_gone() && node.result() == 0) {
+            write_text(node, &mut text);
+            self.remove(&text);
+        }
+        Ok(self.written((names.len() as u64, u64::from(self.results))))
+    }
+
+    /// The patch of all slots that changed.
+    fn written(&mut self, counts: (u64, u64)) -> Patch {
+        let mut patch = PatchBuilder::new();
+        patch.set(HEAD, ROOT as u64, self.root.into());
+        patch.set(HEAD, ROOT_RESULT as u64, self.root_result.into());
+        self.dirty.sort_unstable();
+        self.dirty.dedup();
+        for &slot in &self.dirty {
+            let cell = self.arrays.cell(slot);
+            patch.set(TRANSITIONS, slot.into(), u64::from(cell.link) << 32 | u64::from(cell.input));
+        }
+        for &slot in &self.dirty {
+            patch.set(RESULTS, slot.into(), self.arrays.results.of(slot).into());
+        }
+        patch.finish(Some(counts))
+    }
+
+    /// A name has a result, whether it is new or not.
+    fn insert(&mut self, text: &[u8], result: u32) -> Result<(), Outgrown> {
+        let (mut at, mut slot) = (0, TOP);
+        while at < text.len() {
+            let (input, next) = chunk(text, at, F::STRIDE);
+            slot = match self.next_state(slot) {
+                state if state != 0 && self.space.shape_of(state).halved => {
+                    let low = self.step(slot, input & 0xffff)?;
+                    self.step(low, input >> 16)?
+                }
+                _ => self.step(slot, input)?,
+            };
+            at = next;
+        }
+        self.arrays.cells[slot as usize].link |= ACCEPTING;
+        self.arrays.results.set(slot, result);
+        self.dirty.push(slot);
+        Ok(())
+    }
+
+    /// The slot of the transition by an input from the state that a slot leads to; both are made where there are none.
+    fn step(&mut self, from: u32, input: u32) -> Result<u32, Outgrown> {
+        let state = self.next_state(from);
+        if state == 0 {
+            return self.first_transition(from, input);
+        }
+        let slot = self.space.slot(state, input);
+        let cell = self.arrays.cell(slot);
+        if cell.link != 0 && cell.input == input {
+            return Ok(slot);
+        }
+        let state = if cell.link == 0 { state } else { self.make_way(state, input, slot)? };
+        let slot = self.space.slot(state, input);
+        self.space.take(slot);
+        self.put(state, slot, input);
+        Ok(slot)
+    }
+
+    /// A new state for one transition.
+    fn first_transition(&mut self, from: u32, input: u32) -> Result<u32, Outgrown> {
+        let state = self.space.place(&[input], false).ok_or(Outgrown("vacant slots"))?;
+        let place = self.space.place_of(state);
+        self.arrays.owners[place] = Owner { head: NONE, incoming: from };
+        self.lead(from, state);
+        let slot = self.space.slot(state, input);
+        self.put(state, slot, input);
+        Ok(slot)
+    }
+
+    /// A transition that leads nowhere yet, and ends nothing: whoever asked for it sees to that.
+    fn put(&mut self, state: u32, slot: u32, input: u32) {
+        let place = self.space.place_of(state);
+        // For now it ends an entry, as a link of 0 would be vacant.
+        self.arrays.put(place, slot, input, ACCEPTING);
+        self.arrays.results.set(slot, 0);
+        self.dirty.push(slot);
+    }
+
+    /// Sees to it that a state's slot for a new input is vacant, by moving the state or the one that has the slot. The state as it
+    /// is then.
+    fn make_way(&mut self, state: u32, input: u32, slot: u32) -> Result<u32, Outgrown> {
+        let other = self.space.owner(slot, self.arrays.cell(slot).input);
+        if other == state || self.is_smaller(state, other) {
+            return self.relocate(state, Some(input));
+        }
+        match self.relocate(other, None) {
+            Ok(_) => Ok(state),
+            Err(_) => self.relocate(state, Some(input)),
+        }
+    }
+
+    /// Whether a state has fewer transitions than another. O(fewer).
+    fn is_smaller(&self, one: u32, other: u32) -> bool {
+        let ring = |state| self.arrays.ring(self.space.place_of(state));
+        let (mut one, mut other) = (ring(one), ring(other));
+        loop {
+            match (one.next(), other.next()) {
+                (_, None) => return false,
+                (None, _) => return true,
+                _ => {}
+            }
+        }
+    }
+
+    /// Places a state anew, with room for one more input where one is given, which stays vacant but is kept apart. The new state.
+    fn relocate(&mut self, state: u32, more: Option<u32>) -> Result<u32, Outgrown> {
+        let (shape, place) = (self.space.shape_of(state), self.space.place_of(state));
+        let slots: Vec<_> = self.arrays.ring(place).collect();
+        let inputs: Vec<_> = slots.iter().map(|&slot| self.arrays.cell(slot).input).chain(more).collect();
+        let to = self.space.place(&inputs, shape.halved).ok_or(Outgrown("vacant slots"))?;
+        let incoming = self.arrays.owners[place].incoming;
+        let new_place = self.space.place_of(to);
+        self.arrays.owners[new_place] = Owner { head: NONE, incoming };
+        for slot in slots {
+            self.move_transition(slot, to);
+        }
+        if let Some(input) = more {
+            // Whoever asked takes it.
+            self.space.give_back(self.space.slot(to, input));
+        }
+        self.arrays.owners[place] = Owner { head: NONE, incoming: NONE };
+        self.space.forget(state);
+        self.lead(incoming, to);
+        Ok(to)
+    }
+
+    /// A transition goes to the slot that its state's new place has for it.
+    fn move_transition(&mut self, slot: u32, to: u32) {
+        let cell = self.arrays.cell(slot);
+        let new = self.space.slot(to, cell.input);
+        let place = self.space.place_of(to);
+        self.arrays.put(place, new, cell.input, cell.link);
+        self.arrays.results.set(new, self.arrays.results.of(slot));
+        let next = cell.link & !ACCEPTING;
+        if next != 0 {
+            let next = self.space.place_of(next);
+            self.arrays.owners[next].incoming = new;
+        }
+        self.vacate(slot);
+        self.dirty.push(new);
+    }
+
+    /// A slot holds nothing any more.
+    fn vacate(&mut self, slot: u32) {
+        self.arrays.cells[slot as usize] = Default::default();
+        self.arrays.results.set(slot, 0);
+        self.space.give_back(slot);
+        self.dirty.push(slot);
+    }
+
+    /// A name is no entry any more, where it is one.
+    fn remove(&mut self, text: &[u8]) {
+        let Some(slot) = self.find(text) else { return };
+        self.arrays.cells[slot as usize].link &= !ACCEPTING;
+        self.arrays.results.set(slot, 0);
+        self.dirty.push(slot);
+        self.prune(slot);
+    }
+
+    /// The slot of a name's last transition.
+    fn find(&self, text: &[u8]) -> Option<u32> {
+        let (mut at, mut slot) = (0, TOP);
+        while at < text.len() {
+            let (input, next) = chunk(text, at, F::STRIDE);
+            let state = self.next_state(slot);
+            slot = match state {
+                0 => return None,
+                _ if self.space.shape_of(state).halved => {
+                    let low = self.transition(state, input & 0xffff)?;
+                    self.transition(self.next_state(low), input >> 16)?
+                }
+                _ => self.transition(state, input)?,
+            };
+            at = next;
+        }
+        Some(slot)
+    }
+
+    fn transition(&self, state: u32, input: u32) -> Option<u32> {
+        let slot = self.space.slot(state, input);
+        let cell = self.arrays.cell(slot);
+        (cell.link != 0 && cell.input == input).then_some(slot)
+    }
+
+    /// Takes a transition out that leads nowhere and ends nothing, and those above that then do neither.
+    fn prune(&mut self, mut slot: u32) {
+        while slot != TOP && self.arrays.cell(slot).link == 0 {
+            let state = self.space.owner(slot, self.arrays.cell(slot).input);
+            let place = self.space.place_of(state);
+            let was_last = self.arrays.take(place, slot);
+            self.vacate(slot);
+            if !was_last {
+                return;
+            }
+            let incoming = self.arrays.owners[place].incoming;
+            self.arrays.owners[place].incoming = NONE;
+            self.space.forget(state);
+            self.lead_nowhere(incoming);
+            slot = incoming;
+        }
+    }
+
+    /// The state that a slot leads to, 0 for none.
+    fn next_state(&self, slot: u32) -> u32 {
+        if slot == TOP { self.root } else { self.arrays.cell(slot).link & !ACCEPTING }
+    }
+
+    /// A slot leads to a state. What was put there for the sake of that ends no entry.
+    fn lead(&mut self, slot: u32, state: u32) {
+        if slot == TOP {
+            self.root = state;
+            return;
+        }
+        let ends = self.arrays.results.of(slot) != 0;
+        self.arrays.cells[slot as usize].link = state | if ends { ACCEPTING } else { 0 };
+        self.dirty.push(slot);
+    }
+
+    /// A slot leads to no state any more.
+    fn lead_nowhere(&mut self, slot: u32) {
+        if slot == TOP {
+            self.root = 0;
+            return;
+        }
+        self.arrays.cells[slot as usize].link &= ACCEPTING;
+        self.dirty.push(slot);
+    }
+}
