@@ -164,7 +164,8 @@ mod tests {
         let stop = AtomicBool::new(false);
         let reader = fib.reader();
         let forwarded = thread::scope(|scope| {
-            let forwarder = scope.spawn(|| forward(&reader, &packets, &stop));
+            let (packets, stop) = (&packets, &stop);
+            let forwarder = scope.spawn(move || forward(&reader, packets, stop));
             thread::sleep(Duration::from_millis(50));
             stop.store(true, Ordering::Relaxed);
             forwarder.join().unwrap()

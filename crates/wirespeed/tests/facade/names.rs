@@ -103,7 +103,8 @@ fn readers_see_updates_whole_and_resolve_what_they_see() {
         let mut table = NameTable::builder().labelled_names(&labels, first).engine(engine).build().unwrap();
         let (reader, is_over) = (table.reader(), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let worker = scope.spawn(|| {
+            let (reader, all, labels, is_over) = (reader.clone(), &all, &labels, &is_over);
+            let worker = scope.spawn(move || {
                 let batch: NameBatch = all.iter().map(|name| &**name).collect();
                 let mut found = vec![NextHop::NONE; batch.len()];
                 while !is_over.load(Ordering::Relaxed) {
