@@ -60,8 +60,14 @@ struct Block {
 };
 
 #define WS_KERNEL(name, most_threads, A, a, B, b)                                                                      \
+    WS_KERNEL_IN(name, __launch_bounds__(most_threads), A, a, B, b)
+// The same where so many blocks at least are to be held at once, which leaves each all the registers that there are then: without that the
+// compiler may go below and spill.
+#define WS_KERNEL_HELD(name, most_threads, least_blocks, A, a, B, b)                                                   \
+    WS_KERNEL_IN(name, __launch_bounds__(most_threads, least_blocks), A, a, B, b)
+#define WS_KERNEL_IN(name, bounds, A, a, B, b)                                                                         \
     static WS_FN void name##_body(const Block& block, const A& a, const B& b);                                         \
-    extern "C" __global__ void __launch_bounds__(most_threads)                                                         \
+    extern "C" __global__ void bounds                                                                                  \
         name(const __grid_constant__ A a, const __grid_constant__ B b) {                                               \
         name##_body(Block(), a, b);                                                                                    \
     }                                                                                                                  \
@@ -182,6 +188,7 @@ struct Constant {
             name##_body(block, *static_cast<const A*>(arguments[0]), *static_cast<const B*>(arguments[1]));            \
         });                                                                                                            \
     static void name##_body([[maybe_unused]] const Block& block, const A& a, const B& b)
+#define WS_KERNEL_HELD(name, most_threads, least_blocks, A, a, B, b) WS_KERNEL(name, most_threads, A, a, B, b)
 
 #define WS_CONSTANT(module, name, value)                                                                               \
     static constexpr u64 name = (value);                                                                               \

@@ -22,15 +22,18 @@ macro_rules! modules {
 }
 
 modules![
+    "acta",
     "dir24",
     "fold",
     "fold_hot",
     "gamt",
     "gather",
+    "mata",
     "rank",
     "sail_b",
     "sail_l",
     "sail_m",
+    "stt",
     "table",
     "waldvogel"
 ];

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use wirespeed_fib::{Address, NextHop};
 use wirespeed_gpu::driver::{Cuda, DevicePtr, Driver, Event, Properties, Shape, Stream};
 use wirespeed_gpu::ip::{KeyBytes, pack};
-use wirespeed_gpu::program::{OnDevice, Program, Sections};
+use wirespeed_gpu::program::{Kind, OnDevice, Program, Sections};
 use wirespeed_gpu::runtime::Planes;
 use wirespeed_image::SectionId;
 
@@ -144,16 +144,26 @@ impl Bench {
 
     /// Keys a second by the median of some launches, after two that are not counted.
     pub fn rate(&mut self, program: &Program, keys: &Keys, shape: Shape, rounds: usize) -> Result<f64> {
+        self.rate_of(keys.count, rounds, |bench| bench.launch(program, keys, shape))
+    }
+
+    /// The same of whatever looks up so many keys.
+    pub fn rate_of(
+        &mut self,
+        count: usize,
+        rounds: usize,
+        launch: impl Fn(&mut Self) -> Result<()>,
+    ) -> Result<f64> {
         let mut rates = Vec::with_capacity(rounds);
         for round in 0..rounds + 2 {
             self.driver.record(self.began, self.stream)?;
-            self.launch(program, keys, shape)?;
+            launch(self)?;
             self.driver.record(self.ended, self.stream)?;
             self.driver.synchronize(self.stream)?;
             let seconds = f64::from(self.driver.elapsed_ms(self.began, self.ended)?) / 1e3;
             if round >= 2 {
                 #[allow(clippy::cast_precision_loss)] // a rate
-                rates.push(keys.count as f64 / seconds);
+                rates.push(count as f64 / seconds);
             }
         }
         Ok(median(&rates))
@@ -201,8 +211,8 @@ impl Bench {
     }
 
     /// The launches to try for a program: for each number of threads as many blocks as fit at once, and half of them.
-    pub fn shapes(&mut self, program: &Program, key_bytes: usize) -> Result<Vec<Shape>> {
-        let kernel = program.kernel(key_bytes);
+    pub fn shapes(&mut self, program: &Program, kind: impl Into<Kind>) -> Result<Vec<Shape>> {
+        let kernel = program.kernel(kind);
         let multiprocessors = self.properties().multiprocessors;
         let mut shapes = Vec::new();
         for threads in THREADS {
@@ -218,7 +228,7 @@ impl Bench {
 }
 
 /// `Batch` of `kernels/batch.cuh`, without a word to announce its end in.
-fn batch(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> [u64; 6] {
+pub(super) fn batch(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> [u64; 6] {
     [keys.0, low.0, results.0, count as u64, 0, 0]
 }
 

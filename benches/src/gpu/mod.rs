@@ -9,6 +9,7 @@ pub mod bench;
 pub mod ceiling;
 pub mod figures;
 pub mod kernels;
+pub mod names;
 pub mod plot;
 pub mod trip;
 pub mod updates;

@@ -6,12 +6,12 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use wirespeed_fib::{Address, Lpm, NextHop};
 use wirespeed_gpu::driver::Cuda;
 use wirespeed_gpu::ip::{KeyBytes, pack, unpack};
 use wirespeed_gpu::program::OnDevice;
-use wirespeed_gpu::runtime::{Batch, Done, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
+use wirespeed_gpu::runtime::{Batch, Done, Form, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
 
 /// How trips are made.
 #[derive(Clone, Copy, Debug)]
@@ -57,12 +57,8 @@ pub fn upload<T: OnDevice>(gpu: &Gpu, table: &T, key: KeyBytes) -> Result<TableH
     Ok(handle)
 }
 
-/// Batches filled from a trace.
-pub struct Filled {
-    batches: Vec<Batch>,
-    key: KeyBytes,
-    count: usize,
-}
+/// Batches filled from a trace, and how what is in them lies.
+pub struct Filled(pub Vec<(Batch, Form)>);
 
 /// Takes and fills as many batches as will be under way, and looks each up once to hold its results against the CPU's.
 pub fn fill<A: Address, T: Lpm<A>>(
@@ -86,41 +82,42 @@ pub fn fill<A: Address, T: Lpm<A>>(
         let mut right = vec![NextHop::NONE; part.len()];
         table.par_lookup_batch(part, &mut right);
         ensure!(found == right, "results of a batch of {} differ from the CPU's", part.len());
-        batches.push(done.into_batch()?);
+        let form = Form::keys(key.count(), part.len()).context("more keys than memory")?;
+        batches.push((done.into_batch()?, form));
     }
-    Ok(Filled { batches, key, count: trip.batch })
+    Ok(Filled(batches))
 }
 
 /// Sends batches round and round.
 pub fn travel(handle: &TableHandle, filled: Filled, trip: &Trip) -> Result<(Travelled, Filled)> {
-    let Filled { batches, key, count } = filled;
-    let send = |batch: Batch| -> (Instant, Ticket) {
+    let Filled(mut batches) = filled;
+    let send = |(batch, form): (Batch, Form)| -> (Instant, Form, Ticket) {
         let now = Instant::now();
         let ticket = match trip.way {
-            Some(way) => batch.submit_by(way, handle, key.count(), count),
-            None => batch.submit(handle, key.count(), count),
+            Some(way) => batch.submit_form_by(way, handle, form),
+            None => batch.submit_form(handle, form),
         };
-        (now, ticket)
+        (now, form, ticket)
     };
     // Twice for each slot first: a graph is recorded then.
-    let mut batches = batches;
     for _ in 0..2 {
         let sent: Vec<_> = batches.into_iter().map(send).collect();
-        batches = sent.into_iter().map(|(_, ticket)| back(ticket.wait())).collect::<Result<_>>()?;
+        let wait = |(_, form, ticket): (_, _, Ticket)| Ok((back(ticket.wait())?, form));
+        batches = sent.into_iter().map(wait).collect::<Result<_>>()?;
     }
     let mut times = Vec::new();
     let began = Instant::now();
     let mut under_way: VecDeque<_> = batches.into_iter().map(send).collect();
     let mut batches = Vec::new();
     let mut done = 0usize;
-    while let Some((sent, ticket)) = under_way.pop_front() {
+    while let Some((sent, form, ticket)) = under_way.pop_front() {
         let batch = back(ticket.wait())?;
         times.push(sent.elapsed().as_secs_f64() * 1e6);
-        done += count;
+        done += form.count();
         if began.elapsed() < trip.time {
-            under_way.push_back(send(batch));
+            under_way.push_back(send((batch, form)));
         } else {
-            batches.push(batch);
+            batches.push((batch, form));
         }
     }
     let seconds = began.elapsed().as_secs_f64();
@@ -129,7 +126,7 @@ pub fn travel(handle: &TableHandle, filled: Filled, trip: &Trip) -> Result<(Trav
     #[allow(clippy::cast_precision_loss)] // a rate
     let rate = done as f64 / seconds;
     let travelled = Travelled { rate, p50: at(50), p99: at(99), max: times[times.len() - 1] };
-    Ok((travelled, Filled { batches, key, count }))
+    Ok((travelled, Filled(batches)))
 }
 
 fn back(done: Done) -> Result<Batch> {
@@ -137,6 +134,6 @@ fn back(done: Done) -> Result<Batch> {
     Ok(done.into_batch()?)
 }
 
-fn checked(done: &Done) -> Result<&[u8]> {
+pub(super) fn checked(done: &Done) -> Result<&[u8]> {
     Ok(done.results().map_err(Clone::clone)?)
 }

@@ -1,15 +1,19 @@
 //! Lookups on NVIDIA GPUs.
 //!
 //! ```text
-//! ip       a Program for each engine's image; tables that follow updates    (the only part that knows what a key is)
+//! ip       a Program for each engine's image; tables that follow updates    (what keys are is known here)
+//! names    the same for names                                               (and here, and nowhere else)
 //! runtime  one owner thread a device; slots and batches, tables and their patches, the way of moving data, fleets
 //! driver   memory, streams, events, launches, graphs of one device
 //! ```
 
 mod check;
+mod dispatch;
 pub mod driver;
 mod error;
+mod follow;
 pub mod ip;
+pub mod names;
 pub mod program;
 pub mod runtime;
 

@@ -20,12 +20,27 @@ impl Sections<'_> {
     }
 }
 
+/// What kernels take for keys: the end of their name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Each of so many bytes (`_k4`).
+    Bytes(usize),
+    /// Keys of any length, which lie as the kernel of that name has it (`_packed`).
+    Named(&'static str),
+}
+
+impl From<usize> for Kind {
+    fn from(bytes: usize) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
 /// A kernel that looks up in one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The module.
     pub module: &'static str,
-    /// The kernel's name without the kind of its keys (`_k4`).
+    /// The kernel's name without the kind of its keys ([`Kind`]).
     pub stem: String,
     /// Its second argument; the first is the batch.
     pub table: Vec<u8>,
@@ -53,9 +68,13 @@ impl Program {
         self
     }
 
-    /// The kernel for keys of so many bytes.
-    pub fn kernel(&self, key_bytes: usize) -> Kernel {
-        Kernel { module: self.module, name: format!("{}_k{key_bytes}", self.stem) }
+    /// The kernel for keys of so many bytes, or of that kind.
+    pub fn kernel(&self, kind: impl Into<Kind>) -> Kernel {
+        let name = match kind.into() {
+            Kind::Bytes(bytes) => format!("{}_k{bytes}", self.stem),
+            Kind::Named(kind) => format!("{}_{kind}", self.stem),
+        };
+        Kernel { module: self.module, name }
     }
 }
 

@@ -17,6 +17,9 @@ pub mod ata;
 pub mod conformance;
 pub mod fsm;
 pub mod generate;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod fetch;
 mod live;
 mod lookup;
 pub mod mata;

@@ -1,15 +1,13 @@
-//! IP lookup on GPUs, the only part of this crate that knows what a key is.
+//! IP lookup on GPUs.
 //!
 //! ```text
 //! keys       addresses as keys of a batch, results as next hops
 //! remote     a table on GPUs that follows a live one
-//! dispatch   CPU or GPU, by cost, load and a bound on latency
 //! offload    lookups that go to either, one by one or several under way; the CPU answers for a GPU that fails
 //! dir24, …   an engine's program: one file each, beside its kernel's source in `kernels`
 //! ```
 
 mod dir24;
-mod dispatch;
 mod fold;
 mod fold_hot;
 mod gamt;
@@ -23,9 +21,9 @@ mod sail_l;
 mod sail_m;
 mod waldvogel;
 
-pub use dispatch::{Meter, Place, Policy};
+pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use keys::{KeyBytes, pack, unpack};
-pub use offload::{Counts, Offload, Pipeline, Use};
+pub use offload::{Offload, Pipeline};
 pub use open::open_all;
 pub use remote::{Remote, RemoteFollower};
 pub use sail_m::programs_with_fibs;

@@ -1,48 +1,25 @@
 //! [`Offload`]: lookups that go to the CPU or to GPUs, and never fail for a GPU's sake.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 
 use wirespeed_fib::{Address, NextHop};
 
-use super::dispatch::{Meter, Place, Policy};
 use super::remote::Remote;
+use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use};
 use crate::error::GpuError;
 use crate::runtime::Ticket;
-
-/// Where batches may go.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Use {
-    /// To a GPU, always.
-    Always,
-    /// Where they are done soonest, or as a bound on latency has it.
-    ByLoad(Policy),
-}
 
 /// A table on GPUs beside the same table on the CPU. Whoever looks up brings the CPU's way along; what a GPU can't answer is
 /// answered by that, with one warning for all.
 pub struct Offload<A> {
     remote: Remote<A>,
-    by: Use,
-    meter: Meter,
-    has_warned: AtomicBool,
-    counts: [AtomicU64; 2],
-}
-
-/// How many keys were looked up where.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// By the CPU.
-    pub cpu: u64,
-    /// On GPUs.
-    pub gpu: u64,
+    dispatcher: Dispatcher,
 }
 
 impl<A: Address> Offload<A> {
     /// The table on GPUs, when to use it, and what lookups cost on the CPU.
     pub fn new(remote: Remote<A>, by: Use, meter: Meter) -> Self {
-        Self { remote, by, meter, has_warned: AtomicBool::new(false), counts: Default::default() }
+        Self { remote, dispatcher: Dispatcher::new(by, meter) }
     }
 
     /// The table on GPUs.
@@ -52,8 +29,7 @@ impl<A: Address> Offload<A> {
 
     /// How many keys went where since the start.
     pub fn counts(&self) -> Counts {
-        let [cpu, gpu] = [0, 1].map(|place| self.counts[place].load(Ordering::Relaxed));
-        Counts { cpu, gpu }
+        self.dispatcher.counts()
     }
 
     /// Looks up each address into the same place of `next_hops`; `cpu` does it where the CPU is to.
@@ -81,41 +57,17 @@ impl<A: Address> Offload<A> {
         let keys = next_hops.len();
         if self.place(keys) == Place::Gpu {
             match gpu(&self.remote, next_hops) {
-                Ok(()) => return self.count(Place::Gpu, keys),
-                Err(error) => self.warn(&error),
+                Ok(()) => return self.dispatcher.count(Place::Gpu, keys),
+                Err(error) => self.dispatcher.warn(&error),
             }
         }
-        self.on_cpu(keys, || cpu(next_hops));
+        self.dispatcher.on_cpu(keys, || cpu(next_hops));
     }
 
     /// Where a batch of so many keys goes now.
     pub fn place(&self, keys: usize) -> Place {
-        if keys == 0 || self.remote.is_out().is_some() {
-            return Place::Cpu;
-        }
-        match self.by {
-            Use::Always => Place::Gpu,
-            Use::ByLoad(policy) => {
-                policy.place(self.meter.cpu(keys), self.remote.estimate(keys), self.meter.load())
-            }
-        }
-    }
-
-    fn on_cpu(&self, keys: usize, cpu: impl FnOnce()) {
-        let began = Instant::now();
-        cpu();
-        self.meter.done(keys, began.elapsed());
-        self.count(Place::Cpu, keys);
-    }
-
-    fn count(&self, place: Place, keys: usize) {
-        self.counts[usize::from(place == Place::Gpu)].fetch_add(keys as u64, Ordering::Relaxed);
-    }
-
-    fn warn(&self, error: &GpuError) {
-        if !self.has_warned.swap(true, Ordering::Relaxed) {
-            tracing::warn!("lookups go on on the CPU: {error}");
-        }
+        let is_there = self.remote.is_out().is_none();
+        self.dispatcher.place(keys, is_there.then_some(|| self.remote.estimate(keys)))
     }
 }
 
@@ -167,7 +119,7 @@ impl<'k, A: Address> Pipeline<'k, A> {
             Place::Gpu => match self.send(keys) {
                 Ok(ticket) => State::OnGpu(ticket),
                 Err(error) => {
-                    self.offload.warn(&error);
+                    self.offload.dispatcher.warn(&error);
                     State::Waiting
                 }
             },
@@ -187,7 +139,7 @@ impl<'k, A: Address> Pipeline<'k, A> {
                 let mut found = vec![NextHop::NONE; sent.keys.len()];
                 match self.offload.remote.take(ticket.wait(), sent.keys, &mut found) {
                     Ok(()) => sent.state = State::Found(found),
-                    Err(error) => self.offload.warn(&error),
+                    Err(error) => self.offload.dispatcher.warn(&error),
                 }
             }
         }
@@ -214,13 +166,13 @@ impl<'k, A: Address> Pipeline<'k, A> {
         };
         match taken {
             Some(Ok(())) => {
-                self.offload.count(Place::Gpu, keys.len());
+                self.offload.dispatcher.count(Place::Gpu, keys.len());
                 return Some(keys);
             }
-            Some(Err(error)) => self.offload.warn(&error),
+            Some(Err(error)) => self.offload.dispatcher.warn(&error),
             None => {}
         }
-        self.offload.on_cpu(keys.len(), || cpu(keys, next_hops));
+        self.offload.dispatcher.on_cpu(keys.len(), || cpu(keys, next_hops));
         Some(keys)
     }
 }

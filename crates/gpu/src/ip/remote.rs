@@ -12,8 +12,8 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use wirespeed_fib::{Address, NextHop};
@@ -22,6 +22,7 @@ use wirespeed_image::{Patch, Table};
 
 use super::keys::{KeyBytes, pack, unpack};
 use crate::error::GpuError;
+use crate::follow::Staleness;
 use crate::program::OnDevice;
 use crate::runtime::{Batch, Calibration, Done, Fleet, FleetBatch, FleetTable, Ticket};
 
@@ -42,9 +43,7 @@ struct Inner {
     table: FleetTable,
     /// The bits of a key that a lookup may depend on.
     bits: AtomicU8,
-    /// Whether a change couldn't be made, so that the table is of an older state than the live one.
-    is_stale: AtomicBool,
-    why_stale: Mutex<Option<GpuError>>,
+    staleness: Staleness,
     calibration: Calibration,
 }
 
@@ -76,8 +75,7 @@ impl<A: Address> Remote<A> {
             fleet: fleet.clone(),
             table: remote,
             bits: AtomicU8::new(bits),
-            is_stale: AtomicBool::new(false),
-            why_stale: Mutex::new(None),
+            staleness: Staleness::default(),
             calibration,
         };
         Ok(Self { inner: Arc::new(inner), address: PhantomData })
@@ -110,21 +108,12 @@ impl<A: Address> Remote<A> {
 
     /// Why nothing can be looked up in it, if so.
     pub fn is_out(&self) -> Option<GpuError> {
-        if self.inner.is_stale.load(Ordering::Acquire) {
-            return self.inner.why_stale.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        }
-        let gpus = self.inner.fleet.gpus();
-        gpus.iter().all(|gpu| gpu.lost().is_some()).then(|| gpus[0].lost().cloned()).flatten()
+        self.inner.staleness.is_out(&self.inner.fleet)
     }
 
     /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way before it.
-    #[allow(clippy::cast_precision_loss)] // an estimate
     pub fn estimate(&self, keys: usize) -> Duration {
-        let before = self.inner.fleet.gpus().iter().map(crate::runtime::Gpu::load).min().unwrap_or(0);
-        let calibration = &self.inner.calibration;
-        let rate = calibration.measured.iter().map(|measured| measured.rate).fold(0.0, f64::max);
-        let waits = if rate > 0.0 { before as f64 / rate * 1e6 } else { 0.0 };
-        micros(lone_us(calibration, keys) + waits)
+        self.inner.calibration.estimate(keys, self.inner.fleet.least_load())
     }
 
     /// Looks up each address into the same place of `next_hops`, in parts where there are many. On an error some of `next_hops` are
@@ -133,8 +122,7 @@ impl<A: Address> Remote<A> {
     /// Panics when the slices differ in length.
     pub fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) -> Result<(), GpuError> {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        let largest =
-            self.inner.fleet.gpus().iter().map(crate::runtime::Gpu::largest_batch).min().unwrap_or(1);
+        let largest = self.inner.fleet.largest_batch();
         let part = addresses.len().div_ceil(PARTS).max(LEAST_PART).min(largest).max(1);
         let mut under_way = VecDeque::new();
         for start in (0..addresses.len()).step_by(part) {
@@ -215,32 +203,6 @@ impl<A: Address> Remote<A> {
     }
 }
 
-/// Microseconds of a lone batch by the best way, between the sizes that were measured.
-#[allow(clippy::cast_precision_loss)] // an estimate
-fn lone_us(calibration: &Calibration, keys: usize) -> f64 {
-    let best = |size: usize| {
-        let of_size = calibration.measured.iter().filter(|measured| measured.count == size);
-        of_size.map(|measured| measured.lone_us).fold(f64::INFINITY, f64::min)
-    };
-    let sizes = calibration.measured.iter().map(|measured| measured.count);
-    let below = sizes.clone().filter(|&size| size <= keys).max();
-    let above = sizes.filter(|&size| size >= keys).min();
-    match (below, above) {
-        (Some(below), Some(above)) if below < above => {
-            let (low, high) = (best(below), best(above));
-            low + (high - low) * (keys - below) as f64 / (above - below) as f64
-        }
-        (Some(size), _) if size < keys => best(size) * keys as f64 / size as f64,
-        (Some(size), _) | (None, Some(size)) => best(size),
-        // Nothing was measured: as if it took for ever.
-        (None, None) => 1e12,
-    }
-}
-
-fn micros(us: f64) -> Duration {
-    Duration::try_from_secs_f64(us / 1e6).unwrap_or(Duration::MAX)
-}
-
 /// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until a whole table
 /// takes its place again.
 pub struct RemoteFollower<A>(Remote<A>);
@@ -251,39 +213,27 @@ impl<A> std::fmt::Debug for RemoteFollower<A> {
     }
 }
 
-impl<A: Address> RemoteFollower<A> {
-    fn note(&self, changed: Result<u64, GpuError>) {
-        let inner = &self.0.inner;
-        if let Err(error) = changed {
-            *inner.why_stale.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            inner.is_stale.store(true, Ordering::Release);
-        }
-    }
-}
-
 impl<A: Address, T: OnDevice> Follower<T> for RemoteFollower<A> {
     fn reach(&mut self, bits: u8) {
         let inner = &self.0.inner;
         let narrow = KeyBytes::for_bits(A::FAMILY, inner.bits.fetch_max(bits, Ordering::AcqRel));
         let wide = KeyBytes::for_bits(A::FAMILY, bits);
         if wide > narrow {
-            self.note(inner.table.require(wide.count()).map(|()| 0));
+            inner.staleness.note(inner.table.require(wide.count()).map(|()| 0));
         }
     }
 
     fn patch(&mut self, patch: &Patch) {
         // A table that missed a change takes no other.
-        if !self.0.inner.is_stale.load(Ordering::Acquire) {
-            self.note(self.0.inner.table.patch(patch));
+        let inner = &self.0.inner;
+        if !inner.staleness.is_stale() {
+            inner.staleness.note(inner.table.patch(patch));
         }
     }
 
     fn replace(&mut self, table: &T) {
         let inner = &self.0.inner;
         let replaced = inner.table.replace(Table::image(table), |sections| table.programs(sections));
-        if replaced.is_ok() {
-            inner.is_stale.store(false, Ordering::Release);
-        }
-        self.note(replaced);
+        inner.staleness.replaced(replaced);
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::command::Command;
+use super::form::Form;
 use super::gpu::Core;
 use super::options::Way;
 use super::planes::Planes;
@@ -11,6 +12,7 @@ use super::reply::Reply;
 use super::slot::{Outcome, Request, Slot};
 use super::table::TableHandle;
 use crate::error::GpuError;
+use crate::program::Kind;
 
 /// Pinned memory for the keys of one batch, to be filled in place. Dropped without being submitted, it goes back to the pool.
 pub struct Batch {
@@ -82,18 +84,34 @@ impl Batch {
         self.send(table, key_bytes, count, Some(way))
     }
 
+    /// Sends keys of any length that lie in this form. Never waits for the device. Whatever is wrong with it is in the ticket.
+    pub fn submit_form(self, table: &TableHandle, form: Form) -> Ticket {
+        self.send_form(table, Ok(form), None)
+    }
+
+    /// [`submit_form`](Self::submit_form), moving the data that way.
+    pub fn submit_form_by(self, way: Way, table: &TableHandle, form: Form) -> Ticket {
+        self.send_form(table, Ok(form), Some(way))
+    }
+
     fn send(self, table: &TableHandle, key_bytes: usize, count: usize, way: Option<Way>) -> Ticket {
+        let too_many = GpuError::TooManyKeys { asked: count, most: self.capacity() };
+        self.send_form(table, Form::keys(key_bytes, count).ok_or(too_many), way)
+    }
+
+    fn send_form(self, table: &TableHandle, form: super::Result<Form>, way: Option<Way>) -> Ticket {
         let core = Arc::clone(&self.lent.core);
         let mut slot = self.into_slot();
         let reply = Arc::clone(&slot.reply);
         let ticket = Ticket { reply: Some(Arc::clone(&reply)), core: Arc::clone(&core) };
-        match request(&core, &slot, table, key_bytes, count, way) {
+        let request = form.and_then(|form| request(&core, &slot, table, form, way));
+        match request {
             Err(error) => {
                 slot.request = Request::NONE;
                 slot.outcome = Outcome::failed(error);
                 reply.complete(slot);
             }
-            Ok(request) if count == 0 => {
+            Ok(request) if request.form.count() == 0 => {
                 slot.request = request;
                 slot.outcome = Outcome { version: table.version(), ..Outcome::NONE };
                 reply.complete(slot);
@@ -101,6 +119,7 @@ impl Batch {
             Ok(request) => {
                 slot.request = request;
                 slot.outcome = Outcome::NONE;
+                let count = request.form.count();
                 core.shared.load.add(count);
                 if let Err(Command::Submit(mut slot)) = core.send(Command::Submit(slot)) {
                     core.shared.load.done(count);
@@ -118,8 +137,7 @@ fn request(
     core: &Arc<Core>,
     slot: &Slot,
     table: &TableHandle,
-    key_bytes: usize,
-    count: usize,
+    form: Form,
     way: Option<Way>,
 ) -> super::Result<Request> {
     if let Some(lost) = core.shared.lost.get() {
@@ -128,17 +146,19 @@ fn request(
     if !table.is_of(core) {
         return Err(GpuError::OtherDevice);
     }
-    let most = core.shared.options.key_bytes;
-    if key_bytes > most {
-        return Err(GpuError::TooWide { what: "keys", asked: key_bytes, most });
+    let options = &core.shared.options;
+    if let Kind::Bytes(asked) = form.kind()
+        && asked > options.key_bytes
+    {
+        return Err(GpuError::TooWide { what: "keys", asked, most: options.key_bytes });
     }
-    if count > slot.capacity {
-        return Err(GpuError::TooManyKeys { asked: count, most: slot.capacity });
+    if let Some(asked) = form.result_bytes().filter(|&asked| asked > options.result_bytes) {
+        return Err(GpuError::TooWide { what: "results", asked, most: options.result_bytes });
     }
-    let planes = Planes::of(key_bytes);
-    let too_many = GpuError::TooManyKeys { asked: count, most: slot.capacity };
-    let bytes = planes.bytes(count).filter(|&bytes| bytes <= slot.keys.len).ok_or(too_many)?;
-    Ok(Request { table: table.id(), planes, count, bytes, way })
+    if form.count() > slot.capacity || form.bytes() > slot.keys.len {
+        return Err(GpuError::TooManyKeys { asked: form.count(), most: slot.capacity });
+    }
+    Ok(Request { table: table.id(), form, way })
 }
 
 impl Ticket {
@@ -193,7 +213,7 @@ impl Drop for Ticket {
 impl Done {
     /// Number of keys.
     pub fn count(&self) -> usize {
-        self.lent.slot().request.count
+        self.lent.slot().request.form.count()
     }
 
     /// The results, as many as keys, each of [`result_bytes`](Self::result_bytes), little-endian; or why there are none.

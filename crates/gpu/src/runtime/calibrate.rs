@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Result;
 use super::batch::{Batch, Done, Ticket};
+use super::form::Form;
 use super::gpu::Gpu;
 use super::options::Way;
 use super::table::TableHandle;
@@ -56,6 +57,36 @@ impl Calibration {
             .map_or(Way::Copies, |measured| measured.way)
     }
 
+    /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way before it.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    pub fn estimate(&self, keys: usize, before: u64) -> Duration {
+        let rate = self.measured.iter().map(|measured| measured.rate).fold(0.0, f64::max);
+        let waits = if rate > 0.0 { before as f64 / rate * 1e6 } else { 0.0 };
+        Duration::try_from_secs_f64((self.lone_us(keys) + waits) / 1e6).unwrap_or(Duration::MAX)
+    }
+
+    /// Microseconds of a lone batch by the best way, between the sizes that were measured.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    fn lone_us(&self, keys: usize) -> f64 {
+        let best = |size: usize| {
+            let of_size = self.measured.iter().filter(|measured| measured.count == size);
+            of_size.map(|measured| measured.lone_us).fold(f64::INFINITY, f64::min)
+        };
+        let sizes = self.measured.iter().map(|measured| measured.count);
+        let below = sizes.clone().filter(|&size| size <= keys).max();
+        let above = sizes.filter(|&size| size >= keys).min();
+        match (below, above) {
+            (Some(below), Some(above)) if below < above => {
+                let (low, high) = (best(below), best(above));
+                low + (high - low) * (keys - below) as f64 / (above - below) as f64
+            }
+            (Some(size), _) if size < keys => best(size) * keys as f64 / size as f64,
+            (Some(size), _) | (None, Some(size)) => best(size),
+            // Nothing was measured: as if it took for ever.
+            (None, None) => 1e12,
+        }
+    }
+
     fn cell(&self, way: Way, count: usize) -> Option<&Measured> {
         self.measured.iter().find(|measured| (measured.way, measured.count) == (way, count))
     }
@@ -101,7 +132,12 @@ pub(super) fn fill(bytes: &mut [u8], seed: u64) {
     }
 }
 
-pub(super) fn run(gpu: &Gpu, table: &TableHandle, key_bytes: usize, budget: Duration) -> Result<Calibration> {
+pub(super) fn run(
+    gpu: &Gpu,
+    table: &TableHandle,
+    fill: impl Fn(&mut Batch, usize) -> Option<Form>,
+    budget: Duration,
+) -> Result<Calibration> {
     let most = gpu.largest_batch();
     let mut batches = vec![gpu.batch(most)?];
     while batches.len() < STREAMED
@@ -109,11 +145,7 @@ pub(super) fn run(gpu: &Gpu, table: &TableHandle, key_bytes: usize, budget: Dura
     {
         batches.push(batch);
     }
-    for (batch, seed) in batches.iter_mut().zip(1..) {
-        let used = (most * key_bytes).min(batch.keys_mut().len());
-        fill(&mut batch.keys_mut()[..used], seed);
-    }
-    let mut bench = Bench { table, key_bytes, batches };
+    let mut bench = Bench { table, batches };
     let cells: Vec<(u32, Way)> = SIZES
         .iter()
         .filter(|&&size| most >> size != 0)
@@ -121,14 +153,22 @@ pub(super) fn run(gpu: &Gpu, table: &TableHandle, key_bytes: usize, budget: Dura
         .collect();
     let until = Instant::now() + budget;
     let device = gpu.properties().name.clone();
-    let mut calibration = Calibration { device, key_bytes, measured: Vec::new() };
+    let mut calibration = Calibration { device, key_bytes: 0, measured: Vec::new() };
+    let mut filled = None;
     for (at, &(size, way)) in cells.iter().enumerate() {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
         }
         let share = left / u32::try_from(cells.len() - at).expect("few cells");
-        calibration.measured.push(bench.measure(way, 1 << size, share)?);
+        if filled.is_none_or(|(of, _)| of != size) {
+            let forms = bench.batches.iter_mut().map(|batch| fill(batch, 1 << size));
+            // All are of the same keys.
+            filled = forms.last().flatten().map(|form| (size, form));
+        }
+        let Some((_, form)) = filled else { break };
+        calibration.key_bytes = form.bytes().div_ceil(form.count().max(1));
+        calibration.measured.push(bench.measure(way, form, share)?);
     }
     drop(bench);
     if !calibration.measured.is_empty() {
@@ -139,23 +179,22 @@ pub(super) fn run(gpu: &Gpu, table: &TableHandle, key_bytes: usize, budget: Dura
 
 struct Bench<'a> {
     table: &'a TableHandle,
-    key_bytes: usize,
     batches: Vec<Batch>,
 }
 
 impl Bench<'_> {
-    fn measure(&mut self, way: Way, count: usize, share: Duration) -> Result<Measured> {
-        let lone_us = self.lone(way, count, share / 2)?;
-        let rate = self.streamed(way, count, share / 2)?;
-        Ok(Measured { way, count, lone_us, rate })
+    fn measure(&mut self, way: Way, form: Form, share: Duration) -> Result<Measured> {
+        let lone_us = self.lone(way, form, share / 2)?;
+        let rate = self.streamed(way, form, share / 2)?;
+        Ok(Measured { way, count: form.count(), lone_us, rate })
     }
 
-    fn lone(&mut self, way: Way, count: usize, share: Duration) -> Result<f64> {
+    fn lone(&mut self, way: Way, form: Form, share: Duration) -> Result<f64> {
         // First by every slot as often as a graph needs to be recorded.
         for _ in 0..2 {
             let tickets: Vec<_> = std::mem::take(&mut self.batches)
                 .into_iter()
-                .map(|batch| batch.submit_by(way, self.table, self.key_bytes, count))
+                .map(|batch| batch.submit_form_by(way, self.table, form))
                 .collect();
             for ticket in tickets {
                 self.batches.push(checked(ticket.wait())?);
@@ -166,7 +205,7 @@ impl Bench<'_> {
         while times.is_empty() || times.len() < LONE && Instant::now() < until {
             let batch = self.batches.pop().expect("one batch at least");
             let began = Instant::now();
-            let done = batch.submit_by(way, self.table, self.key_bytes, count).wait();
+            let done = batch.submit_form_by(way, self.table, form).wait();
             times.push(began.elapsed().as_secs_f64() * 1e6);
             self.batches.push(checked(done)?);
         }
@@ -174,21 +213,21 @@ impl Bench<'_> {
         Ok(times[times.len() / 2])
     }
 
-    fn streamed(&mut self, way: Way, count: usize, share: Duration) -> Result<f64> {
+    fn streamed(&mut self, way: Way, form: Form, share: Duration) -> Result<f64> {
         let began = Instant::now();
         let rounds = 8 * self.batches.len();
         let mut under_way: VecDeque<Ticket> = VecDeque::new();
         let mut done = 0usize;
         let (mut sent, mut batches) = (0, std::mem::take(&mut self.batches));
         while let Some(batch) = batches.pop() {
-            under_way.push_back(batch.submit_by(way, self.table, self.key_bytes, count));
+            under_way.push_back(batch.submit_form_by(way, self.table, form));
             sent += 1;
         }
         while let Some(ticket) = under_way.pop_front() {
             let batch = checked(ticket.wait())?;
-            done += count;
+            done += form.count();
             if sent < rounds && began.elapsed() < share {
-                under_way.push_back(batch.submit_by(way, self.table, self.key_bytes, count));
+                under_way.push_back(batch.submit_form_by(way, self.table, form));
                 sent += 1;
             } else {
                 self.batches.push(batch);

@@ -4,12 +4,12 @@ use crossbeam_channel::Sender;
 
 use super::Result;
 use super::calibrate::Calibration;
-use super::planes::Planes;
+use super::form::Form;
 use super::slot::Slot;
 use super::tune::{Tuned, Tuning};
 use super::writes::Writes;
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
-use crate::program::Program;
+use crate::program::{Kind, Program};
 
 pub(super) type Answer<T> = Sender<Result<T>>;
 
@@ -48,7 +48,7 @@ pub(super) enum Command {
     Tune {
         slot: Box<Slot>,
         table: u64,
-        planes: Planes,
+        form: Form,
         answer: Answer<Tuning>,
     },
     /// Shapes found by an earlier run.
@@ -95,7 +95,8 @@ pub(super) struct OnDevice {
     pub(super) keys: DevicePtr,
     pub(super) low: Option<DevicePtr>,
     pub(super) results: DevicePtr,
-    pub(super) key_bytes: usize,
+    pub(super) kind: Kind,
+    pub(super) result_bytes: Option<usize>,
     pub(super) count: usize,
     pub(super) answer: Answer<super::gpu::Enqueued>,
 }

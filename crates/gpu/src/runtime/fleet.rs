@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use wirespeed_image::{Image, Patch};
 
 use super::batch::{Batch, Ticket};
+use super::form::Form;
 use super::gpu::Gpu;
 use super::table::TableHandle;
 use super::{Result, locked};
@@ -46,6 +47,16 @@ impl Fleet {
     /// The devices.
     pub fn gpus(&self) -> &[Gpu] {
         &self.gpus
+    }
+
+    /// Keys under way on the device with the fewest.
+    pub fn least_load(&self) -> u64 {
+        self.gpus.iter().map(Gpu::load).min().unwrap_or(0)
+    }
+
+    /// Keys that the largest slot of every device holds.
+    pub fn largest_batch(&self) -> usize {
+        self.gpus.iter().map(Gpu::largest_batch).min().unwrap_or(0)
     }
 
     /// Brings an image to all devices ([`Gpu::upload`]).
@@ -159,6 +170,11 @@ impl FleetBatch {
     /// Sends it ([`Batch::submit`]).
     pub fn submit(self, table: &FleetTable, key_bytes: usize, count: usize) -> Ticket {
         self.batch.submit(&table.replicas[self.device], key_bytes, count)
+    }
+
+    /// Sends keys of any length ([`Batch::submit_form`]).
+    pub fn submit_form(self, table: &FleetTable, form: Form) -> Ticket {
+        self.batch.submit_form(&table.replicas[self.device], form)
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`Gpu`]: the handle of a device that is up.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
@@ -11,17 +12,17 @@ use wirespeed_image::Image;
 use super::batch::Batch;
 use super::calibrate::Calibration;
 use super::command::{Answer, Command, OnDevice, Staging};
+use super::form::Form;
 use super::memory::{Account, Usage};
 use super::options::GpuOptions;
 use super::owner::Owner;
-use super::planes::Planes;
 use super::pool::Pool;
 use super::table::TableHandle;
 use super::tune::{Tuned, Tuning};
 use super::{Result, calibrate, locked};
 use crate::driver::{DevicePtr, Driver, Properties, Stream};
 use crate::error::GpuError;
-use crate::program::{Program, Sections};
+use crate::program::{Kind, Program, Sections};
 
 /// Commands that may wait for the owner; who sends one more waits.
 const COMMANDS: usize = 1024;
@@ -194,12 +195,38 @@ impl Gpu {
         if !table.is_of(&self.core) {
             return Err(GpuError::OtherDevice);
         }
-        if Planes::of(key_bytes).low(count).is_some() != low.is_some() {
+        if Form::keys(key_bytes, count).is_none_or(|form| form.second().is_some() != low.is_some()) {
             return Err(GpuError::Unsupported(format!("keys of {key_bytes} bytes in these planes")));
         }
-        let table = table.id();
+        let (table, kind, result_bytes) = (table.id(), Kind::Bytes(key_bytes), None);
         self.core.ask(|answer| {
-            let lookup = OnDevice { table, stream, keys, low, results, key_bytes, count, answer };
+            let lookup = OnDevice { table, stream, keys, low, results, kind, result_bytes, count, answer };
+            Command::LookUp(Box::new(lookup))
+        })
+    }
+
+    /// The same of keys of any length, whose parts lie at `keys` and `second` as `form` has them; its places and bytes don't count.
+    ///
+    /// # Safety
+    /// As [`lookup_on`](Self::lookup_on). Both parts are as the kernels of this kind take them, each aligned to 16 bytes and good to
+    /// the next multiple of 16; results are as wide as the form says, where it does.
+    #[allow(unsafe_code)] // as its contract says
+    pub unsafe fn lookup_form_on(
+        &self,
+        table: &TableHandle,
+        stream: Stream,
+        keys: DevicePtr,
+        second: DevicePtr,
+        form: Form,
+        results: DevicePtr,
+    ) -> Result<Enqueued> {
+        if !table.is_of(&self.core) {
+            return Err(GpuError::OtherDevice);
+        }
+        let (table, kind, count) = (table.id(), form.kind(), form.count());
+        let (low, result_bytes) = (Some(second), form.result_bytes());
+        self.core.ask(|answer| {
+            let lookup = OnDevice { table, stream, keys, low, results, kind, result_bytes, count, answer };
             Command::LookUp(Box::new(lookup))
         })
     }
@@ -207,7 +234,24 @@ impl Gpu {
     /// Measures each way of moving data by batch size, in half a second at most, with all slots of the largest size; and uses what it
     /// found where [`Transfer::Auto`](super::Transfer::Auto) chooses. Keys are random bytes. Others' batches disturb it.
     pub fn calibrate(&self, table: &TableHandle, key_bytes: usize) -> Result<Calibration> {
-        calibrate::run(self, table, key_bytes, Duration::from_millis(500))
+        let seed = Cell::new(0);
+        let fill = |batch: &mut Batch, count: usize| {
+            seed.set(seed.get() + 1);
+            let used = (count * key_bytes).min(batch.keys_mut().len());
+            calibrate::fill(&mut batch.keys_mut()[..used], seed.get());
+            Form::keys(key_bytes, count)
+        };
+        calibrate::run(self, table, fill, Duration::from_millis(500))
+    }
+
+    /// The same of keys of any length: `fill` puts the first so many of a sample into a batch and says their form; `None` where there is no
+    /// room for so many.
+    pub fn calibrate_with(
+        &self,
+        table: &TableHandle,
+        fill: impl Fn(&mut Batch, usize) -> Option<Form>,
+    ) -> Result<Calibration> {
+        calibrate::run(self, table, fill, Duration::from_millis(500))
     }
 
     /// What was measured last.
@@ -224,13 +268,30 @@ impl Gpu {
     /// Measures how many blocks of how many threads suit each of the table's programs, and which program is the fastest, by batch size;
     /// and uses what it found. Keys are random bytes on the device. All other work waits meanwhile, well under a second.
     pub fn tune(&self, table: &TableHandle, key_bytes: usize) -> Result<Tuning> {
+        let most = self.options().key_bytes;
+        if key_bytes > most {
+            return Err(GpuError::TooWide { what: "keys", asked: key_bytes, most });
+        }
+        self.tune_with(table, |batch| {
+            calibrate::fill(batch.keys_mut(), 1);
+            Form::keys(key_bytes, batch.capacity())
+        })
+    }
+
+    /// The same of keys of any length: `fill` puts as many of a sample as there is room for into a batch and says their form.
+    pub fn tune_with(
+        &self,
+        table: &TableHandle,
+        fill: impl FnOnce(&mut Batch) -> Option<Form>,
+    ) -> Result<Tuning> {
         if !table.is_of(&self.core) {
             return Err(GpuError::OtherDevice);
         }
         let mut batch = self.batch(self.largest_batch())?;
-        calibrate::fill(batch.keys_mut(), 1);
-        let (slot, table, planes) = (batch.into_slot(), table.id(), Planes::of(key_bytes));
-        self.core.ask(|answer| Command::Tune { slot, table, planes, answer })
+        let too_many = GpuError::TooManyKeys { asked: batch.capacity(), most: batch.capacity() };
+        let form = fill(&mut batch).ok_or(too_many)?;
+        let (slot, table) = (batch.into_slot(), table.id());
+        self.core.ask(|answer| Command::Tune { slot, table, form, answer })
     }
 
     /// Uses what an earlier run found, on a device of this name; anything else is passed over.

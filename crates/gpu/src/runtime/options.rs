@@ -56,7 +56,7 @@ pub struct GpuOptions {
     /// The slots: how many batches can be under way at once, and how large they can be. A batch gets the smallest free one that
     /// holds it. Pinned and device memory: `keys × (key_bytes + result_bytes)` each.
     pub slots: Vec<SlotSize>,
-    /// Bytes of the widest key.
+    /// Bytes of the widest key; where keys are of any length, as many as most take on average.
     pub key_bytes: usize,
     /// Bytes of the widest result.
     pub result_bytes: usize,
@@ -75,6 +75,14 @@ pub struct GpuOptions {
     pub patch_writes: usize,
     /// Sections that belong to a table without being looked up in: attachments. They stay behind.
     pub leave_out: Vec<String>,
+}
+
+impl GpuOptions {
+    /// How many keys of [`key_bytes`](Self::key_bytes) a slot must be made for to hold so many keys of so many bytes in all: what to ask for
+    /// a batch of keys of any length.
+    pub fn slot_keys(&self, count: usize, bytes: usize) -> usize {
+        count.max(bytes.div_ceil(self.key_bytes.max(1)))
+    }
 }
 
 impl Default for GpuOptions {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::flag::Flag;
+use super::form::Form;
 use super::options::Way;
 use super::owner::Graphs;
-use super::planes::Planes;
 use super::reply::Reply;
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
 use crate::error::GpuError;
@@ -41,17 +41,14 @@ pub(super) struct Slot {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) table: u64,
-    pub(super) planes: Planes,
-    pub(super) count: usize,
-    /// Bytes of the keys in pinned memory, from the first plane's start to the last one's end.
-    pub(super) bytes: usize,
+    /// How the keys lie in pinned memory.
+    pub(super) form: Form,
     /// Which way, where the submitter says.
     pub(super) way: Option<Way>,
 }
 
 impl Request {
-    pub(super) const NONE: Self =
-        Self { table: u64::MAX, planes: Planes::of(4), count: 0, bytes: 0, way: None };
+    pub(super) const NONE: Self = Self { table: u64::MAX, form: Form::parts("none", 0, 0, 0), way: None };
 }
 
 /// What came of it.
@@ -90,7 +87,10 @@ impl Slot {
         // SAFETY: 1. as in `keys`. 2. The device writes results only while the owner has the slot; after a time-out it might still, but
         // then the outcome is an error and `Done::results` comes here for no batch with one.
         unsafe {
-            std::slice::from_raw_parts(self.results.host, self.outcome.result_bytes * self.request.count)
+            std::slice::from_raw_parts(
+                self.results.host,
+                self.outcome.result_bytes * self.request.form.count(),
+            )
         }
     }
 }

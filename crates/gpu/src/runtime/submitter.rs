@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::Result;
 use super::batch::{Batch, Done, Ticket};
+use super::form::Form;
 use super::gpu::Gpu;
 use super::options::Way;
 use super::table::TableHandle;
@@ -45,6 +46,14 @@ impl Submitter {
     /// Sends a batch, moving the data that way.
     pub fn submit_by(&mut self, way: Way, batch: Batch, table: &TableHandle, key_bytes: usize, count: usize) {
         self.under_way.push_back(batch.submit_by(way, table, key_bytes, count));
+    }
+
+    /// Sends keys of any length that lie in this form ([`Batch::submit_form`]), moving the data that way, or as the device chooses.
+    pub fn submit_form(&mut self, way: Option<Way>, batch: Batch, table: &TableHandle, form: Form) {
+        self.under_way.push_back(match way {
+            Some(way) => batch.submit_form_by(way, table, form),
+            None => batch.submit_form(table, form),
+        });
     }
 
     /// Batches under way.

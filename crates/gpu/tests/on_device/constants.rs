@@ -9,6 +9,9 @@ use wirespeed_fold::{v4 as fold_v4, v6 as fold_v6};
 use wirespeed_gamt::layout as gamt;
 use wirespeed_gpu::GpuError;
 use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
+use wirespeed_namelookup::acta::{hash, layout as acta};
+use wirespeed_namelookup::aligned::layout as aligned;
+use wirespeed_namelookup::stt::layout as stt;
 use wirespeed_rank::layout as rank;
 use wirespeed_sail::sail_b::layout as sail_b;
 use wirespeed_sail::sail_l::layout as sail_l;
@@ -24,6 +27,33 @@ macro_rules! layouts {
 }
 
 layouts! {
+    acta {
+        ACTA_BUCKET_BYTES: acta::BUCKET_BYTES,
+        ACTA_BASE_BITS: acta::BASE_BITS,
+        ACTA_LONG: acta::LONG_MARK,
+        ACTA_LEADS: acta::LEADS,
+        ACTA_ENDS: acta::ENDS,
+        ACTA_CHOICE_SHIFT: acta::SECOND.ilog2(),
+        ACTA_HEADER_TURN_SHIFT: acta::TURN_SHIFT,
+        ACTA_TAG_SHIFT: acta::TAG_SHIFT,
+        ACTA_FILTER_SHIFT: acta::COUNT_BITS,
+        ACTA_FILTER_BITS: acta::FILTER_BITS,
+        ACTA_INLINE_MOST: acta::INLINE_MOST,
+        ACTA_ROOT_STATE_AT: acta::ROOT_STATE_AT,
+        ACTA_ROOT_RESULT_AT: acta::ROOT_RESULT_AT,
+        ACTA_K: hash::K,
+        ACTA_K2: hash::K2,
+    }
+    names {
+        NAMES_GROUP: wirespeed_gpu::names::GROUP,
+        NAMES_SLASH: b'/',
+    }
+    aligned {
+        ALIGNED_ROOT_STATE_AT: aligned::ROOT,
+        ALIGNED_ROOT_RESULT_AT: aligned::ROOT_RESULT,
+        ALIGNED_ARRAY_WORDS: aligned::RECORD,
+        ALIGNED_ACCEPTING: aligned::ACCEPTING,
+    }
     dir24 {
         DIR24_CHUNK: dir24::CHUNK,
     }
@@ -61,6 +91,9 @@ layouts! {
         SAIL_B_PIVOT: sail_b::PIVOT,
         SAIL_B_MOST_LEVELS: sail_b::MOST_LEVELS,
         SAIL_B_CHUNK: sail_b::CHUNK,
+    }
+    stt {
+        STT_ROW: stt::ROW,
     }
     waldvogel {
         WALDVOGEL_ROOT_BITS: waldvogel::ROOT_BITS,

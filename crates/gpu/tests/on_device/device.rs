@@ -82,7 +82,7 @@ pub(crate) struct MirroredTable<A, T> {
 /// What is on the device.
 pub(crate) struct Copy {
     pub(crate) sections: Vec<DevicePtr>,
-    programs: Vec<Program>,
+    pub(crate) programs: Vec<Program>,
 }
 
 impl<A: Address, E: Engine<A>> Engine<A> for Mirrored<E>
@@ -123,14 +123,7 @@ impl<A, T> MirroredTable<A, T> {
     /// Gives the copy back.
     fn forget(&mut self) {
         if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            let mut device = lock(&self.device);
-            let stream = device.stream;
-            let _ = device.driver.synchronize(stream);
-            #[allow(unsafe_code)]
-            // SAFETY: the stream's work is done.
-            unsafe {
-                device.driver.free(&copy.sections);
-            }
+            lock(&self.device).forget(&copy);
         }
     }
 }
@@ -261,6 +254,13 @@ impl Device {
         Copy { sections, programs }
     }
 
+    /// Gives a copy back.
+    pub(crate) fn forget(&mut self, copy: &Copy) {
+        let _ = self.driver.synchronize(self.stream);
+        // SAFETY: the stream's work is done.
+        unsafe { self.driver.free(&copy.sections) };
+    }
+
     pub(crate) fn write(&mut self, to: DevicePtr, bytes: &[u8]) {
         // SAFETY: the source lives until the copy is waited for.
         unsafe { self.driver.copy_in(self.stream, to, bytes.as_ptr(), bytes.len()) }.expect("it is copied");
@@ -280,7 +280,7 @@ impl Device {
         self.driver.synchronize(self.stream).expect("it is done");
     }
 
-    fn patch(&mut self, image: &Image, sections: &[DevicePtr], patch: &Patch) {
+    pub(crate) fn patch(&mut self, image: &Image, sections: &[DevicePtr], patch: &Patch) {
         if patch.is_empty() {
             return;
         }
@@ -344,7 +344,7 @@ impl Device {
         let flag = if turn.is_multiple_of(5) { self.take(&[size_of::<u32>()]) } else { Vec::new() };
         let mark = 0x600d_0000 | turn as u64 & 0xffff;
         let done = flag.first().map_or(0, |done| done.0);
-        let batch = [at[0].0, at[1].0, at[2].0, next_hops.len() as u64, done, mark];
+        let batch = batch(at, next_hops.len(), done, mark);
         self.launch(&program.kernel(key_bytes), shape, [bytes_of(&batch), &program.table]);
         if let &[done] = &flag[..] {
             let mut said = [0; size_of::<u32>()];
@@ -369,7 +369,7 @@ impl Device {
     }
 
     /// Memory for blocks of so many bytes, until they are given back.
-    fn take(&mut self, sizes: &[usize]) -> Vec<DevicePtr> {
+    pub(crate) fn take(&mut self, sizes: &[usize]) -> Vec<DevicePtr> {
         const ALIGN: usize = 256;
         if !is_gpu() {
             return self.driver.alloc(sizes).expect("there is memory");
@@ -393,12 +393,17 @@ impl Device {
         sizes.iter().map(&mut place).collect()
     }
 
-    fn give_back(&mut self, blocks: &[DevicePtr]) {
+    pub(crate) fn give_back(&mut self, blocks: &[DevicePtr]) {
         if !is_gpu() {
             // SAFETY: all work is waited for.
             unsafe { self.driver.free(blocks) };
         }
     }
+}
+
+/// `Batch` of `kernels/batch.cuh`: keys, their second part and results, each of so many keys; where to say that it is done, and how.
+pub(crate) fn batch(at: [DevicePtr; 3], count: usize, done: u64, mark: u64) -> [u64; 6] {
+    [at[0].0, at[1].0, at[2].0, count as u64, done, mark]
 }
 
 /// The planes of keys of so many bytes, and the bytes of a key in each.

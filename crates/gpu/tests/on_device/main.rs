@@ -8,5 +8,6 @@ mod conformance;
 mod constants;
 mod ip;
 mod large;
+mod names;
 mod runtime;
 mod shapes;

@@ -32,6 +32,8 @@ pub struct Aligned<F> {
     pub(super) results: u32,
     /// Slots that an update changed.
     pub(super) dirty: Vec<u32>,
+    /// Places of the states that are being moved.
+    pub(super) moving: Vec<usize>,
 }
 
 impl<F: Form> NameEngine for Aligned<F> {
@@ -69,6 +71,7 @@ impl<F: Form> Aligned<F> {
             root_result: fsm.root_result(),
             results: names.results(),
             dirty: Vec::new(),
+            moving: Vec::new(),
         };
         engine.fill(&fsm, &placed.states);
         debug_assert!(engine.leads_as(&fsm, &placed.states), "each transition leads where the machine says");
@@ -196,6 +199,12 @@ impl<F: Form> Placed<F> {
         while u64::from(self.space.slots()) < self.lengths.slots {
             self.add(self.next_length(), false)?;
         }
+        // For states that updates let grow; not in tables so small that they are built anew at once.
+        let may_grow = F::MANY_ARRAYS && self.lengths.slots >= 1 << 13;
+        if may_grow && !self.space.shapes.iter().any(|array| array.halved) {
+            let length = prime::at_least(self.lengths.unit.min(1 << 16));
+            self.add(u32::try_from(length).ok()?, true)?;
+        }
         Some(())
     }
 
@@ -289,10 +298,17 @@ impl<F: Form> Placed<F> {
     /// Places a state whose inputs are halves of numbers; where need be in an array past all of them, which keeps any apart.
     fn place_half(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         const PAST: u32 = 65_537;
+        /// From so many arrays on they are made for several states.
+        const MANY: usize = 96;
         self.space.place(inputs, halved).or_else(|| {
-            let least = self.lengths.unit.max(2 * inputs.len() as u64).min(PAST.into());
-            let first = u32::try_from(prime::at_least(least)).ok()?;
-            let length = self.length_apart(inputs, first, PAST.into()).unwrap_or(PAST);
+            let length = if !halved && u64::from(self.space.slots()) < self.lengths.slots {
+                self.next_length()
+            } else {
+                // States of a thousand transitions share an array badly: a short one each.
+                let least = if self.space.shapes.len() < MANY { 2 * inputs.len() as u64 } else { PAST.into() };
+                u32::try_from(prime::at_least(least)).ok()?
+            };
+            let length = self.length_apart(inputs, length, self.longest()).unwrap_or(PAST);
             self.add(length, halved)?;
             self.space.place(inputs, halved)
         })

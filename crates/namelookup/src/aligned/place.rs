@@ -32,6 +32,8 @@ pub(super) struct Space<F> {
     free: Vec<u64>,
     /// A bit for each base of a state, by first slot + base.
     used: Vec<u64>,
+    /// Where bases were tried last.
+    spread: u32,
     /// Of the state being placed.
     residues: Vec<u32>,
     apart: Residues,
@@ -48,6 +50,7 @@ impl<F: Form> Space<F> {
             last: 0,
             free: Vec::new(),
             used: Vec::new(),
+            spread: 0,
             residues: Vec::new(),
             apart: Residues::default(),
             form: PhantomData,
@@ -141,8 +144,7 @@ impl<F: Form> Space<F> {
     /// A state for some inputs, its slots taken, in one of the arrays that are halved or of those that are not. The array of the last
     /// one is tried first.
     pub(super) fn place(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
-        let (arrays, last) = (self.shapes.len(), self.last);
-        for array in (0..arrays).map(|at| (last + at) % arrays) {
+        for array in self.in_turn() {
             let fits = self.shapes[array].halved == halved && self.vacant[array] as usize >= inputs.len();
             if fits && let Some(state) = self.place_in(array, inputs) {
                 self.last = array;
@@ -185,6 +187,40 @@ impl<F: Form> Space<F> {
         self.apart.are_distinct(&self.residues, shape.length)
     }
 
+    /// The slots that the inputs of a state would have in an array by each of some bases, as `fits` wants them; the base and whether
+    /// it was found. The bases are spread over the array.
+    pub(super) fn base_for_slots(
+        &mut self,
+        array: usize,
+        inputs: &[u32],
+        tries: u32,
+        fits: impl Fn(&Self, u32) -> bool,
+    ) -> Option<u32> {
+        let shape = self.shapes[array];
+        if !self.keeps_apart(shape, inputs) {
+            return None;
+        }
+        (0..tries).find_map(|_| {
+            self.spread = self.spread.wrapping_add(0x9e37_79b9);
+            let base = shape.residue(self.spread);
+            let slots = || self.residues.iter().map(|&residue| shape.slot(base, residue));
+            let is_used = is_set(&self.used, shape.first + base);
+            (!is_used && slots().all(|slot| self.is_vacant(slot) || fits(self, slot))).then_some(base)
+        })
+    }
+
+    /// A state has a base from now on; its slots are taken one by one. The state.
+    pub(super) fn use_base(&mut self, array: usize, base: u32) -> u32 {
+        set(&mut self.used, self.shapes[array].first + base);
+        state::<F>(array, base)
+    }
+
+    /// Arrays, the last one that took a state first.
+    pub(super) fn in_turn(&self) -> impl Iterator<Item = usize> + use<F> {
+        let (arrays, last) = (self.shapes.len(), self.last);
+        (0..arrays).map(move |at| (last + at) % arrays)
+    }
+
     fn take_all(&mut self, array: usize, base: u32) {
         let shape = self.shapes[array];
         set(&mut self.used, shape.first + base);
@@ -215,7 +251,7 @@ impl<F: Form> Space<F> {
     }
 
     /// The array of a slot.
-    fn array_of(&self, slot: u32) -> usize {
+    pub(super) fn array_of(&self, slot: u32) -> usize {
         self.shapes.partition_point(|array| array.first <= slot) - 1
     }
 }

@@ -3,7 +3,7 @@
 //! A name is walked from the root by the steps of the machine, in the control plane's own slots. An insertion adds the transitions that
 //! aren't there, each in the slot that its state has for it; where another state's transition is in that slot, the one of both with
 //! fewer transitions is placed anew (the paper always moves the state that gets the transition; `/com` would take 100,000 writes),
-//! and the transition that leads to it is set to its new state. A deletion takes the last transition, and goes up from it while
+//! and the transition that leads to it is set to its new state; see `relocate.rs`. A deletion takes the last transition, and goes up from it while
 //! a state has lost its only one and no entry ends there. Slots and bases are vacant at once.
 //!
 //! First all that went is taken out, then what came is put in: a name may have gone and come again as another node.
@@ -66,13 +66,7 @@ impl<F: Form> Aligned<F> {
         let (mut at, mut slot) = (0, TOP);
         while at < text.len() {
             let (input, next) = chunk(text, at, F::STRIDE);
-            slot = match self.next_state(slot) {
-                state if state != 0 && self.space.shape_of(state).halved => {
-                    let low = self.step(slot, input & 0xffff)?;
-                    self.step(low, input >> 16)?
-                }
-                _ => self.step(slot, input)?,
-            };
+            slot = self.whole_step(slot, input)?;
             at = next;
         }
         self.arrays.cells[slot as usize].link |= ACCEPTING;
@@ -81,22 +75,38 @@ impl<F: Form> Aligned<F> {
         Ok(())
     }
 
-    /// The slot of the transition by an input from the state that a slot leads to; both are made where there are none.
-    fn step(&mut self, from: u32, input: u32) -> Result<u32, Outgrown> {
+    /// The slot of the transition by a number from the state that a slot leads to, made where there is none.
+    fn whole_step(&mut self, from: u32, input: u32) -> Result<u32, Outgrown> {
+        const FULL: Outgrown = Outgrown("vacant slots");
+        let mut state = self.next_state(from);
+        if state == 0 || !self.space.shape_of(state).halved {
+            if let Some(slot) = self.step(from, input)? {
+                return Ok(slot);
+            }
+            state = self.halve(state).ok_or(FULL)?;
+        }
+        debug_assert!(self.space.shape_of(state).halved);
+        let low = self.step(from, input & 0xffff)?.ok_or(FULL)?;
+        self.step(low, input >> 16)?.ok_or(FULL)
+    }
+
+    /// The same by an input of the state's own. `None` where neither the state nor what is in its way finds another place.
+    fn step(&mut self, from: u32, input: u32) -> Result<Option<u32>, Outgrown> {
         let state = self.next_state(from);
         if state == 0 {
-            return self.first_transition(from, input);
+            return self.first_transition(from, input).map(Some);
         }
         let slot = self.space.slot(state, input);
         let cell = self.arrays.cell(slot);
         if cell.link != 0 && cell.input == input {
-            return Ok(slot);
+            return Ok(Some(slot));
         }
-        let state = if cell.link == 0 { state } else { self.make_way(state, input, slot)? };
+        let state = if cell.link == 0 { Some(state) } else { self.make_way(state, input, slot)? };
+        let Some(state) = state else { return Ok(None) };
         let slot = self.space.slot(state, input);
         self.space.take(slot);
         self.put(state, slot, input);
-        Ok(slot)
+        Ok(Some(slot))
     }
 
     /// A new state for one transition.
@@ -111,7 +121,7 @@ impl<F: Form> Aligned<F> {
     }
 
     /// A transition that leads nowhere yet, and ends nothing: whoever asked for it sees to that.
-    fn put(&mut self, state: u32, slot: u32, input: u32) {
+    pub(super) fn put(&mut self, state: u32, slot: u32, input: u32) {
         let place = self.space.place_of(state);
         // For now it ends an entry, as a link of 0 would be vacant.
         self.arrays.put(place, slot, input, ACCEPTING);
@@ -119,72 +129,8 @@ impl<F: Form> Aligned<F> {
         self.dirty.push(slot);
     }
 
-    /// Sees to it that a state's slot for a new input is vacant, by moving the state or the one that has the slot. The state as it
-    /// is then.
-    fn make_way(&mut self, state: u32, input: u32, slot: u32) -> Result<u32, Outgrown> {
-        let other = self.space.owner(slot, self.arrays.cell(slot).input);
-        if other == state || self.is_smaller(state, other) {
-            return self.relocate(state, Some(input));
-        }
-        match self.relocate(other, None) {
-            Ok(_) => Ok(state),
-            Err(_) => self.relocate(state, Some(input)),
-        }
-    }
-
-    /// Whether a state has fewer transitions than another. O(fewer).
-    fn is_smaller(&self, one: u32, other: u32) -> bool {
-        let ring = |state| self.arrays.ring(self.space.place_of(state));
-        let (mut one, mut other) = (ring(one), ring(other));
-        loop {
-            match (one.next(), other.next()) {
-                (_, None) => return false,
-                (None, _) => return true,
-                _ => {}
-            }
-        }
-    }
-
-    /// Places a state anew, with room for one more input where one is given, which stays vacant but is kept apart. The new state.
-    fn relocate(&mut self, state: u32, more: Option<u32>) -> Result<u32, Outgrown> {
-        let (shape, place) = (self.space.shape_of(state), self.space.place_of(state));
-        let slots: Vec<_> = self.arrays.ring(place).collect();
-        let inputs: Vec<_> = slots.iter().map(|&slot| self.arrays.cell(slot).input).chain(more).collect();
-        let to = self.space.place(&inputs, shape.halved).ok_or(Outgrown("vacant slots"))?;
-        let incoming = self.arrays.owners[place].incoming;
-        let new_place = self.space.place_of(to);
-        self.arrays.owners[new_place] = Owner { head: NONE, incoming };
-        for slot in slots {
-            self.move_transition(slot, to);
-        }
-        if let Some(input) = more {
-            // Whoever asked takes it.
-            self.space.give_back(self.space.slot(to, input));
-        }
-        self.arrays.owners[place] = Owner { head: NONE, incoming: NONE };
-        self.space.forget(state);
-        self.lead(incoming, to);
-        Ok(to)
-    }
-
-    /// A transition goes to the slot that its state's new place has for it.
-    fn move_transition(&mut self, slot: u32, to: u32) {
-        let cell = self.arrays.cell(slot);
-        let new = self.space.slot(to, cell.input);
-        let place = self.space.place_of(to);
-        self.arrays.put(place, new, cell.input, cell.link);
-        self.arrays.results.set(new, self.arrays.results.of(slot));
-        let next = cell.link & !ACCEPTING;
-        if next != 0 {
-            let next = self.space.place_of(next);
-            self.arrays.owners[next].incoming = new;
-        }
-        self.vacate(slot);
-        self.dirty.push(new);
-    }
-
     /// A slot holds nothing any more.
-    fn vacate(&mut self, slot: u32) {
+    pub(super) fn vacate(&mut self, slot: u32) {
         self.arrays.cells[slot as usize] = Default::default();
         self.arrays.results.set(slot, 0);
         self.space.give_back(slot);
@@ -249,7 +195,7 @@ impl<F: Form> Aligned<F> {
     }
 
     /// A slot leads to a state. What was put there for the sake of that ends no entry.
-    fn lead(&mut self, slot: u32, state: u32) {
+    pub(super) fn lead(&mut self, slot: u32, state: u32) {
         if slot == TOP {
             self.root = state;
             return;

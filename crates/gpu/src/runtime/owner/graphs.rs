@@ -1,7 +1,7 @@
 //! [`Graphs`]: the work of batches that come again and again, recorded.
 
 use crate::driver::{Driver, Graph};
-use crate::runtime::planes::Planes;
+use crate::runtime::form::Form;
 
 /// How many graphs a slot keeps, and of how many batches before it remembers what they were.
 const KEPT: usize = 8;
@@ -11,8 +11,7 @@ const KEPT: usize = 8;
 pub(super) struct Recorded {
     /// [`Launch::id`](super::launch::Launch::id): the program, the table's copy and the blocks.
     pub(super) launch: u64,
-    pub(super) planes: Planes,
-    pub(super) count: usize,
+    pub(super) form: Form,
 }
 
 /// The graphs of a slot, the last used last.

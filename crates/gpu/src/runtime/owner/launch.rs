@@ -14,9 +14,9 @@ use super::submit::KernelBatch;
 use super::{Cargo, Owner, timed_out};
 use crate::driver::{Driver, Event, Kernel, Shape};
 use crate::error::GpuError;
-use crate::program::Program;
+use crate::program::{Kind, Program};
 use crate::runtime::Result;
-use crate::runtime::planes::Planes;
+use crate::runtime::form::Form;
 use crate::runtime::slot::Slot;
 use crate::runtime::tune::{SMALLEST, Tuned, Tuning, class_of};
 
@@ -87,23 +87,23 @@ impl Tuner {
 
 impl Owner {
     /// What looks up so many keys in a table.
-    pub(super) fn launch_for(&mut self, table: u64, planes: Planes, count: usize) -> Result<Arc<Launch>> {
+    pub(super) fn launch_for(&mut self, table: u64, kind: Kind, count: usize) -> Result<Arc<Launch>> {
         let class = class_of(count);
         let state = self.table(table)?;
-        let known = state.launches.iter().find(|(p, c, _)| (*p, *c) == (planes, class));
+        let known = state.launches.iter().find(|(k, c, _)| (*k, *c) == (kind, class));
         if let Some((_, _, launch)) = known {
             return Ok(Arc::clone(launch));
         }
         let programs = state.programs.clone();
-        let launch = Arc::new(self.choose(&programs, planes, class)?);
+        let launch = Arc::new(self.choose(&programs, kind, class)?);
         if let Some(state) = self.tables.get_mut(&table) {
-            state.launches.push((planes, class, Arc::clone(&launch)));
+            state.launches.push((kind, class, Arc::clone(&launch)));
         }
         Ok(launch)
     }
 
-    fn choose(&mut self, programs: &[Program], planes: Planes, class: u32) -> Result<Launch> {
-        let kernels = programs.iter().map(|program| (program, program.kernel(planes.key_bytes())));
+    fn choose(&mut self, programs: &[Program], kind: Kind, class: u32) -> Result<Launch> {
+        let kernels = programs.iter().map(|program| (program, program.kernel(kind)));
         let measured =
             kernels.filter_map(|(program, kernel)| Some((program, self.tuner.best(&kernel, class)?)));
         let fastest = measured.min_by(|(_, a), (_, b)| a.ns.total_cmp(&b.ns));
@@ -114,20 +114,20 @@ impl Owner {
             None => {
                 let count = 1usize << class;
                 let at = if count >= LARGE { 0 } else { programs.len() - 1 };
-                (&programs[at], self.usual_shape(&programs[at], planes, count)?)
+                (&programs[at], self.usual_shape(&programs[at], kind, count)?)
             }
         };
         Ok(Launch {
             id: self.shared.next_id(),
-            kernel: program.kernel(planes.key_bytes()),
+            kernel: program.kernel(kind),
             argument: program.table.clone(),
             result_bytes: program.result_bytes,
             shape,
         })
     }
 
-    fn usual_shape(&mut self, program: &Program, planes: Planes, count: usize) -> Result<Shape> {
-        let kernel = program.kernel(planes.key_bytes());
+    fn usual_shape(&mut self, program: &Program, kind: Kind, count: usize) -> Result<Shape> {
+        let kernel = program.kernel(kind);
         let first = if program.shared > 0 { 1024 } else { 256 };
         for threads in [first, 512, 256, 128] {
             let held = self.held(&kernel, threads, program.shared)?;
@@ -150,8 +150,8 @@ impl Owner {
     }
 
     /// Measures all programs of a table on random keys, which lie in the slot. The slot's stream has nothing to do when it returns.
-    pub(super) fn tune(&mut self, slot: &Slot, table: u64, planes: Planes) -> Result<Tuning> {
-        let tuned = self.sweep_all(slot, table, planes);
+    pub(super) fn tune(&mut self, slot: &Slot, table: u64, form: Form) -> Result<Tuning> {
+        let tuned = self.sweep_all(slot, table, form);
         if tuned.as_ref().is_err_and(GpuError::is_fatal) {
             return tuned;
         }
@@ -159,12 +159,11 @@ impl Owner {
         self.wait_for(slot).and(tuned)
     }
 
-    fn sweep_all(&mut self, slot: &Slot, table: u64, planes: Planes) -> Result<Tuning> {
+    fn sweep_all(&mut self, slot: &Slot, table: u64, form: Form) -> Result<Tuning> {
         self.flush(table)?;
         self.wait_until(|owner| owner.flights.iter().all(|flight| matches!(flight.cargo, Cargo::Foreign)))?;
-        if planes.key_bytes() > self.shared.options.key_bytes {
-            let (asked, most) = (planes.key_bytes(), self.shared.options.key_bytes);
-            return Err(GpuError::TooWide { what: "keys", asked, most });
+        if form.bytes() > slot.keys.len || form.count() > slot.capacity {
+            return Err(GpuError::TooManyKeys { asked: form.count(), most: slot.capacity });
         }
         #[allow(unsafe_code)] // a copy to the device
         // SAFETY: both are the slot's, equally long, and `tune` waits for the stream before the slot leaves (where that fails the device
@@ -175,9 +174,9 @@ impl Owner {
         let until = Instant::now() + SWEEP;
         let mut tuned = Vec::new();
         for program in self.table(table)?.programs.clone() {
-            let kernel = program.kernel(planes.key_bytes());
-            for class in (SMALLEST..).step_by(2).take_while(|&class| slot.capacity >> class != 0) {
-                let best = self.sweep(slot, &program, &kernel, planes, class, until)?;
+            let kernel = program.kernel(form.kind());
+            for class in (SMALLEST..).step_by(2).take_while(|&class| form.count() >> class != 0) {
+                let best = self.sweep(slot, &program, &kernel, form.first(1 << class), until)?;
                 tuned.extend(best);
             }
         }
@@ -192,12 +191,11 @@ impl Owner {
         slot: &Slot,
         program: &Program,
         kernel: &Kernel,
-        planes: Planes,
-        class: u32,
+        form: Form,
         until: Instant,
     ) -> Result<Option<Tuned>> {
-        let count = 1usize << class;
-        let batch = KernelBatch::new(slot.device_keys, planes, slot.device_results, count);
+        let (count, class) = (form.count(), form.count().ilog2());
+        let batch = KernelBatch::new(slot.device_keys, form, slot.device_results);
         let mut best: Option<Tuned> = None;
         for threads in THREADS {
             let held = self.held(kernel, threads, program.shared)?;
@@ -233,7 +231,7 @@ impl Owner {
             for _ in 0..times {
                 let arguments = [bytes_of(batch), &program.table[..]];
                 #[allow(unsafe_code)] // a launch
-                // SAFETY: keys and results are the slot's and long enough for a class that is no more than its capacity; the table stays, as
+                // SAFETY: keys and results are the slot's and long enough for as many keys as it holds; the table stays, as
                 // its handle asked for this and no command comes between.
                 unsafe {
                     self.driver.launch(slot.stream, kernel, shape, arguments)?;

@@ -231,8 +231,8 @@ impl Owner {
                 let enqueued = self.alive().and_then(|()| self.lookup_on(&lookup));
                 self.answer(&lookup.answer, enqueued);
             }
-            Command::Tune { mut slot, table, planes, answer } => {
-                let tuning = self.alive().and_then(|()| self.tune(&slot, table, planes));
+            Command::Tune { mut slot, table, form, answer } => {
+                let tuning = self.alive().and_then(|()| self.tune(&slot, table, form));
                 slot.request = Request::NONE;
                 self.shared.pool.give_back(slot);
                 self.answer(&answer, tuning);
@@ -304,7 +304,7 @@ impl Owner {
 
     /// Gives a slot to whoever waits for it.
     fn hand_out(&self, slot: Box<Slot>) {
-        self.shared.load.done(slot.request.count);
+        self.shared.load.done(slot.request.form.count());
         let reply = Arc::clone(&slot.reply);
         if let Some(unwanted) = reply.complete(slot) {
             self.shared.pool.give_back(unwanted);

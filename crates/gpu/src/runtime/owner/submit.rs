@@ -17,11 +17,12 @@ use super::launch::Launch;
 use super::{Cargo, Owner};
 use crate::driver::{DevicePtr, Shape, Stream};
 use crate::error::GpuError;
+use crate::program::Kind;
 use crate::runtime::Result;
 use crate::runtime::command::OnDevice;
+use crate::runtime::form::Form;
 use crate::runtime::gpu::Enqueued;
 use crate::runtime::options::{Transfer, Way};
-use crate::runtime::planes::Planes;
 use crate::runtime::slot::{Outcome, Request, Slot};
 
 /// `Batch` of `kernels/batch.cuh`.
@@ -39,9 +40,9 @@ pub(super) struct KernelBatch {
 }
 
 impl KernelBatch {
-    pub(super) fn new(keys: DevicePtr, planes: Planes, results: DevicePtr, count: usize) -> Self {
-        let low = planes.low(count).map_or(DevicePtr(0), |low| keys.plus(low as u64));
-        Self::of(keys, low, results, count)
+    pub(super) fn new(keys: DevicePtr, form: Form, results: DevicePtr) -> Self {
+        let low = form.second().map_or(DevicePtr(0), |second| keys.plus(second as u64));
+        Self::of(keys, low, results, form.count())
     }
 
     fn of(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> Self {
@@ -75,18 +76,19 @@ impl Owner {
 
     /// Gives a batch to its stream. Says which copy of the table it reads, and whether `looked_up` tells when it has.
     fn enqueue(&mut self, slot: &mut Slot) -> Result<(u64, bool)> {
-        let Request { table, planes, count, .. } = slot.request;
-        self.check_keys(table, planes.key_bytes())?;
+        let Request { table, form, .. } = slot.request;
+        self.check_keys(table, form.kind())?;
         self.flush(table)?;
-        let launch = self.launch_for(table, planes, count)?;
+        let launch = self.launch_for(table, form.kind(), form.count())?;
         let state = self.table(table)?;
         let (copy, has_patches) = (state.copy, state.patched.is_some());
         slot.flag.lower();
-        slot.outcome = Outcome { error: None, result_bytes: launch.result_bytes, version: state.version };
+        let result_bytes = form.result_bytes().unwrap_or(launch.result_bytes);
+        slot.outcome = Outcome { error: None, result_bytes, version: state.version };
         let reads_on = match self.way(&slot.request) {
             Way::Mapped => {
                 self.after_patch(table, slot.stream, Some(&mut slot.waited_for))?;
-                let mut batch = KernelBatch::new(slot.keys.device, planes, slot.results.device, count);
+                let mut batch = KernelBatch::new(slot.keys.device, form, slot.results.device);
                 let shape = launch.mapped_shape_for(batch.count);
                 if shape.blocks == 1 {
                     (batch.done, batch.mark) = slot.flag.next();
@@ -98,7 +100,7 @@ impl Owner {
             }
             Way::Copies => {
                 // SAFETY: as in `copies`.
-                unsafe { self.copies(slot, &launch, Some(table), has_patches) }?;
+                unsafe { self.copies(slot, form, &launch, Some(table), has_patches) }?;
                 has_patches
             }
             Way::Graphs => {
@@ -112,7 +114,8 @@ impl Owner {
     }
 
     /// Refuses keys that were packed before the table came to depend on more of them.
-    fn check_keys(&self, table: u64, asked: usize) -> Result<()> {
+    fn check_keys(&self, table: u64, kind: Kind) -> Result<()> {
+        let Kind::Bytes(asked) = kind else { return Ok(()) };
         let least = self.table(table)?.least_key_bytes;
         if asked < least { Err(GpuError::NarrowKeys { asked, least }) } else { Ok(()) }
     }
@@ -124,8 +127,8 @@ impl Owner {
                 // One more under way beside this: what counts is how soon all are done, not this one.
                 let is_busy = self.flights.iter().any(|flight| matches!(flight.cargo, Cargo::Batch(_)));
                 match &self.calibration {
-                    Some(calibration) => calibration.best(request.bytes, is_busy),
-                    None if request.count <= 1 << 18 => Way::Mapped,
+                    Some(calibration) => calibration.best(request.form.bytes(), is_busy),
+                    None if request.form.count() <= 1 << 18 => Way::Mapped,
                     None => Way::Copies,
                 }
             }
@@ -139,39 +142,39 @@ impl Owner {
     unsafe fn copies(
         &mut self,
         slot: &mut Slot,
+        form: Form,
         launch: &Launch,
         waits_for: Option<u64>,
         notes: bool,
     ) -> Result<()> {
-        let Request { planes, count, bytes, .. } = slot.request;
         let stream = slot.stream;
-        // SAFETY: `request` held `bytes` against the length of the pinned keys, and the device's are as long; the caller promises the rest.
-        unsafe { self.driver.copy_in(stream, slot.device_keys, slot.keys.host, bytes) }?;
+        // SAFETY: `request` held the form's bytes against the length of the pinned keys, and the device's are as long; the caller promises the rest.
+        unsafe { self.driver.copy_in(stream, slot.device_keys, slot.keys.host, form.bytes()) }?;
         if let Some(table) = waits_for {
             self.after_patch(table, stream, Some(&mut slot.waited_for))?;
         }
-        let batch = KernelBatch::new(slot.device_keys, planes, slot.device_results, count);
+        let batch = KernelBatch::new(slot.device_keys, form, slot.device_results);
         // SAFETY: the caller promises that all stay; the keys are there as the copy comes before in the same stream.
         unsafe { self.start(stream, launch, launch.shape_for(batch.count), &batch) }?;
         if notes {
             self.driver.record(slot.looked_up, stream)?;
         }
-        let bytes = count * launch.result_bytes;
+        let bytes = form.count() * form.result_bytes().unwrap_or(launch.result_bytes);
         // SAFETY: `count` is no more than the slot's capacity, a result no wider than slots are made for (both checked before).
         unsafe { self.driver.copy_out(stream, slot.results.host, slot.device_results, bytes) }
     }
 
     fn replayed(&mut self, slot: &mut Slot, launch: &Launch) -> Result<()> {
-        let Request { planes, count, .. } = slot.request;
-        let recorded = Recorded { launch: launch.id, planes, count };
+        let form = slot.request.form.rounded(slot.keys.len);
+        let recorded = Recorded { launch: launch.id, form };
         let graph = match slot.graphs.plan(recorded) {
             // SAFETY: the slot is with the flight until it is done; so is the table, whose order against patches is the caller's.
-            Plan::Plain => return unsafe { self.copies(slot, launch, None, false) },
+            Plan::Plain => return unsafe { self.copies(slot, form, launch, None, false) },
             Plan::Replay(graph) => graph,
             Plan::Record => {
                 self.driver.begin_capture(slot.stream)?;
                 // SAFETY: nothing is done until the graph is replayed; for that see below.
-                let copied = unsafe { self.copies(slot, launch, None, false) };
+                let copied = unsafe { self.copies(slot, form, launch, None, false) };
                 // Ended in any case: else the stream would record for ever.
                 let graph = self.driver.end_capture(slot.stream);
                 copied?;
@@ -200,14 +203,15 @@ impl Owner {
 
     /// A lookup in a caller's stream.
     pub(super) fn lookup_on(&mut self, lookup: &OnDevice) -> Result<Enqueued> {
-        let &OnDevice { table, stream, keys, low, results, key_bytes, count, .. } = lookup;
-        self.check_keys(table, key_bytes)?;
+        let &OnDevice { table, stream, keys, low, results, kind, result_bytes, count, .. } = lookup;
+        self.check_keys(table, kind)?;
         self.flush(table)?;
         if count == 0 {
             let state = self.table(table)?;
-            return Ok(Enqueued { result_bytes: state.programs[0].result_bytes, version: state.version });
+            let result_bytes = result_bytes.unwrap_or(state.programs[0].result_bytes);
+            return Ok(Enqueued { result_bytes, version: state.version });
         }
-        let launch = self.launch_for(table, Planes::of(key_bytes), count)?;
+        let launch = self.launch_for(table, kind, count)?;
         self.after_patch(table, stream, None)?;
         let low = low.unwrap_or(DevicePtr(0));
         let batch = KernelBatch::of(keys, low, results, count);
@@ -218,7 +222,7 @@ impl Owner {
         let state = self.table(table)?;
         let (copy, version) = (state.copy, state.version);
         self.take_off(event, event, Some(copy), Cargo::Foreign);
-        Ok(Enqueued { result_bytes: launch.result_bytes, version })
+        Ok(Enqueued { result_bytes: result_bytes.unwrap_or(launch.result_bytes), version })
     }
 
     pub(super) fn table(&self, table: u64) -> Result<&super::TableState> {

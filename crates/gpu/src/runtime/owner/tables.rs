@@ -5,11 +5,10 @@ use std::sync::Arc;
 use super::launch::Launch;
 use super::{Cargo, Flight, Owner};
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
-use crate::program::Program;
+use crate::program::{Kind, Program};
 use crate::runtime::Result;
 use crate::runtime::command::{Copy, Install, Staging};
 use crate::runtime::memory::Purpose;
-use crate::runtime::planes::Planes;
 use crate::runtime::writes::Writes;
 
 /// A table: which copy it is at present, and what looks up in that.
@@ -22,7 +21,7 @@ pub(super) struct TableState {
     /// The last patch's place among all patches, and its end.
     pub(super) patched: Option<(u64, Event)>,
     /// What was chosen by kind of key and class of size.
-    pub(super) launches: Vec<(Planes, u32, Arc<Launch>)>,
+    pub(super) launches: Vec<(Kind, u32, Arc<Launch>)>,
     /// Bytes that a key needs.
     pub(super) least_key_bytes: usize,
 }

@@ -14,8 +14,10 @@
 //! the share of its threads' time that a CPU spends on lookups, over windows of a millisecond. A decision reads a clock and a
 //! few shared numbers: well under a microsecond.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::error::GpuError;
 
 /// Where a batch is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +129,72 @@ impl Policy {
             (true, true) | (false, true) => Place::Gpu,
             (true, false) => Place::Cpu,
             (false, false) => sooner,
+        }
+    }
+}
+
+/// Where batches may go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Use {
+    /// To a GPU, always.
+    Always,
+    /// Where they are done soonest, or as a bound on latency has it.
+    ByLoad(Policy),
+}
+
+/// How many keys were looked up where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By the CPU.
+    pub cpu: u64,
+    /// On GPUs.
+    pub gpu: u64,
+}
+
+/// Decides for each batch, and keeps the accounts. What a GPU can't answer is the CPU's, with one warning for all.
+#[derive(Debug)]
+pub(crate) struct Dispatcher {
+    by: Use,
+    meter: Meter,
+    has_warned: AtomicBool,
+    counts: [AtomicU64; 2],
+}
+
+impl Dispatcher {
+    pub(crate) fn new(by: Use, meter: Meter) -> Self {
+        Self { by, meter, has_warned: AtomicBool::new(false), counts: Default::default() }
+    }
+
+    /// How many keys went where since the start.
+    pub(crate) fn counts(&self) -> Counts {
+        let [cpu, gpu] = [0, 1].map(|place| self.counts[place].load(Ordering::Relaxed));
+        Counts { cpu, gpu }
+    }
+
+    /// Where a batch of so many keys goes, where a GPU takes as long as estimated; `None` where there is no GPU to take it.
+    pub(crate) fn place(&self, keys: usize, gpu: Option<impl FnOnce() -> Duration>) -> Place {
+        let Some(gpu) = gpu.filter(|_| keys > 0) else { return Place::Cpu };
+        match self.by {
+            Use::Always => Place::Gpu,
+            Use::ByLoad(policy) => policy.place(self.meter.cpu(keys), gpu(), self.meter.load()),
+        }
+    }
+
+    /// Has the CPU look up a batch.
+    pub(crate) fn on_cpu(&self, keys: usize, cpu: impl FnOnce()) {
+        let began = Instant::now();
+        cpu();
+        self.meter.done(keys, began.elapsed());
+        self.count(Place::Cpu, keys);
+    }
+
+    pub(crate) fn count(&self, place: Place, keys: usize) {
+        self.counts[usize::from(place == Place::Gpu)].fetch_add(keys as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn warn(&self, error: &GpuError) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!("lookups go on on the CPU: {error}");
         }
     }
 }

@@ -1,0 +1,51 @@
+//! MATA and ATA: `kernels/mata.cuh`.
+
+use bytemuck::{Pod, Zeroable};
+use wirespeed_image::Table;
+use wirespeed_namelookup::aligned::layout::{ARRAYS, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
+use wirespeed_namelookup::aligned::{AlignedTable, Form};
+
+use super::staged::staged;
+use crate::driver::DevicePtr;
+use crate::error::GpuError;
+use crate::program::{OnDevice, Program, Sections};
+
+/// `Mata` of the kernel's source.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Argument {
+    transitions: DevicePtr,
+    arrays: DevicePtr,
+    results: DevicePtr,
+    head: DevicePtr,
+    slots: u64,
+    array_count: u32,
+    stride: u32,
+    base_bits: u32,
+    unused: u32,
+    result_bytes: u32,
+    staged: u32,
+}
+
+impl<F: Form> OnDevice for AlignedTable<F> {
+    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+        let image = self.image();
+        let head = image.section::<u64>(HEAD);
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let result_bytes = image.width(RESULTS).unwrap_or(1);
+        let argument = Argument {
+            transitions: sections.at(TRANSITIONS),
+            arrays: sections.at(ARRAYS),
+            results: sections.at(RESULTS),
+            head: sections.at(HEAD),
+            slots: image.section::<u64>(TRANSITIONS).len() as u64,
+            array_count: small((image.section::<u64>(ARRAYS).len() / RECORD) as u64),
+            stride: small(head[STRIDE]),
+            base_bits: small(head[BASE_BITS]),
+            unused: 0,
+            result_bytes,
+            staged: 0,
+        };
+        Ok(staged("mata", result_bytes, |staged| Argument { staged, ..argument }))
+    }
+}

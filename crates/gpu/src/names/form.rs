@@ -1,0 +1,317 @@
+//! Names as they lie in a batch: the forms of `kernels/names.cuh`, and results as numbers and matches.
+//!
+//! ```text
+//! packed   start u32, 32 ends u16 │ start, 32 ends │ … (to 16 bytes)   bytes of all names (to 16 bytes)   2.125 bytes a name
+//! ends     u32 for each name                       … (to 16 bytes)   the same                             4 bytes a name
+//! rows     first row u32 of each group, and the end … (to 16 bytes)   row: u32 × 32, and so on
+//! ```
+//!
+//! *Packed* is what crosses the bus fastest: names as they are, and for each group of 32 where it starts, for each name where it ends from
+//! there. Groups of 64 KiB and more don't fit that; such batches go with an end each, which also is the paper's plain layout (MATA). *Rows* is
+//! the paper's other one (MATA-NW, section 4.3): each name is cut into input numbers as the table reads them, and the numbers of 32 names
+//! are interleaved, so that the threads of a warp read theirs in one piece; shorter names are filled up with zeros.
+//!
+//! All are written straight into a batch's pinned memory, at the speed of a copy but for rows. The first so many names of a batch are a
+//! batch too, in the same memory.
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use wirespeed_namelookup::{Match, Names};
+
+use crate::runtime::Form;
+
+/// Names of a group.
+pub const GROUP: usize = 32;
+/// Where the second part and the end of the last may start.
+const ALIGN: usize = 16;
+/// Bytes of a group's places in the packed form.
+const PACKED_GROUP: usize = size_of::<u32>() + GROUP * size_of::<u16>();
+/// Bytes of a row.
+const ROW: usize = GROUP * size_of::<u32>();
+/// The most bytes of an input number.
+const MOST_STRIDE: usize = size_of::<u32>();
+/// What ends a component.
+const SLASH: u8 = b'/';
+
+/// Names with short ends.
+pub const PACKED: &str = "packed";
+/// Names with an end of 4 bytes each.
+pub const ENDS: &str = "ends";
+/// Interleaved input numbers.
+pub const ROWS: &str = "rows";
+
+/// What is wanted of each name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wanted {
+    /// The result, as wide as the table's are.
+    Results,
+    /// A [`Match`]: the result and how much of the name matched.
+    Matches,
+}
+
+impl Wanted {
+    /// A form of this, by the name that its kernels have.
+    fn form(self, kind: &'static str, count: usize, second: usize, bytes: usize) -> Form {
+        match (self, kind) {
+            (Self::Results, kind) => Form::parts(kind, count, second, bytes),
+            (Self::Matches, PACKED) => matches(Form::parts("packed_matches", count, second, bytes)),
+            (Self::Matches, ENDS) => matches(Form::parts("ends_matches", count, second, bytes)),
+            (Self::Matches, _) => matches(Form::parts("rows_matches", count, second, bytes)),
+        }
+    }
+}
+
+fn matches(form: Form) -> Form {
+    form.with_results_of(size_of::<Match>())
+}
+
+/// Bytes that names take at most, packed or with an end each.
+pub fn bytes_of(names: Names<'_>) -> usize {
+    let places = names.len() * size_of::<u32>() + PACKED_GROUP;
+    places.next_multiple_of(ALIGN) + text(names).len().next_multiple_of(ALIGN)
+}
+
+/// Writes names to the start of `to`, packed where that is possible, else with an end each; `None` where there is no room for them.
+pub fn pack(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
+    let second = (names.len().div_ceil(GROUP) * PACKED_GROUP).next_multiple_of(ALIGN);
+    let places = to.get_mut(..second)?;
+    if !write_short_ends(names, places) {
+        return pack_ends(names, wanted, to);
+    }
+    let bytes = copy_text(names, second, to)?;
+    Some(wanted.form(PACKED, names.len(), second, bytes))
+}
+
+/// Writes names with an end each; `None` where there is no room for them.
+pub fn pack_ends(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
+    let second = (names.len() * size_of::<u32>()).next_multiple_of(ALIGN);
+    let places = to.get_mut(..second)?;
+    let (places, _) = places.as_chunks_mut::<4>();
+    for (place, &end) in places.iter_mut().zip(names.ends()) {
+        *place = (end - names.start()).to_le_bytes();
+    }
+    let bytes = copy_text(names, second, to)?;
+    Some(wanted.form(ENDS, names.len(), second, bytes))
+}
+
+/// Writes names as input numbers of up to `stride` bytes, 1 to 4, which are to be the table's, interleaved by groups; `None` where there is no
+/// room for them.
+pub fn pack_rows(names: Names<'_>, stride: usize, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
+    assert!((1..=MOST_STRIDE).contains(&stride), "a stride of {stride} bytes");
+    let groups = names.len().div_ceil(GROUP);
+    let second = ((groups + 1) * size_of::<u32>()).next_multiple_of(ALIGN);
+    let (firsts, rows) = to.split_at_mut_checked(second)?;
+    let (firsts, _) = firsts.as_chunks_mut::<4>();
+    let (rows, _) = rows.as_chunks_mut::<ROW>();
+    let mut used = 0;
+    for (group, first) in firsts.iter_mut().take(groups).enumerate() {
+        *first = u32::try_from(used).ok()?.to_le_bytes();
+        let part = names.part(group * GROUP..names.len().min((group + 1) * GROUP));
+        used += write_rows(part, stride, &mut rows[used..])?;
+    }
+    firsts[groups] = u32::try_from(used).ok()?.to_le_bytes();
+    Some(wanted.form(ROWS, names.len(), second, second + used * ROW))
+}
+
+/// The bytes of all names.
+fn text(names: Names<'_>) -> &[u8] {
+    let end = names.ends().last().copied().unwrap_or(names.start());
+    &names.bytes()[names.start() as usize..end as usize]
+}
+
+/// Copies the names behind their places and fills the last 16 bytes up; where it ends.
+fn copy_text(names: Names<'_>, second: usize, to: &mut [u8]) -> Option<usize> {
+    let text = text(names);
+    let end = second + text.len().next_multiple_of(ALIGN);
+    let (bytes, rest) = to.get_mut(second..end)?.split_at_mut(text.len());
+    bytes.copy_from_slice(text);
+    rest.fill(0);
+    Some(end)
+}
+
+/// Writes the places of the packed form; whether they all fit it.
+fn write_short_ends(names: Names<'_>, places: &mut [u8]) -> bool {
+    let mut start = names.start();
+    for (to, ends) in places.chunks_exact_mut(PACKED_GROUP).zip(names.ends().chunks(GROUP)) {
+        let last = ends[ends.len() - 1];
+        if last - start > u16::MAX.into() {
+            return false;
+        }
+        let (place, short) = to.split_at_mut(size_of::<u32>());
+        place.copy_from_slice(&(start - names.start()).to_le_bytes());
+        match ends.as_array::<GROUP>() {
+            Some(ends) => short.copy_from_slice(cast_slice(&ends.map(|end| short_end(end, start)))),
+            None => {
+                let (short, _) = short.as_chunks_mut::<2>();
+                for (short, &end) in short.iter_mut().zip(ends) {
+                    *short = short_end(end, start).to_le_bytes();
+                }
+            }
+        }
+        start = last;
+    }
+    true
+}
+
+/// An end from the start of its group on, which is below 64 KiB.
+#[allow(clippy::cast_possible_truncation)] // seen to by the caller for the last of the group, the largest
+fn short_end(end: u32, start: u32) -> u16 {
+    (end - start) as u16
+}
+
+/// Writes a group's names side by side; how many rows they take.
+fn write_rows(names: Names<'_>, stride: usize, rows: &mut [[u8; ROW]]) -> Option<usize> {
+    let mut used = 0;
+    for (lane, name) in names.iter().enumerate() {
+        let mut rest = name.as_bytes().get(1..).unwrap_or_default();
+        let mut ended = name.is_empty();
+        let mut row = 0;
+        while !ended {
+            let number = input_number(&mut rest, stride, &mut ended);
+            let to = rows.get_mut(row)?;
+            if row == used {
+                to.fill(0);
+                used += 1;
+            }
+            to[lane * 4..][..4].copy_from_slice(&number);
+            row += 1;
+        }
+    }
+    Some(used)
+}
+
+/// Takes the next input number off a name that is to end with a slash: up to `stride` bytes, a slash only as the last.
+fn input_number(rest: &mut &[u8], stride: usize, ended: &mut bool) -> [u8; 4] {
+    let mut number = [0; 4];
+    for byte in number.iter_mut().take(stride) {
+        let Some((&next, after)) = rest.split_first() else {
+            *byte = SLASH;
+            *ended = true;
+            break;
+        };
+        (*byte, *rest) = (next, after);
+        if next == SLASH {
+            break;
+        }
+    }
+    number
+}
+
+/// Reads results of so many bytes each. Panics where there are not as many as `to` has places.
+pub fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) {
+    assert_eq!(results.len(), bytes * to.len(), "a result for each name");
+    match bytes {
+        1 => to.iter_mut().zip(results).for_each(|(to, &result)| *to = result.into()),
+        2 => {
+            let (results, _) = results.as_chunks::<2>();
+            to.iter_mut().zip(results).for_each(|(to, &result)| *to = u16::from_le_bytes(result).into());
+        }
+        _ => cast_slice_mut(to).copy_from_slice(results),
+    }
+}
+
+/// Reads results with lengths. Panics where there are not as many as `to` has places.
+pub fn unpack_matches(results: &[u8], to: &mut [Match]) {
+    cast_slice_mut(to).copy_from_slice(results);
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_namelookup::{Name, NameBatch, NameBuf};
+
+    use super::*;
+
+    fn batch(names: impl IntoIterator<Item = String>) -> NameBatch {
+        let names: Vec<_> = names.into_iter().map(|name| NameBuf::new(&name).unwrap()).collect();
+        names.iter().map(|name| &**name as &Name).collect()
+    }
+
+    fn number(bytes: &[u8], at: usize) -> usize {
+        u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+    }
+
+    /// A name out of its form, as a kernel finds it.
+    fn name_at(bytes: &[u8], form: Form, packed: bool, at: usize) -> &[u8] {
+        let end = |at: usize| {
+            if packed {
+                let group = &bytes[at / GROUP * PACKED_GROUP..];
+                number(group, 0)
+                    + usize::from(u16::from_le_bytes([group[4 + at % GROUP * 2], group[5 + at % GROUP * 2]]))
+            } else {
+                number(bytes, 4 * at)
+            }
+        };
+        let start = match (packed, at % GROUP) {
+            (true, 0) => number(bytes, at / GROUP * PACKED_GROUP),
+            _ if at == 0 => 0,
+            _ => end(at - 1),
+        };
+        &bytes[form.second().unwrap()..][start..end(at)]
+    }
+
+    #[test]
+    fn names_come_back_from_both_forms() {
+        let batch =
+            batch((0..100).map(|n| if n % 7 == 0 { "/".into() } else { format!("/com/{n}/x{}", n * n) }));
+        for part in [0..100, 5..71, 3..4, 9..9] {
+            let names = batch.names().part(part);
+            let mut bytes = vec![0xee; bytes_of(names)];
+            for packed in [true, false] {
+                let form = if packed { pack } else { pack_ends }(names, Wanted::Results, &mut bytes).unwrap();
+                assert!(form.bytes() <= bytes.len() && form.second().unwrap() % ALIGN == 0);
+                for (at, name) in names.iter().enumerate() {
+                    assert_eq!(name_at(&bytes, form, packed, at), name.as_bytes());
+                }
+                let mut short = vec![0; form.bytes().saturating_sub(1)];
+                let again = if packed { pack } else { pack_ends }(names, Wanted::Results, &mut short);
+                assert!(again.is_none() || form.bytes() == 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_of_64_kib_has_long_ends() {
+        let component = "a".repeat(4000);
+        for (names, kind) in [(16, PACKED), (17, ENDS), (64, ENDS)] {
+            let batch = batch((0..names).map(|n| format!("/{component}/{n:02}")));
+            let mut bytes = vec![0; bytes_of(batch.names())];
+            let form = pack(batch.names(), Wanted::Results, &mut bytes).unwrap();
+            assert_eq!(form.kind(), Form::parts(kind, 0, 0, 0).kind(), "{names} names");
+        }
+    }
+
+    #[test]
+    fn rows_hold_the_numbers_of_32_names() {
+        let batch = batch((0..40).map(|n| match n {
+            0 => "/".into(),
+            1 => "/com/parc/www".into(),
+            33 => "/abcd/e".into(),
+            _ => "/a".into(),
+        }));
+        let mut bytes = vec![0xee; 4096];
+        let form = pack_rows(batch.names(), 4, Wanted::Results, &mut bytes).unwrap();
+        let second = form.second().unwrap();
+        assert_eq!([0, 4, 8].map(|at| number(&bytes, at)), [0, 4, 7]);
+        assert_eq!(form.bytes(), second + 7 * ROW);
+        let at = |row: usize, lane: usize| bytes[second + row * ROW + lane * 4..][..4].to_vec();
+        assert_eq!([0, 1, 2, 3].map(|row| at(row, 1)), [&b"com/"[..], b"parc", b"/\0\0\0", b"www/"]);
+        assert_eq!([at(0, 0), at(0, 2), at(1, 2)], [&b"\0\0\0\0"[..], b"a/\0\0", b"\0\0\0\0"]);
+        assert_eq!([4, 5, 6].map(|row| at(row, 1)), [&b"abcd"[..], b"/\0\0\0", b"e/\0\0"]);
+        assert!(pack_rows(batch.names(), 4, Wanted::Results, &mut bytes[..form.bytes() - 1]).is_none());
+        let form = pack_rows(batch.names(), 1, Wanted::Matches, &mut bytes);
+        assert_eq!(form.unwrap().result_bytes(), Some(8));
+    }
+
+    #[test]
+    fn results_of_all_widths() {
+        let mut to = [0; 2];
+        unpack(&[7, 255], 1, &mut to);
+        assert_eq!(to, [7, 255]);
+        unpack(&[1, 2, 255, 255], 2, &mut to);
+        assert_eq!(to, [0x0201, 0xffff]);
+        unpack(&[1, 0, 0, 1, 0, 0, 0, 255], 4, &mut to);
+        assert_eq!(to, [0x0100_0001, 0xff00_0000]);
+        let mut to = [Match::NONE; 1];
+        unpack_matches(&[5, 0, 0, 0, 9, 0, 0, 0], &mut to);
+        assert_eq!(to, [Match { result: 5, length: 9 }]);
+    }
+}

@@ -1,0 +1,268 @@
+//! [`Remote`]: a table of names on GPUs, kept in step with a live one.
+//!
+//! ```text
+//! LiveNames ──patch, replace──► Follower ──► FleetTable: a replica on each GPU
+//! names ──pack──► batch of the least loaded GPU ──► results or matches ──unpack──► as asked for
+//! ```
+//!
+//! Names go in the packed form, those of a batch with groups of 64 KiB and more with an end each. A batch takes a slot by its bytes: names
+//! that are longer than slots were made for ([`GpuOptions::key_bytes`](crate::runtime::GpuOptions::key_bytes)) go in more batches.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wirespeed_image::live::Follower;
+use wirespeed_image::{Patch, Table};
+use wirespeed_namelookup::{Match, Names};
+
+use super::form::{Wanted, bytes_of, pack, unpack, unpack_matches};
+use crate::error::GpuError;
+use crate::follow::Staleness;
+use crate::program::OnDevice;
+use crate::runtime::{Batch, Calibration, Done, Fleet, FleetTable, Form, Ticket};
+
+/// Parts that a large batch is cut into, so that names of one are packed and travel while another's are looked up.
+const PARTS: usize = 8;
+/// The shortest part that is worth it.
+const LEAST_PART: usize = 1 << 14;
+
+/// A table of names on GPUs. Clones are the same table.
+#[derive(Clone)]
+pub struct Remote {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    fleet: Fleet,
+    table: FleetTable,
+    staleness: Staleness,
+    calibration: Calibration,
+}
+
+/// Where results go: as wide as they come, or with lengths.
+enum Found<'r> {
+    Results(&'r mut [u32]),
+    Matches(&'r mut [Match]),
+}
+
+/// Names under way.
+struct Part {
+    ticket: Ticket,
+    names: Range<usize>,
+}
+
+impl Remote {
+    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data with names like those that will be looked up,
+    /// on each GPU: about a second. Without any names nothing is measured.
+    pub fn upload<T: OnDevice>(fleet: &Fleet, table: &T, sample: Names<'_>) -> Result<Self, GpuError> {
+        let remote = fleet.upload(table.image(), |sections| table.programs(sections))?;
+        let mut calibration = Calibration::default();
+        for (at, (gpu, replica)) in fleet.gpus().iter().zip(remote.replicas()).enumerate() {
+            if sample.is_empty() {
+                break;
+            }
+            gpu.tune_with(replica, |batch| pack_some(sample, batch.capacity(), batch))?;
+            let fill = |batch: &mut Batch, count| pack_exactly(sample, count, batch);
+            let measured = gpu.calibrate_with(replica, fill)?;
+            if at == 0 {
+                calibration = measured;
+            }
+        }
+        let fleet = fleet.clone();
+        let inner = Inner { fleet, table: remote, staleness: Staleness::default(), calibration };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// What keeps it in step with a live table: for [`LiveNames::follow`](wirespeed_namelookup::LiveNames::follow).
+    pub fn follower(&self) -> RemoteFollower {
+        RemoteFollower(self.clone())
+    }
+
+    /// The GPUs.
+    pub fn fleet(&self) -> &Fleet {
+        &self.inner.fleet
+    }
+
+    /// The table on them.
+    pub fn table(&self) -> &FleetTable {
+        &self.inner.table
+    }
+
+    /// What the ways of moving data give, as measured at the start.
+    pub fn calibration(&self) -> &Calibration {
+        &self.inner.calibration
+    }
+
+    /// Why nothing can be looked up in it, if so.
+    pub fn is_out(&self) -> Option<GpuError> {
+        self.inner.staleness.is_out(&self.inner.fleet)
+    }
+
+    /// How long a batch of so many names is expected to take: as long as one alone, and what is under way before it.
+    pub fn estimate(&self, names: usize) -> Duration {
+        self.inner.calibration.estimate(names, self.inner.fleet.least_load())
+    }
+
+    /// The result of each name into the same place of `results`, in parts where there are many. On an error some are written and some not.
+    ///
+    /// Panics when the lengths differ.
+    pub fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]) -> Result<(), GpuError> {
+        assert_eq!(names.len(), results.len(), "a result for each name");
+        self.look_up(names, Found::Results(results))
+    }
+
+    /// The same with the lengths that matched.
+    ///
+    /// Panics when the lengths differ.
+    pub fn match_batch(&self, names: Names<'_>, matches: &mut [Match]) -> Result<(), GpuError> {
+        assert_eq!(names.len(), matches.len(), "a match for each name");
+        self.look_up(names, Found::Matches(matches))
+    }
+
+    fn look_up(&self, names: Names<'_>, mut found: Found<'_>) -> Result<(), GpuError> {
+        let mut under_way = VecDeque::new();
+        let mut start = 0;
+        while start < names.len() {
+            let part = start..self.end_of_part(names, start);
+            if under_way.len() == PARTS
+                && let Some(oldest) = under_way.pop_front()
+            {
+                self.finish(oldest, &mut found)?;
+            }
+            let ticket = loop {
+                let part = names.part(part.clone());
+                if let Some(ticket) = self.try_submit(part, found.wanted())? {
+                    break ticket;
+                }
+                // Whoever holds slots must not wait for more: all could.
+                match under_way.pop_front() {
+                    Some(oldest) => self.finish(oldest, &mut found)?,
+                    None => break self.submit(part, found.wanted())?,
+                }
+            };
+            start = part.end;
+            under_way.push_back(Part { ticket, names: part });
+        }
+        while let Some(oldest) = under_way.pop_front() {
+            self.finish(oldest, &mut found)?;
+        }
+        Ok(())
+    }
+
+    /// Where the part that starts there ends: one that slots hold, if one name does.
+    fn end_of_part(&self, names: Names<'_>, start: usize) -> usize {
+        let largest = self.inner.fleet.largest_batch();
+        let mut count = names.len().div_ceil(PARTS).max(LEAST_PART).min(largest).max(1);
+        loop {
+            let end = names.len().min(start + count);
+            if count == 1 || self.slot_keys(names.part(start..end)) <= largest {
+                return end;
+            }
+            count = (end - start).div_ceil(2);
+        }
+    }
+
+    /// What to ask for to get a slot for these names.
+    fn slot_keys(&self, names: Names<'_>) -> usize {
+        let each = |gpu: &crate::runtime::Gpu| gpu.options().slot_keys(names.len(), bytes_of(names));
+        self.inner.fleet.gpus().iter().map(each).max().unwrap_or(0)
+    }
+
+    /// Packs and sends names, at most as many as a slot holds; waits for a slot.
+    pub fn submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Ticket, GpuError> {
+        self.check()?;
+        let mut batch = self.inner.fleet.batch(self.slot_keys(names))?;
+        let form = packed(names, wanted, batch.batch())?;
+        Ok(batch.submit_form(&self.inner.table, form))
+    }
+
+    /// The same where a slot is free. Who has batches under way is to take one of these where none is, and not to wait.
+    pub fn try_submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Option<Ticket>, GpuError> {
+        self.check()?;
+        let Some(mut batch) = self.inner.fleet.try_batch(self.slot_keys(names))? else { return Ok(None) };
+        let form = packed(names, wanted, batch.batch())?;
+        Ok(Some(batch.submit_form(&self.inner.table, form)))
+    }
+
+    fn check(&self) -> Result<(), GpuError> {
+        self.is_out().map_or(Ok(()), Err)
+    }
+
+    fn finish(&self, part: Part, found: &mut Found<'_>) -> Result<(), GpuError> {
+        let done = part.ticket.wait();
+        match found {
+            Found::Results(results) => take(&done, &mut results[part.names]),
+            Found::Matches(matches) => take_matches(&done, &mut matches[part.names]),
+        }
+    }
+}
+
+impl Found<'_> {
+    const fn wanted(&self) -> Wanted {
+        match self {
+            Self::Results(_) => Wanted::Results,
+            Self::Matches(_) => Wanted::Matches,
+        }
+    }
+}
+
+/// The results of names that were sent for [`Wanted::Results`]. Panics where there are not as many as places.
+pub fn take(done: &Done, results: &mut [u32]) -> Result<(), GpuError> {
+    unpack(done.results().map_err(Clone::clone)?, done.result_bytes(), results);
+    Ok(())
+}
+
+/// The matches of names that were sent for [`Wanted::Matches`]. Panics where there are not as many as places.
+pub fn take_matches(done: &Done, matches: &mut [Match]) -> Result<(), GpuError> {
+    unpack_matches(done.results().map_err(Clone::clone)?, matches);
+    Ok(())
+}
+
+fn packed(names: Names<'_>, wanted: Wanted, batch: &mut Batch) -> Result<Form, GpuError> {
+    let too_many = GpuError::TooManyKeys { asked: names.len(), most: batch.capacity() };
+    pack(names, wanted, batch.keys_mut()).ok_or(too_many)
+}
+
+/// As many names of a sample as there is room for, the sample over again where it is short of it.
+fn pack_some(sample: Names<'_>, most: usize, batch: &mut Batch) -> Option<Form> {
+    let count = most.min(sample.len());
+    let halves = std::iter::successors(Some(count), |&count| (count > 1).then_some(count / 2));
+    let mut fitting = halves.filter(|&count| bytes_of(sample.part(0..count)) <= batch.keys_mut().len());
+    let count = fitting.next()?;
+    drop(fitting);
+    pack(sample.part(0..count), Wanted::Results, batch.keys_mut())
+}
+
+/// So many names of a sample; `None` where it hasn't as many, or there is no room.
+fn pack_exactly(sample: Names<'_>, count: usize, batch: &mut Batch) -> Option<Form> {
+    let there = count <= sample.len();
+    there.then(|| pack(sample.part(0..count), Wanted::Results, batch.keys_mut())).flatten()
+}
+
+/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until a whole table
+/// takes its place again.
+pub struct RemoteFollower(Remote);
+
+impl std::fmt::Debug for RemoteFollower {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RemoteFollower")
+    }
+}
+
+impl<T: OnDevice> Follower<T> for RemoteFollower {
+    fn patch(&mut self, patch: &Patch) {
+        let inner = &self.0.inner;
+        // A table that missed a change takes no other.
+        if !inner.staleness.is_stale() {
+            inner.staleness.note(inner.table.patch(patch));
+        }
+    }
+
+    fn replace(&mut self, table: &T) {
+        let inner = &self.0.inner;
+        let replaced = inner.table.replace(Table::image(table), |sections| table.programs(sections));
+        inner.staleness.replaced(replaced);
+    }
+}

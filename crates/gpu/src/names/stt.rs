@@ -1,0 +1,47 @@
+//! STT: `kernels/stt.cuh`.
+
+use bytemuck::{Pod, Zeroable};
+use wirespeed_image::Table;
+use wirespeed_namelookup::stt::SttTable;
+use wirespeed_namelookup::stt::layout::{HEAD, RESULTS, TABLE};
+
+use super::staged::staged;
+use crate::driver::DevicePtr;
+use crate::error::GpuError;
+use crate::program::{OnDevice, Program, Sections};
+
+/// `Stt` of the kernel's source.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Argument {
+    table: DevicePtr,
+    results: DevicePtr,
+    head: DevicePtr,
+    rows: u32,
+    states: u32,
+    stride: u32,
+    unused: u32,
+    result_bytes: u32,
+    staged: u32,
+}
+
+impl OnDevice for SttTable {
+    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+        let image = self.image();
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let result_bytes = image.width(RESULTS).unwrap_or(1);
+        let argument = Argument {
+            table: sections.at(TABLE),
+            results: sections.at(RESULTS),
+            head: sections.at(HEAD),
+            rows: small(self.rows()),
+            states: small(self.states()),
+            // A byte a step.
+            stride: 1,
+            unused: 0,
+            result_bytes,
+            staged: 0,
+        };
+        Ok(staged("stt", result_bytes, |staged| Argument { staged, ..argument }))
+    }
+}

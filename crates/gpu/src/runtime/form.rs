@@ -1,0 +1,122 @@
+//! [`Form`]: how the keys of one batch lie, and which kernels take them so.
+//!
+//! ```text
+//! keys of so many bytes   k k k k …             (to 16 bytes)  l l l l …        Planes
+//! of any length           where each ends, …    (to 16 bytes)  their bytes      what the kernel of that name makes of it
+//!                         first part                           second part
+//! ```
+//!
+//! Here both are so many bytes with a second part at some place among them: what they mean is the kernel's affair.
+
+use super::planes::Planes;
+use crate::program::Kind;
+
+/// How a batch's keys lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Form {
+    kind: Kind,
+    count: usize,
+    second: Option<usize>,
+    bytes: usize,
+    result_bytes: Option<usize>,
+}
+
+impl Form {
+    /// So many keys of so many bytes, as [`Planes`] lays them. `None` past what memory there can be.
+    pub fn keys(key_bytes: usize, count: usize) -> Option<Self> {
+        let planes = Planes::of(key_bytes);
+        let bytes = planes.bytes(count)?;
+        let (kind, second) = (Kind::Bytes(key_bytes), planes.low(count));
+        Some(Self { kind, count, second, bytes, result_bytes: None })
+    }
+
+    /// So many keys in so many bytes, of which the second part starts at `second`, a multiple of 16; for the kernels that take this kind of
+    /// keys. What the first part says of places in the second must hold: kernels follow it.
+    pub const fn parts(kind: &'static str, count: usize, second: usize, bytes: usize) -> Self {
+        Self { kind: Kind::Named(kind), count, second: Some(second), bytes, result_bytes: None }
+    }
+
+    /// The same with results of so many bytes, whatever the table's are: for kernels that tell more of a key.
+    #[must_use]
+    pub const fn with_results_of(mut self, bytes: usize) -> Self {
+        self.result_bytes = Some(bytes);
+        self
+    }
+
+    /// What kernels call keys that lie so.
+    pub const fn kind(self) -> Kind {
+        self.kind
+    }
+
+    /// Number of keys.
+    pub const fn count(self) -> usize {
+        self.count
+    }
+
+    /// Where the second part starts, if there is one.
+    pub const fn second(self) -> Option<usize> {
+        self.second
+    }
+
+    /// Bytes from the start of the first part to the end of the last.
+    pub const fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of a result where these aren't the table's.
+    pub const fn result_bytes(self) -> Option<usize> {
+        self.result_bytes
+    }
+
+    /// The first so many of the keys, in the same memory. Keys of any length lie so that this needs nothing else.
+    #[must_use]
+    pub(super) fn first(self, count: usize) -> Self {
+        let count = count.min(self.count);
+        match self.kind {
+            Kind::Bytes(key_bytes) => Self::keys(key_bytes, count).unwrap_or(self),
+            Kind::Named(_) => Self { count, ..self },
+        }
+    }
+
+    /// With so many bytes that batches of about the same size have the same number, `most` at most: what follows the keys travels with them.
+    #[must_use]
+    pub(super) fn rounded(self, most: usize) -> Self {
+        match self.kind {
+            Kind::Bytes(_) => self,
+            Kind::Named(_) => {
+                let step = (self.bytes.next_power_of_two() / STEPS).max(16);
+                Self { bytes: self.bytes.next_multiple_of(step).min(most.max(self.bytes)), ..self }
+            }
+        }
+    }
+}
+
+/// Sizes between one power of two and the next, at least half as many, that batches are taken for when they are recorded.
+const STEPS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_lie_in_planes() {
+        let form = Form::keys(6, 5).unwrap();
+        assert_eq!((form.count(), form.second(), form.bytes()), (5, Some(32), 42));
+        assert_eq!(form.first(2), Form::keys(6, 2).unwrap());
+        assert_eq!(form.rounded(1000), form);
+        assert_eq!(Form::keys(4, usize::MAX), None);
+    }
+
+    #[test]
+    fn parts_stay_where_they_are() {
+        let form = Form::parts("packed", 100, 224, 5000).with_results_of(8);
+        let part = form.first(40);
+        assert_eq!(
+            (part.count(), part.second(), part.bytes(), part.result_bytes()),
+            (40, Some(224), 5000, Some(8))
+        );
+        assert_eq!(form.rounded(1 << 20).bytes(), 5120);
+        assert_eq!(Form::parts("packed", 100, 224, 5001).rounded(1 << 20).bytes(), 5120);
+        assert_eq!(form.rounded(5050).bytes(), 5050);
+    }
+}

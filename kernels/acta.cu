@@ -1,0 +1,3 @@
+#include "acta.cuh"
+
+WS_NAMES(acta, Acta, 512, 2)
