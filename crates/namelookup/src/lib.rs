@@ -15,11 +15,9 @@ pub mod aligned;
 pub mod ata;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod fetch;
 pub mod fsm;
 pub mod generate;
-#[cfg(feature = "conformance")]
-pub mod conformance;
-mod fetch;
 mod live;
 mod lookup;
 pub mod mata;

@@ -197,6 +197,7 @@ impl NameBuilder {
             memory_cap: self.memory_cap.map(|cap| cap / 2),
             results: self.results,
             seed: self.seed,
+            ..BuildOptions::default()
         };
         NameTable::build(self.names, engine, options, self.memory_cap, &self.device)
     }

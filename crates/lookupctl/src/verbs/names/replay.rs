@@ -200,6 +200,7 @@ impl Visitor for FromNames<'_> {
             memory_cap: options.memory.cap(2),
             results: u32::try_from(results).unwrap_or(u32::MAX),
             seed: Some(options.made.seed),
+            ..BuildOptions::default()
         };
         options.with_trace(&names.clone(), |trace| {
             let (began, count) = (Instant::now(), names.len());

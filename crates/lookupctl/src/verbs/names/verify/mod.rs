@@ -90,7 +90,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         build: BuildOptions {
             memory_cap: options.memory.cap(if updates.is_empty() { 1 } else { 2 }),
             results: u32::try_from(labels.len()).unwrap_or(u32::MAX),
-            seed: None,
+            ..BuildOptions::default()
         },
     };
     let mut output = Output::new();
