@@ -7,7 +7,6 @@
 
 use std::io::{BufRead, Write};
 
-use wirespeed::Error;
 use wirespeed::names::NameBuilder;
 use wirespeed::names::read::{Former, NameFormat};
 use wirespeed::prelude::*;
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_from_files() -> Result<(), Error> {
+    fn lists_from_files() -> Result<(), wirespeed::Error> {
         let dir = tempfile::tempdir().unwrap();
         let (block, allow) = (dir.path().join("block"), dir.path().join("allow"));
         std::fs::write(&block, "# ads\n*.ads.example\nshop.example\n").unwrap();

@@ -66,8 +66,8 @@ impl<L: ?Sized> Held<'_, L> {
     #[inline]
     pub(crate) fn table(&self) -> &L {
         match self {
-            Self::Live(guard) => &**guard,
-            Self::Fixed(table) => *table,
+            Self::Live(guard) => guard,
+            Self::Fixed(table) => table,
         }
     }
 }

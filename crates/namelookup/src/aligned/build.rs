@@ -305,7 +305,8 @@ impl<F: Form> Placed<F> {
                 self.next_length()
             } else {
                 // States of a thousand transitions share an array badly: a short one each.
-                let least = if self.space.shapes.len() < MANY { 2 * inputs.len() as u64 } else { PAST.into() };
+                let least =
+                    if self.space.shapes.len() < MANY { 2 * inputs.len() as u64 } else { PAST.into() };
                 u32::try_from(prime::at_least(least)).ok()?
             };
             let length = self.length_apart(inputs, length, self.longest()).unwrap_or(PAST);

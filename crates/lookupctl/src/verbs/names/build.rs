@@ -63,7 +63,8 @@ An image holds the compiled table, what its results are called, and its names: l
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let fib = options.read.load(&options.table)?;
-    let build = BuildOptions { memory_cap: options.memory.cap(1), seed: options.seed, ..BuildOptions::default() };
+    let build =
+        BuildOptions { memory_cap: options.memory.cap(1), seed: options.seed, ..BuildOptions::default() };
     let engine = options.engine.resolve(&fib.names);
     let report = visit(engine, Compile { fib: &fib, build, to: &options.output })?;
     let mut output = Output::new();

@@ -74,7 +74,7 @@ impl ReadArguments {
     pub(super) fn names(
         &self,
         from: &OsStr,
-        read: fn(&Source, &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError>,
+        read: impl Fn(&Source, &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError>,
     ) -> Result<NameBatch> {
         let (names, report) = read(&Source::from_arg(from), &self.beside())?;
         if report.faults() > 0 || report.truncated.is_some() {

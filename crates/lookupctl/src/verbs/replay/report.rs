@@ -51,9 +51,9 @@ impl Report {
     pub(in crate::verbs) fn show(&self, json: bool) -> Result<()> {
         let mut output = Output::new();
         if json {
-            output.json(self)?
+            output.json(self)?;
         } else {
-            output.line(self)?
+            output.line(self)?;
         }
         output.finish()
     }
