@@ -1,6 +1,6 @@
 //! [`LiveNames`]: a table of names, its engine and the live copies of its image, kept in step.
 
-use wirespeed_fib::Applied;
+use wirespeed_fib::{Applied, NextHop};
 use wirespeed_image::live::{Follower, Reader, Writer};
 
 use crate::lookup::{BuildError, BuildOptions, NameEngine};
@@ -17,6 +17,16 @@ pub enum NameUpdate {
 }
 
 impl NameUpdate {
+    /// Gives a name a result.
+    pub fn insert(name: impl AsRef<Name>, next_hop: NextHop) -> Self {
+        Self::Insert(name.as_ref().to_owned(), next_hop.0)
+    }
+
+    /// Takes a name out.
+    pub fn remove(name: impl AsRef<Name>) -> Self {
+        Self::Remove(name.as_ref().to_owned())
+    }
+
     /// The name.
     pub fn name(&self) -> &Name {
         match self {
