@@ -158,7 +158,9 @@ impl Run<'_> {
             return Ok(());
         }
         let tables = [&small.table, &large.table];
-        for (number, sheet) in growth::figures(self.bench.as_mut(), &tables, &self.paths, self.options.seconds)? {
+        for (number, sheet) in
+            growth::figures(self.bench.as_mut(), &tables, &self.paths, self.options.seconds)?
+        {
             // Of throughput the whole trip where there is a GPU, else a CPU's; of the others the first column.
             let columns: &[&str] = match (number, self.bench.is_some()) {
                 (21, false) => &["cpu_mnames_per_s"],
@@ -177,7 +179,9 @@ impl Run<'_> {
 
     /// Figures 9 to 12: parts of both tables that a state transition table fits.
     fn subsets(&mut self, small: &Subject, large: &Subject) -> Result<()> {
-        let Some(bench) = self.bench.as_mut().filter(|_| self.figures.contains(&Figure::Subsets)) else { return Ok(()) };
+        let Some(bench) = self.bench.as_mut().filter(|_| self.figures.contains(&Figure::Subsets)) else {
+            return Ok(());
+        };
         for (subject, figures) in [(small, [9, 10]), (large, [11, 12])] {
             let subject = Subject::new(data::subset(&subject.table, self.options.subset), &self.paths)?;
             let placed = Placed::new(bench, &subject.table.names, true, true)?;
@@ -191,8 +195,15 @@ impl Run<'_> {
     }
 
     /// The figures of a whole table: throughput and latency by both loads, beside the bus, and kernels.
-    fn whole(&mut self, subject: &Subject, [average, heavy, bus, kernels]: [u32; 4], with_streams: bool) -> Result<()> {
-        let any = [Figure::Streams, Figure::Tables, Figure::Bus, Figure::Kernels].iter().any(|&figure| self.wants(figure));
+    fn whole(
+        &mut self,
+        subject: &Subject,
+        [average, heavy, bus, kernels]: [u32; 4],
+        with_streams: bool,
+    ) -> Result<()> {
+        let any = [Figure::Streams, Figure::Tables, Figure::Bus, Figure::Kernels]
+            .iter()
+            .any(|&figure| self.wants(figure));
         let wants = |figure| self.figures.contains(&figure);
         let Some(bench) = self.bench.as_mut().filter(|_| any) else { return Ok(()) };
         let placed = Placed::new(bench, &subject.table.names, false, true)?;
@@ -211,7 +222,11 @@ impl Run<'_> {
         if wants(Figure::Kernels) {
             for trace in &subject.traces {
                 let sheet = device::kernels(bench, of(trace), kernels)?;
-                record.show(&format!("figure-{kernels}-{}", trace.name), &sheet, &[by_streams("mnames_per_s")])?;
+                record.show(
+                    &format!("figure-{kernels}-{}", trace.name),
+                    &sheet,
+                    &[by_streams("mnames_per_s")],
+                )?;
             }
         }
         if wants(Figure::Bus) {

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use clap::Parser;
+use wirespeed_benches::machine;
 use wirespeed_benches::names::contest::{self, keep_right, row, setting, setting_on};
 use wirespeed_benches::names::data::{self, Kind, Table, Trace};
 use wirespeed_benches::names::lane::{Lane, Mode};
@@ -9,7 +10,6 @@ use wirespeed_benches::names::lineup::{self, Entry, REFERENCE};
 use wirespeed_benches::names::update::{Beside, Stream, beside};
 use wirespeed_benches::report::{self, Row, Setting};
 use wirespeed_benches::session::{self, Session};
-use wirespeed_benches::machine;
 use wirespeed_namelookup::generate::Paths;
 use wirespeed_namelookup::{Acta, NameEngine, NameTable, NameUpdate};
 
@@ -150,7 +150,12 @@ impl Run<'_> {
                 let setting = Setting { trace, items, seed, ..setting(table) };
                 let mut measured = Vec::new();
                 for (lane, rates) in lanes.iter().zip(rates).filter(|(_, rates)| !rates.is_empty()) {
-                    ensure!(contest::agrees_after(lane, &names, &updates), "{} after {}", lane.name, stream.name());
+                    ensure!(
+                        contest::agrees_after(lane, &names, &updates),
+                        "{} after {}",
+                        lane.name,
+                        stream.name()
+                    );
                     measured.push(row(&setting, lane, "update", call, rates, "updates/s"));
                 }
                 self.session.show(measured.into_iter());
@@ -162,7 +167,12 @@ impl Run<'_> {
     }
 
     /// Lookups of an engine beside updates.
-    fn busy<E: NameEngine>(&mut self, table: &Table, names: &NameTable, updates: &[NameUpdate]) -> Result<()> {
+    fn busy<E: NameEngine>(
+        &mut self,
+        table: &Table,
+        names: &NameTable,
+        updates: &[NameUpdate],
+    ) -> Result<()> {
         if !self.wants(E::NAME) {
             return Ok(());
         }

@@ -38,13 +38,28 @@ const SEED: u64 = 1;
 
 /// The columns of the sheet that the figures are cut from.
 const COLUMNS: &[&str] = &[
-    "table", "method", "names", "bytes", "bytes_a_name", "build_seconds", "cpu_mnames_per_s", "insertions_per_s", "deletions_per_s",
-    "kernel_mnames_per_s", "trip_mnames_per_s", "latency_us", "p99_us",
+    "table",
+    "method",
+    "names",
+    "bytes",
+    "bytes_a_name",
+    "build_seconds",
+    "cpu_mnames_per_s",
+    "insertions_per_s",
+    "deletions_per_s",
+    "kernel_mnames_per_s",
+    "trip_mnames_per_s",
+    "latency_us",
+    "p99_us",
 ];
 
 /// A figure: its number, what it is called, and the columns after names.
 const FIGURES: [(u32, &str, &[&str]); 4] = [
-    (21, "throughput", &["table", "method", "names", "trip_mnames_per_s", "kernel_mnames_per_s", "cpu_mnames_per_s"]),
+    (
+        21,
+        "throughput",
+        &["table", "method", "names", "trip_mnames_per_s", "kernel_mnames_per_s", "cpu_mnames_per_s"],
+    ),
     (22, "memory", &["table", "method", "names", "bytes", "bytes_a_name", "build_seconds"]),
     (23, "latency", &["table", "method", "names", "latency_us", "p99_us"]),
     (24, "update rates", &["table", "method", "names", "insertions_per_s", "deletions_per_s"]),
@@ -80,14 +95,20 @@ struct Built<E: NameEngine> {
 }
 
 /// Figures 21 to 24, and the sheet that they are cut from. Without a GPU its columns have no numbers.
-pub fn figures(mut bench: Option<&mut Bench>, tables: &[&Table], paths: &Paths, seconds: f64) -> Result<Vec<(u32, Sheet)>> {
+pub fn figures(
+    mut bench: Option<&mut Bench>,
+    tables: &[&Table],
+    paths: &Paths,
+    seconds: f64,
+) -> Result<Vec<(u32, Sheet)>> {
     let mut sheet = Sheet { title: "Growth".into(), columns: COLUMNS, rows: Vec::new() };
     for table in tables {
         // As many at once as there are cores for: a build takes two, and memory for a few tables is needed anyway.
         let at_once = (rayon::current_num_threads() / 2).max(1);
         let sizes: Vec<usize> = (1..=PARTS).collect();
         for sizes in sizes.chunks(at_once) {
-            let parts = sizes.par_iter().map(|&parts| Part::new(table, paths, parts)).collect::<Result<Vec<_>>>()?;
+            let parts =
+                sizes.par_iter().map(|&parts| Part::new(table, paths, parts)).collect::<Result<Vec<_>>>()?;
             rows::<Mata>(bench.as_deref_mut(), &table.name, &parts, seconds, &mut sheet)?;
             rows::<Acta>(bench.as_deref_mut(), &table.name, &parts, seconds, &mut sheet)?;
         }

@@ -18,8 +18,16 @@ pub fn sizes(subjects: &[&Subject]) -> Result<Sheet> {
     let mut sheet = Sheet {
         title: "Section 6.1: memory; and lookups by one thread of a CPU".into(),
         columns: &[
-            "table", "method", "names", "bytes", "bytes_a_name", "ratio_to_stt", "papers_ratio", "build_seconds",
-            "cpu_average_mnames_per_s", "cpu_heavy_mnames_per_s",
+            "table",
+            "method",
+            "names",
+            "bytes",
+            "bytes_a_name",
+            "ratio_to_stt",
+            "papers_ratio",
+            "build_seconds",
+            "cpu_average_mnames_per_s",
+            "cpu_heavy_mnames_per_s",
         ],
         rows: Vec::new(),
     };
@@ -30,7 +38,10 @@ pub fn sizes(subjects: &[&Subject]) -> Result<Sheet> {
         let share = |states: u64| percent(states, census.states);
         eprintln!(
             "{}: {} states by one byte a step, {} with one transition, {} with none",
-            subject.table.name, census.states, share(census.single), share(census.leaves),
+            subject.table.name,
+            census.states,
+            share(census.single),
+            share(census.leaves),
         );
         let dash = || "-".to_owned();
         let row = [subject.table.name.clone(), "stt".into(), names.len().to_string(), stt.to_string()];

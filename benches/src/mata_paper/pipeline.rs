@@ -79,7 +79,8 @@ impl Pipeline {
         let each = names.len().div_ceil(parts.max(1)).max(1);
         let starts: Vec<usize> = (0..names.len()).step_by(each).collect();
         let part = |from: usize| names.part(from..names.len().min(from + each));
-        let room: usize = starts.iter().map(|&from| layout.room(part(from)).next_multiple_of(ALIGN) + ALIGN).sum();
+        let room: usize =
+            starts.iter().map(|&from| layout.room(part(from)).next_multiple_of(ALIGN) + ALIGN).sum();
         let pinned = bench.driver.alloc_pinned(room)?;
         // SAFETY: the memory is that long, and nothing else uses it yet.
         let memory = unsafe { std::slice::from_raw_parts_mut(pinned.host, room) };

@@ -135,7 +135,12 @@ impl<'u> Method<'u> {
     }
 
     /// The fastest program and launch for names on the device, and its rate.
-    pub fn best(&self, bench: &mut Bench, names: Names<'_>, right: &[u32]) -> Result<(&'u Program, Shape, f64)> {
+    pub fn best(
+        &self,
+        bench: &mut Bench,
+        names: Names<'_>,
+        right: &[u32],
+    ) -> Result<(&'u Program, Shape, f64)> {
         let rates = self.kernels(bench, names, right)?;
         let best = rates.first().context("a launch that fits")?;
         Ok((self.program(best.shared), best.shape, best.rate))

@@ -35,7 +35,14 @@ pub fn setting_on(setting: &Setting, trace: &Trace) -> Setting {
 }
 
 /// What was measured of a lane.
-pub fn row(setting: &Setting, lane: &Lane, what: &'static str, batch: usize, rounds: Vec<f64>, unit: &'static str) -> Row {
+pub fn row(
+    setting: &Setting,
+    lane: &Lane,
+    what: &'static str,
+    batch: usize,
+    rounds: Vec<f64>,
+    unit: &'static str,
+) -> Row {
     Row {
         setting: setting.clone(),
         engine: lane.name.clone(),
@@ -96,7 +103,12 @@ fn run_for(lane: &mut Lane, mode: Mode, names: Names<'_>, place: &mut usize, tim
 }
 
 /// Updates a second of lanes that take updates, in as many parts of the whole as there are rounds; none for one that doesn't.
-pub fn race_updates(lanes: &mut [Lane], updates: &[NameUpdate], batch: usize, rounds: usize) -> Vec<Vec<f64>> {
+pub fn race_updates(
+    lanes: &mut [Lane],
+    updates: &[NameUpdate],
+    batch: usize,
+    rounds: usize,
+) -> Vec<Vec<f64>> {
     let mut rates = vec![Vec::new(); lanes.len()];
     for part in updates.chunks(updates.len().div_ceil(rounds.max(1)).max(1)) {
         for (lane, rates) in lanes.iter_mut().zip(&mut rates) {

@@ -72,7 +72,8 @@ pub fn made(names: usize) -> Result<Table> {
 
 /// Names with the next hops of their addresses as results.
 fn routed(name: String, names: &NameTable) -> Result<Table> {
-    let fib = sources().first().map_or_else(|| Ok(wirespeed_fib::Fib::default()), crate::data::Source::read)?;
+    let fib =
+        sources().first().map_or_else(|| Ok(wirespeed_fib::Fib::default()), crate::data::Source::read)?;
     let (table, _) = generate::via_fib(names, &Resolver::stand_in(&fib, SEED)?, &fib)?;
     let name = format!("{name}-{}", rounded(table.names.len()));
     Ok(Table { name, names: table.names, next_hops: table.labels.len() })

@@ -18,12 +18,6 @@ pub mod conformance;
 mod fetch;
 pub mod fsm;
 pub mod generate;
-#[cfg(feature = "conformance")]
-pub mod conformance;
-mod fetch;
-#[cfg(feature = "conformance")]
-pub mod conformance;
-pub mod generate;
 mod live;
 mod lookup;
 pub mod mata;

@@ -50,10 +50,18 @@ impl Index {
         crate::fetch::prefetch(&self.slots, self.home(hash));
     }
 
+    /// Makes room for so many more.
+    pub(super) fn reserve(&mut self, more: usize) {
+        let bits = ((self.len + more) * 4).div_ceil(3).next_power_of_two().ilog2();
+        if bits > self.bits {
+            self.grow(bits);
+        }
+    }
+
     /// Adds a node that isn't there.
     pub(super) fn insert(&mut self, hash: u32, id: u32) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
-            self.grow();
+            self.grow(self.bits + 1);
         }
         self.len += 1;
         let at = self.at_of(hash, FREE).expect("a quarter is free");
@@ -115,10 +123,10 @@ impl Index {
         None
     }
 
-    fn grow(&mut self) {
-        let slots = std::mem::take(&mut self.slots);
-        self.bits += 1;
-        self.slots = vec![FREE; slots.len() * 2];
+    /// Takes so many bits of the hash for a place, more than now.
+    fn grow(&mut self, bits: u32) {
+        let slots = std::mem::replace(&mut self.slots, vec![FREE; 1 << bits]);
+        self.bits = bits;
         for slot in slots.into_iter().filter(|&slot| slot != FREE) {
             let at = self.at_of(split(slot).0, FREE).expect("more than half are free");
             self.slots[at] = slot;

@@ -73,8 +73,7 @@ impl NameTable {
     /// Makes room for so many more nodes at once, which saves about a third of the time that many names take to come in.
     pub fn reserve(&mut self, nodes: usize) {
         self.nodes.reserve(nodes);
-        let Self { index, nodes: all, text, seed, .. } = self;
-        index.reserve(nodes, |&at| hash_of(*seed, &all[at as usize], text));
+        self.index.reserve(nodes);
     }
 
     /// Gives a name a result, 1 or more; the one that it had before, 0 for none. O(length) expected. Panics on result 0.
@@ -314,8 +313,6 @@ impl NameTable {
     fn hash(&self, parent: u32, component: &[u8]) -> u32 {
         let parent = u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         xxh3_64_with_seed(component, self.seed.wrapping_add(parent)) as u32
-    fn hash(&self, parent: u32, component: &[u8]) -> u64 {
-        hash(self.seed, parent, component)
     }
 
     fn set_result(&mut self, at: NodeId, result: u32) -> u32 {
@@ -369,9 +366,6 @@ impl NameTable {
             log.push(id);
         }
         self.index.insert(self.hash(parent.0, component), id.0);
-        let hash = self.hash(parent.0, component);
-        let Self { index, nodes, text, seed, .. } = self;
-        index.insert_unique(hash, id.0, |&other| hash_of(*seed, &nodes[other as usize], text));
         id
     }
 
@@ -419,16 +413,6 @@ impl NameTable {
         self.text = text;
         self.garbage = 0;
     }
-}
-
-fn hash(seed: u64, parent: u32, component: &[u8]) -> u64 {
-    let parent = u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    xxh3_64_with_seed(component, seed.wrapping_add(parent))
-}
-
-/// The hash of a node, whose component is in `text`.
-fn hash_of(seed: u64, node: &Inner, text: &[u8]) -> u64 {
-    hash(seed, node.parent, &text[node.text..][..node.len as usize])
 }
 
 impl<N: AsRef<Name>> FromIterator<(N, u32)> for NameTable {
