@@ -10,6 +10,7 @@
 //! the table wins. `/com/ab` is no prefix of `/com/abc`. A lookup gives a [`Match`]: the result, an index into the user's own
 //! table with 0 for none, and how much of the name matched.
 
+mod aggregate;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod live;
@@ -19,6 +20,7 @@ mod names;
 pub mod oracle;
 mod table;
 
+pub use aggregate::Aggregated;
 pub use live::{LiveNames, NameUpdate};
 pub use lookup::{BuildError, BuildOptions, Match, NameEngine, NameLpm, Outgrown, Step};
 pub use name::{Components, Name, NameBuf, NameError};
