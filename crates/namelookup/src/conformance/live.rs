@@ -82,7 +82,7 @@ fn passing(entries: &[NameBuf], round: u32, result: u32) -> Vec<NameUpdate> {
     let update = |entry: &NameBuf, n: u32| {
         let mut name = entry.clone();
         name.push(format!("passing{n}").as_bytes()).expect("a component");
-        if round % (n + 2) == 0 { NameUpdate::Remove(name) } else { NameUpdate::Insert(name, result) }
+        if round.is_multiple_of(n + 2) { NameUpdate::Remove(name) } else { NameUpdate::Insert(name, result) }
     };
     entries.iter().flat_map(|entry| (0..3).map(move |n| update(entry, n))).collect()
 }
