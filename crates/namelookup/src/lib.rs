@@ -11,13 +11,18 @@
 //! table with 0 for none, and how much of the name matched.
 
 mod aggregate;
+pub mod aligned;
+pub mod ata;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod fsm;
 mod live;
 mod lookup;
+pub mod mata;
 mod name;
 mod names;
 pub mod oracle;
+pub mod stt;
 mod table;
 
 pub use aggregate::Aggregated;

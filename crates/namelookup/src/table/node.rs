@@ -15,6 +15,11 @@ impl NodeId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// The id of a number.
+    pub(crate) fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("fewer than 2^32 nodes"))
+    }
 }
 
 /// No node.

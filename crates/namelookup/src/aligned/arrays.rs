@@ -1,0 +1,130 @@
+//! [`Arrays`]: what the control plane knows of slots and states beyond the image.
+//!
+//! The transitions of a state are a ring, so that it can be moved, and each state knows the slot of the transition that leads to it,
+//! so that this one can be set. 16 bytes a slot, 8 a base, and the result.
+
+/// No slot.
+pub(super) const NONE: u32 = u32::MAX;
+/// What leads to the root's state.
+pub(super) const TOP: u32 = u32::MAX - 1;
+
+/// A slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) input: u32,
+    /// 0: vacant.
+    pub(super) link: u32,
+    /// The next transition of the same state.
+    next: u32,
+    previous: u32,
+}
+
+/// A state, by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    /// The slot of one of its transitions.
+    pub(super) head: u32,
+    /// The slot of the transition that leads to it.
+    pub(super) incoming: u32,
+}
+
+/// All slots and states.
+#[derive(Clone, Debug)]
+pub(super) struct Arrays {
+    pub(super) cells: Vec<Cell>,
+    pub(super) owners: Vec<Owner>,
+    pub(super) results: Results,
+}
+
+impl Arrays {
+    /// All vacant.
+    pub(super) fn new(slots: u32, width: usize) -> Self {
+        let slots = slots as usize;
+        Self {
+            cells: vec![Cell::default(); slots],
+            owners: vec![Owner { head: NONE, incoming: NONE }; slots],
+            results: Results { width, bytes: vec![0; slots * width] },
+        }
+    }
+
+    /// Bytes held.
+    pub(super) fn memory_usage(&self) -> u64 {
+        let cells = self.cells.capacity() * size_of::<Cell>() + self.owners.capacity() * size_of::<Owner>();
+        (cells + self.results.bytes.capacity()) as u64
+    }
+
+    /// A transition is put in a vacant slot, beside the others of the state in a place.
+    pub(super) fn put(&mut self, place: usize, slot: u32, input: u32, link: u32) {
+        let head = self.owners[place].head;
+        let (previous, next) = if head == NONE { (slot, slot) } else { (head, self.cell(head).next) };
+        self.cells[slot as usize] = Cell { input, link, next, previous };
+        self.cells[previous as usize].next = slot;
+        self.cells[next as usize].previous = slot;
+        self.owners[place].head = slot;
+    }
+
+    /// A transition goes; what the slot has still, nobody reads. Whether it was the state's last.
+    pub(super) fn take(&mut self, place: usize, slot: u32) -> bool {
+        let Cell { next, previous, .. } = self.cell(slot);
+        self.cells[slot as usize] = Cell::default();
+        let was_last = next == slot;
+        if !was_last {
+            self.cells[previous as usize].next = next;
+            self.cells[next as usize].previous = previous;
+        }
+        self.owners[place].head = if was_last { NONE } else { next };
+        was_last
+    }
+
+    /// The slots of a state's transitions.
+    pub(super) fn ring(&self, place: usize) -> impl Iterator<Item = u32> {
+        let head = self.owners[place].head;
+        let mut next = head;
+        std::iter::from_fn(move || {
+            let slot = (next != NONE).then_some(next)?;
+            next = Some(self.cell(slot).next).filter(|&next| next != head).unwrap_or(NONE);
+            Some(slot)
+        })
+    }
+
+    /// How many transitions the state has that has a slot's, as far as `most`. O(most).
+    pub(super) fn fellows(&self, slot: u32, most: usize) -> usize {
+        let next = |&at: &u32| Some(self.cell(at).next).filter(|&next| next != slot);
+        std::iter::successors(Some(slot), next).take(most).count()
+    }
+
+    /// A slot.
+    #[inline]
+    pub(super) fn cell(&self, slot: u32) -> Cell {
+        self.cells[slot as usize]
+    }
+}
+
+/// The results by slot, as wide as the image's.
+#[derive(Clone, Debug)]
+pub(super) struct Results {
+    pub(super) width: usize,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Results {
+    /// The largest that there is room for.
+    pub(super) const fn most(&self) -> u32 {
+        u32::MAX >> (32 - 8 * self.width)
+    }
+
+    /// A slot's.
+    #[inline]
+    pub(super) fn of(&self, slot: u32) -> u32 {
+        let mut bytes = [0; 4];
+        bytes[..self.width].copy_from_slice(&self.bytes[slot as usize * self.width..][..self.width]);
+        u32::from_le_bytes(bytes)
+    }
+
+    /// Sets a slot's.
+    #[inline]
+    pub(super) fn set(&mut self, slot: u32, result: u32) {
+        let to = &mut self.bytes[slot as usize * self.width..][..self.width];
+        to.copy_from_slice(&result.to_le_bytes()[..self.width]);
+    }
+}

@@ -1,0 +1,310 @@
+//! [`Space`]: which slots and bases are taken, and the placement of a state (sections 2.2 and 2.4).
+//!
+//! The paper takes the lowest vacant slot, less the state's smallest input, as its base, and then the next vacant one until all its
+//! transitions find theirs vacant. So it goes here, but that the search starts where the last one ended, and tries a bounded
+//! number of slots in each array: the ones passed over are left to states with fewer transitions, which come later, and to those
+//! with a single one, which fit anywhere and are most.
+//!
+//! A bit a slot and a bit a base.
+
+use std::marker::PhantomData;
+
+use super::form::Form;
+use super::layout::Shape;
+use super::prime::Residues;
+
+/// Vacant slots to try in an array.
+const TRIES: usize = 256;
+/// Words of 64 slots to look for vacant ones in.
+const WORDS: usize = 1 << 10;
+
+/// The slots and bases of all arrays.
+#[derive(Clone, Debug)]
+pub(super) struct Space<F> {
+    pub(super) shapes: Vec<Shape>,
+    /// Whether each array is kept empty, for a state that finds no other place.
+    kept: Vec<bool>,
+    /// Vacant slots of each array.
+    vacant: Vec<u32>,
+    /// Where the search in each array goes on.
+    cursor: Vec<u32>,
+    /// The array where the last state found its place.
+    last: usize,
+    /// A bit for each vacant slot.
+    free: Vec<u64>,
+    /// A bit for each base of a state, by first slot + base.
+    used: Vec<u64>,
+    /// Where bases were tried last.
+    spread: u32,
+    /// Of the state being placed.
+    residues: Vec<u32>,
+    apart: Residues,
+    form: PhantomData<F>,
+}
+
+impl<F: Form> Space<F> {
+    /// No array.
+    pub(super) fn new() -> Self {
+        Self {
+            shapes: Vec::new(),
+            kept: Vec::new(),
+            vacant: Vec::new(),
+            cursor: Vec::new(),
+            last: 0,
+            free: Vec::new(),
+            used: Vec::new(),
+            spread: 0,
+            residues: Vec::new(),
+            apart: Residues::default(),
+            form: PhantomData,
+        }
+    }
+
+    /// Slots of all arrays.
+    pub(super) fn slots(&self) -> u32 {
+        self.shapes.last().map_or(0, |array| array.first + array.length)
+    }
+
+    /// Adds an array.
+    pub(super) fn add(&mut self, length: u32, halved: bool) {
+        self.kept.push(false);
+        let first = self.slots();
+        self.shapes.push(Shape::new(first, length, halved));
+        self.vacant.push(length);
+        self.cursor.push(first);
+        let words = (first + length).div_ceil(64) as usize;
+        self.free.resize(words, 0);
+        self.used.resize(words, 0);
+        (first..first + length).for_each(|slot| set(&mut self.free, slot));
+        // State 0 says that there is none.
+        set(&mut self.used, 0);
+        self.last = self.shapes.len() - 1;
+    }
+
+    /// Keeps the array that was added last for [`place_kept`](Self::place_kept).
+    pub(super) fn keep(&mut self) {
+        self.kept[self.last] = true;
+        self.last = 0;
+    }
+
+    /// Places a state in an array that was kept empty, which is one like the others then.
+    pub(super) fn place_kept(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
+        let is_it = |array: &usize| self.kept[*array] && self.shapes[*array].halved == halved;
+        let kept: Vec<_> = (0..self.shapes.len()).filter(is_it).collect();
+        let (array, state) =
+            kept.into_iter().find_map(|array| Some((array, self.place_in(array, inputs)?)))?;
+        self.kept[array] = false;
+        Some(state)
+    }
+
+    /// Bytes held.
+    pub(super) fn memory_usage(&self) -> u64 {
+        8 * (self.free.capacity() + self.used.capacity()) as u64
+    }
+
+    /// The array of a state.
+    #[inline]
+    pub(super) fn shape_of(&self, state: u32) -> Shape {
+        self.shapes[(state >> F::BASE_BITS) as usize]
+    }
+
+    /// The base of a state.
+    #[inline]
+    pub(super) const fn base(state: u32) -> u32 {
+        state & ((1 << F::BASE_BITS) - 1)
+    }
+
+    /// The place of a state in arrays by state.
+    #[inline]
+    pub(super) fn place_of(&self, state: u32) -> usize {
+        (self.shape_of(state).first + Self::base(state)) as usize
+    }
+
+    /// The slot of a state's transition.
+    #[inline]
+    pub(super) fn slot(&self, state: u32, input: u32) -> u32 {
+        let shape = self.shape_of(state);
+        shape.slot(Self::base(state), shape.residue(input))
+    }
+
+    /// The state whose transition by an input is in a slot.
+    pub(super) fn owner(&self, slot: u32, input: u32) -> u32 {
+        let array = self.array_of(slot);
+        let shape = self.shapes[array];
+        state::<F>(array, base_for(shape, slot, shape.residue(input)))
+    }
+
+    /// Whether a slot is vacant.
+    pub(super) fn is_vacant(&self, slot: u32) -> bool {
+        is_set(&self.free, slot)
+    }
+
+    /// A slot is taken.
+    pub(super) fn take(&mut self, slot: u32) {
+        debug_assert!(self.is_vacant(slot));
+        clear(&mut self.free, slot);
+        let array = self.array_of(slot);
+        self.vacant[array] -= 1;
+    }
+
+    /// A slot is vacant again.
+    pub(super) fn give_back(&mut self, slot: u32) {
+        debug_assert!(!self.is_vacant(slot));
+        set(&mut self.free, slot);
+        let array = self.array_of(slot);
+        self.vacant[array] += 1;
+    }
+
+    /// A state is no more; its slots are given back one by one.
+    pub(super) fn forget(&mut self, state: u32) {
+        let place = self.shape_of(state).first + Self::base(state);
+        clear(&mut self.used, place);
+    }
+
+    /// A state for some inputs, its slots taken, in one of the arrays that are halved or of those that are not. The array of the last
+    /// one is tried first.
+    pub(super) fn place(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
+        for array in self.in_turn() {
+            let is_it = self.shapes[array].halved == halved && !self.kept[array];
+            let fits = is_it && self.vacant[array] as usize >= inputs.len();
+            if fits && let Some(state) = self.place_in(array, inputs) {
+                self.last = array;
+                return Some(state);
+            }
+        }
+        None
+    }
+
+    /// The same in one array.
+    fn place_in(&mut self, array: usize, inputs: &[u32]) -> Option<u32> {
+        let shape = self.shapes[array];
+        if !self.keeps_apart(shape, inputs) {
+            return None;
+        }
+        let least = inputs.iter().enumerate().min_by_key(|&(_, input)| input).map_or(0, |(at, _)| at);
+        let least = self.residues[least];
+        let (mut from, mut words, mut left) = (self.cursor[array], WORDS, shape.length);
+        for tried in 0..TRIES {
+            let slot = self.next_vacant(shape, from, &mut words, &mut left)?;
+            if tried == 0 {
+                self.cursor[array] = slot;
+            }
+            let base = base_for(shape, slot, least);
+            let is_used = is_set(&self.used, shape.first + base);
+            if !is_used && self.residues.iter().all(|&rest| is_set(&self.free, shape.slot(base, rest))) {
+                self.take_all(array, base);
+                return Some(state::<F>(array, base));
+            }
+            from = if slot + 1 == shape.first + shape.length { shape.first } else { slot + 1 };
+        }
+        self.cursor[array] = from;
+        None
+    }
+
+    /// Whether a length keeps the inputs of a state apart; their residues are kept.
+    pub(super) fn keeps_apart(&mut self, shape: Shape, inputs: &[u32]) -> bool {
+        self.residues.clear();
+        self.residues.extend(inputs.iter().map(|&input| shape.residue(input)));
+        self.apart.are_distinct(&self.residues, shape.length)
+    }
+
+    /// The slots that the inputs of a state would have in an array by each of some bases, as `fits` wants them; the base and whether
+    /// it was found. The bases are spread over the array.
+    pub(super) fn base_for_slots(
+        &mut self,
+        array: usize,
+        inputs: &[u32],
+        tries: u32,
+        fits: impl Fn(&Self, u32) -> bool,
+    ) -> Option<u32> {
+        let shape = self.shapes[array];
+        if !self.keeps_apart(shape, inputs) {
+            return None;
+        }
+        (0..tries).find_map(|_| {
+            self.spread = self.spread.wrapping_add(0x9e37_79b9);
+            let base = shape.residue(self.spread);
+            let slots = || self.residues.iter().map(|&residue| shape.slot(base, residue));
+            let is_used = is_set(&self.used, shape.first + base);
+            (!is_used && slots().all(|slot| self.is_vacant(slot) || fits(self, slot))).then_some(base)
+        })
+    }
+
+    /// A state has a base from now on; its slots are taken one by one. The state.
+    pub(super) fn use_base(&mut self, array: usize, base: u32) -> u32 {
+        set(&mut self.used, self.shapes[array].first + base);
+        state::<F>(array, base)
+    }
+
+    /// Arrays that are in use, the last one that took a state first.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = usize> {
+        self.in_turn().filter(|&array| !self.kept[array])
+    }
+
+    fn in_turn(&self) -> impl Iterator<Item = usize> + use<F> {
+        let (arrays, last) = (self.shapes.len(), self.last);
+        (0..arrays).map(move |at| (last + at) % arrays)
+    }
+
+    fn take_all(&mut self, array: usize, base: u32) {
+        let shape = self.shapes[array];
+        set(&mut self.used, shape.first + base);
+        for &residue in &self.residues {
+            clear(&mut self.free, shape.slot(base, residue));
+        }
+        self.vacant[array] -= u32::try_from(self.residues.len()).expect("at most the vacant slots");
+    }
+
+    /// The next vacant slot of an array from one on, around its end. The cursor moves past what was full all the way.
+    fn next_vacant(&mut self, shape: Shape, from: u32, words: &mut usize, left: &mut u32) -> Option<u32> {
+        let end = shape.first + shape.length;
+        let mut at = from;
+        while *words > 0 && *left > 0 {
+            let word = self.free[at as usize / 64] >> (at % 64);
+            let step = if word == 0 { 64 - at % 64 } else { word.trailing_zeros() };
+            let reached = (at + step).min(end);
+            *left = left.saturating_sub((reached - at).max(1));
+            if word != 0 && at + step < end {
+                return Some(at + step);
+            }
+            *words -= 1;
+            at = if reached == end { shape.first } else { reached };
+        }
+        let array = self.array_of(shape.first);
+        self.cursor[array] = at;
+        None
+    }
+
+    /// The array of a slot.
+    pub(super) fn array_of(&self, slot: u32) -> usize {
+        self.shapes.partition_point(|array| array.first <= slot) - 1
+    }
+}
+
+fn state<F: Form>(array: usize, base: u32) -> u32 {
+    let array = u32::try_from(array).expect("fewer arrays than slots");
+    // An ATA has one array, and no bits for its number.
+    if array == 0 { base } else { array << F::BASE_BITS | base }
+}
+
+/// The base with which a residue is in a slot.
+#[inline]
+const fn base_for(shape: Shape, slot: u32, residue: u32) -> u32 {
+    let offset = slot - shape.first;
+    if offset >= residue { offset - residue } else { offset + shape.length - residue }
+}
+
+#[inline]
+fn is_set(bits: &[u64], at: u32) -> bool {
+    bits[at as usize / 64] >> (at % 64) & 1 == 1
+}
+
+#[inline]
+fn set(bits: &mut [u64], at: u32) {
+    bits[at as usize / 64] |= 1 << (at % 64);
+}
+
+#[inline]
+fn clear(bits: &mut [u64], at: u32) {
+    bits[at as usize / 64] &= !(1 << (at % 64));
+}

@@ -1,0 +1,108 @@
+//! A name as the machine reads it: without its first slash and with one at the end, up to `d` bytes a step, a slash only as the last
+//! (section 2.3; footnote 7).
+//!
+//! ```text
+//! /com/parc/www  ──►  com/parc/www/  ──►  com/ parc / www/                        d = 4
+//! a step's bytes, little-endian, zeros after them, are its input number: 0x2f6d6f63 0x63726170 0x2f 0x2f777777
+//! ```
+//!
+//! Two steps of other bytes have other numbers: a step of fewer than `d` bytes ends with a slash, which stands nowhere else.
+
+use crate::name::{Name, SLASH};
+use crate::table::Node;
+
+/// The most bytes of a step, the paper's d: 1 to 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stride(u8);
+
+impl Stride {
+    /// One byte a step.
+    pub const ONE: Self = Self(1);
+    /// Four bytes a step.
+    pub const FOUR: Self = Self(4);
+
+    /// A stride of 1 to 4 bytes.
+    pub const fn new(bytes: u8) -> Option<Self> {
+        if matches!(bytes, 1..=4) { Some(Self(bytes)) } else { None }
+    }
+
+    /// Its bytes.
+    pub const fn bytes(self) -> usize {
+        self.0 as usize
+    }
+
+    /// How many input numbers there are.
+    pub const fn inputs(self) -> u64 {
+        1 << (8 * self.0)
+    }
+}
+
+/// A step of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its bytes as a number.
+    pub input: u32,
+    /// How long the name is up to its end, where a component ends with it.
+    pub end: usize,
+}
+
+/// The steps of a name.
+pub fn chunks(name: &Name, stride: Stride) -> impl Iterator<Item = Chunk> {
+    let text = name.as_bytes().get(1..);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let text = text.filter(|text| at <= text.len())?;
+        let (input, end) = chunk(text, at, stride);
+        at = end;
+        Some(Chunk { input, end })
+    })
+}
+
+/// The step at a place of a text, which a slash follows, and where the next one starts: past the text where there is none.
+#[inline]
+pub(crate) fn chunk(text: &[u8], at: usize, stride: Stride) -> (u32, usize) {
+    let rest = &text[at..];
+    let raw = match rest.first_chunk::<4>() {
+        Some(&bytes) => u32::from_le_bytes(bytes),
+        None => {
+            let mut bytes = [0; 4];
+            bytes[..rest.len()].copy_from_slice(rest);
+            bytes[rest.len()] = SLASH;
+            u32::from_le_bytes(bytes)
+        }
+    };
+    let (input, len) = cut(raw, stride);
+    (input, at + len as usize)
+}
+
+/// What of four bytes belongs to the first step, and how many bytes that is.
+#[inline]
+pub(crate) const fn cut(raw: u32, stride: Stride) -> (u32, u32) {
+    const ONES: u32 = 0x0101_0101;
+    let other = raw ^ (ONES * SLASH as u32);
+    // The lowest bit that is set here is that of the first slash.
+    let slashes = other.wrapping_sub(ONES) & !other & (ONES << 7);
+    let first = slashes.trailing_zeros() / 8 + 1;
+    let len = if first < stride.0 as u32 { first } else { stride.0 as u32 };
+    (raw & (u32::MAX >> (32 - 8 * len)), len)
+}
+
+/// How many bytes a step's number has.
+#[inline]
+pub(crate) const fn bytes_of(input: u32, stride: Stride) -> u32 {
+    cut(input, stride).1
+}
+
+/// Adds the text of a node's name, its last slash included.
+pub(crate) fn write_text(node: Node<'_>, text: &mut Vec<u8>) {
+    let up = || std::iter::successors(Some(node), Node::parent).filter(|node| node.parent().is_some());
+    let len: usize = up().map(|node| node.component().len() + 1).sum();
+    let mut end = text.len() + len;
+    text.resize(end, SLASH);
+    for node in up() {
+        let component = node.component();
+        end -= 1;
+        text[end - component.len()..end].copy_from_slice(component);
+        end -= component.len();
+    }
+}
