@@ -79,7 +79,8 @@ impl Pipeline {
         let each = names.len().div_ceil(parts.max(1)).max(1);
         let starts: Vec<usize> = (0..names.len()).step_by(each).collect();
         let part = |from: usize| names.part(from..names.len().min(from + each));
-        let room: usize = starts.iter().map(|&from| layout.room(part(from)).next_multiple_of(ALIGN) + ALIGN).sum();
+        let room: usize =
+            starts.iter().map(|&from| layout.room(part(from)).next_multiple_of(ALIGN) + ALIGN).sum();
         let pinned = bench.driver.alloc_pinned(room)?;
         // SAFETY: the memory is that long, and nothing else uses it yet.
         let memory = unsafe { std::slice::from_raw_parts_mut(pinned.host, room) };
@@ -94,7 +95,11 @@ impl Pipeline {
         let mut lanes = Vec::new();
         for _ in 0..packed.len().min(UNDER_WAY) {
             let blocks = bench.driver.alloc(&[largest, 4 * each + ALIGN])?;
-            lanes.push(Lane { stream: bench.driver.stream()?, done: bench.driver.event(false)?, blocks });
+            let (stream, done) = match bench.spare.pop() {
+                Some(spare) => spare,
+                None => (bench.driver.stream()?, bench.driver.event(false)?),
+            };
+            lanes.push(Lane { stream, done, blocks });
         }
         let bytes = packed.iter().map(|part| part.form.bytes()).sum();
         Ok(Self { parts: packed, names: pinned, results, lanes, count: names.len(), bytes })
@@ -186,6 +191,7 @@ impl Pipeline {
         }
         for lane in &self.lanes {
             bench.free(&lane.blocks)?;
+            bench.spare.push((lane.stream, lane.done));
         }
         // SAFETY: all streams were waited for.
         unsafe {

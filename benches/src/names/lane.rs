@@ -97,8 +97,7 @@ impl Lane {
             Mode::Batch(batch) => {
                 let mut all = vec![u32::MAX; names.len()];
                 for (part, results) in all.chunks_mut(batch).enumerate() {
-                    self.contestant
-                        .many(names.part(part * batch..part * batch + results.len()), results);
+                    self.contestant.many(names.part(part * batch..part * batch + results.len()), results);
                 }
                 all
             }

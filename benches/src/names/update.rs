@@ -38,7 +38,15 @@ impl Stream {
 
     /// So many updates, valid for a table; fewer where it has fewer names to delete.
     pub fn draw(self, names: &NameTable, results: u32, seed: u64, count: usize) -> Result<Vec<NameUpdate>> {
-        let none = ChurnSpec { insertions: 0.0, removals: 0.0, changes: 0.0, returns: 0.0, results, rate: None, seed };
+        let none = ChurnSpec {
+            insertions: 0.0,
+            removals: 0.0,
+            changes: 0.0,
+            returns: 0.0,
+            results,
+            rate: None,
+            seed,
+        };
         let spec = match self {
             Self::Insertions => ChurnSpec { insertions: 1.0, ..none },
             Self::Deletions => ChurnSpec { removals: 1.0, ..none },

@@ -125,7 +125,8 @@ impl ByDepth {
         let hash = Prefixes::new(name, components).of[components - 1].hash;
         let Self { tables, text, .. } = self;
         let table = &mut tables[components - 1];
-        let is_it = |entry: &Entry| &text[entry.start as usize..][..usize::from(entry.len)] == name.as_bytes();
+        let is_it =
+            |entry: &Entry| &text[entry.start as usize..][..usize::from(entry.len)] == name.as_bytes();
         if let Some(there) = table.find_mut(hash, is_it) {
             change(there);
             return Ok(());
@@ -144,7 +145,8 @@ impl ByDepth {
         } else if components <= self.tables.len() {
             let hash = Prefixes::new(name, components).of[components - 1].hash;
             let text = &self.text;
-            let is_it = |entry: &Entry| &text[entry.start as usize..][..usize::from(entry.len)] == name.as_bytes();
+            let is_it =
+                |entry: &Entry| &text[entry.start as usize..][..usize::from(entry.len)] == name.as_bytes();
             if let Ok(found) = self.tables[components - 1].find_entry(hash, is_it) {
                 found.remove();
             }

@@ -65,9 +65,11 @@ mod tests {
     #[test]
     fn prefixes_end_with_components() {
         let name = |text: &str| NameBuf::new(text).unwrap();
-        let entries = [("/com/ab", 1), ("/com/a", 2), ("/com/abc/d/e/f", 3), ("/org", 4), ("/com/ab/c/x/y", 5)];
+        let entries =
+            [("/com/ab", 1), ("/com/a", 2), ("/com/abc/d/e/f", 3), ("/org", 4), ("/com/ab/c/x/y", 5)];
         let names: NameTable = entries.iter().map(|&(text, result)| (name(text), result)).collect();
-        let asked = ["/com/abc", "/com/ab/c", "/com/abc/d/e", "/com/abc/d/e/f/g", "/org/a", "/or", "/com", "/"];
+        let asked =
+            ["/com/abc", "/com/ab/c", "/com/abc/d/e", "/com/abc/d/e/f/g", "/org/a", "/or", "/com", "/"];
         for (which, rival) in all(&names) {
             for text in asked.iter().chain(entries.iter().map(|(text, _)| text)) {
                 let name = name(text);
