@@ -5,10 +5,12 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use bytemuck::bytes_of;
 use wirespeed_gpu::driver::{Cuda, DevicePtr, Driver, Shape};
-use wirespeed_gpu::names::{GROUP, Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, unpack};
+use wirespeed_gpu::names::{
+    Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, row_bytes_of, unpack,
+};
 use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::{Batch, Form, Gpu, GpuOptions, SlotSize, TableHandle};
-use wirespeed_namelookup::{Name, Names};
+use wirespeed_namelookup::Names;
 
 use super::bench::{Bench, Uploaded, batch};
 use super::trip::{Filled, Trip, checked};
@@ -46,12 +48,10 @@ impl Layout {
 
     /// Bytes that are enough for names.
     pub fn room(self, names: Names<'_>) -> usize {
-        let Self::Rows(stride) = self else { return bytes_of_names(names) };
-        let numbers =
-            |name: &Name| name.components().map(|component| (component.len() + 1).div_ceil(stride)).sum();
-        let groups = (0..names.len()).step_by(GROUP).map(|at| names.part(at..names.len().min(at + GROUP)));
-        let rows = groups.map(|group| group.iter().map(numbers).max().unwrap_or(0));
-        rows.map(|rows: usize| rows * 4 * GROUP + 4).sum::<usize>() + 64
+        match self {
+            Self::Packed | Self::Ends => bytes_of_names(names),
+            Self::Rows(stride) => row_bytes_of(names, stride),
+        }
     }
 }
 

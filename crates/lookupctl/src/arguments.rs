@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::verbs::{build, completions, devices, generate, info, lookup, replay, verify};
+use crate::verbs::{build, completions, devices, generate, info, lookup, names, replay, verify};
 
 /// Looks up, replays, verifies, builds and generates forwarding tables.
 #[derive(Debug, Parser)]
@@ -21,6 +21,7 @@ pub(crate) enum Verb {
     Verify(verify::Options),
     Build(build::Options),
     Gen(generate::Options),
+    Names(names::Options),
     Devices(devices::Options),
     Completions(completions::Options),
 }
@@ -33,6 +34,7 @@ Examples:
   ip -j route | lookupctl lookup --fib - 192.0.2.1
   lookupctl verify --fib fib.txt --exhaustive every engine on every address
   lookupctl build --fib fib.txt -o fib.img    compile once, then use --image
+  lookupctl names lookup --table t.txt /com/parc/www   the same verbs for names (names --help)
   lookupctl devices                           the GPUs that lookups can run on
   lookupctl replay --help                     options and examples of a verb
 

@@ -128,8 +128,13 @@ pub(crate) struct MemoryArgument {
 impl MemoryArgument {
     /// What is asked of a table of which there will be so many copies.
     pub(crate) fn build_options(self, copies: u64) -> BuildOptions {
+        BuildOptions { memory_cap: self.cap(copies), ..BuildOptions::default() }
+    }
+
+    /// Most bytes of a table of which there will be so many copies.
+    pub(crate) fn cap(self, copies: u64) -> Option<u64> {
         let cap = self.memory_cap.or_else(memory::default_cap);
-        BuildOptions { memory_cap: cap.map(|cap| cap / copies), ..BuildOptions::default() }
+        cap.map(|cap| cap / copies)
     }
 }
 

@@ -15,6 +15,7 @@ pub mod aligned;
 pub mod ata;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod fetch;
 pub mod fsm;
 pub mod generate;
 mod live;
@@ -31,7 +32,7 @@ pub mod write;
 
 pub use acta::{Acta, ActaTable};
 pub use live::{LiveNames, NameUpdate};
-pub use lookup::{BuildError, BuildOptions, Match, NameEngine, NameLpm, Outgrown, Step};
+pub use lookup::{BuildError, BuildOptions, Load, Match, NameEngine, NameLpm, Outgrown, Step};
 pub use name::{Components, Name, NameBuf, NameError};
 pub use names::{NameBatch, Names};
 pub use table::{NameTable, Node, NodeId};

@@ -1,6 +1,6 @@
 //! [`LiveNames`]: a table of names, its engine and the live copies of its image, kept in step.
 
-use wirespeed_fib::Applied;
+use wirespeed_fib::{Applied, NextHop};
 use wirespeed_image::live::{Follower, Reader, Writer};
 
 use crate::lookup::{BuildError, BuildOptions, NameEngine};
@@ -17,12 +17,31 @@ pub enum NameUpdate {
 }
 
 impl NameUpdate {
+    /// Gives a name a result.
+    pub fn insert(name: impl AsRef<Name>, next_hop: NextHop) -> Self {
+        Self::Insert(name.as_ref().to_owned(), next_hop.0)
+    }
+
+    /// Takes a name out.
+    pub fn remove(name: impl AsRef<Name>) -> Self {
+        Self::Remove(name.as_ref().to_owned())
+    }
+
     /// The name.
     pub fn name(&self) -> &Name {
         match self {
             Self::Insert(name, _) | Self::Remove(name) => name,
         }
     }
+}
+
+/// Head room of a table that will have updates, in hundredths.
+const FIRST_ROOM: u32 = 10;
+/// That of one that was outgrown, so that it isn't soon again.
+const LATER_ROOM: u32 = 30;
+
+fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
+    BuildOptions { head_room: options.head_room.max(least), ..options.clone() }
 }
 
 /// A table of names that takes updates while any number of readers look up. One owner; readers are independent of it.
@@ -41,7 +60,7 @@ pub struct LiveNames<E: NameEngine> {
 impl<E: NameEngine> LiveNames<E> {
     /// Compiles a table and puts it live.
     pub fn new(mut names: NameTable, options: BuildOptions) -> Result<Self, BuildError> {
-        let (engine, table) = E::build(&names, &options)?;
+        let (engine, table) = E::build(&names, &with_room(&options, FIRST_ROOM))?;
         names.track();
         Ok(Self { names, engine: Some(engine), writer: Writer::new(table), options, rebuilds: 0 })
     }
@@ -61,10 +80,7 @@ impl<E: NameEngine> LiveNames<E> {
         &mut self,
         updates: impl IntoIterator<Item = &'u NameUpdate>,
     ) -> Result<Applied, BuildError> {
-        let mut applied = Applied::default();
-        for update in updates {
-            applied.changes += usize::from(self.names.apply(update));
-        }
+        let mut applied = Applied { changes: self.names.apply_all(updates), ..Applied::default() };
         let changed = self.names.take_changed();
         if changed.is_empty() {
             return Ok(applied);
@@ -78,7 +94,7 @@ impl<E: NameEngine> LiveNames<E> {
             self.writer.patch(patch).expect("an engine's patch fits its own table");
         } else {
             self.engine = None;
-            let (engine, table) = E::build(&self.names, &self.options)?;
+            let (engine, table) = E::build(&self.names, &with_room(&self.options, LATER_ROOM))?;
             self.engine = Some(engine);
             self.writer.replace(table);
             self.rebuilds += 1;

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use wirespeed_image::{ImageError, Patch, Table};
 
+use wirespeed_fib::NextHop;
 pub use wirespeed_fib::{Outgrown, Step};
 
 use crate::name::Name;
@@ -32,6 +33,25 @@ impl Match {
     pub const fn is_some(self) -> bool {
         self.result != 0
     }
+
+    /// The result as the index that it is.
+    pub const fn next_hop(self) -> NextHop {
+        NextHop(self.result)
+    }
+
+    /// The prefix that matched, of the name that was looked up; `None` where there is none.
+    pub fn prefix(self, name: &Name) -> Option<&Name> {
+        self.is_some().then(|| Name::new_unchecked(&name.as_bytes()[..self.length as usize]))
+    }
+}
+
+/// How full an array of a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// What there is room for.
+    pub places: u64,
+    /// What is taken.
+    pub taken: u64,
 }
 
 /// Longest prefix match of names over a compiled table.
@@ -65,6 +85,11 @@ pub trait NameLpm: Send + Sync {
     /// What shape the table took, in a line for people.
     fn shape(&self) -> Option<String> {
         None
+    }
+
+    /// The arrays that transitions lie in; none where there is nothing like it. O(table).
+    fn loads(&self) -> Vec<Load> {
+        Vec::new()
     }
 
     /// The steps of one lookup, for people: each element that is read, in order. The last one says `result N` or `no match`.
@@ -101,6 +126,9 @@ pub trait NameEngine: Sized + Send + 'static {
 pub struct BuildOptions {
     /// Most bytes that one image may take; past it building fails.
     pub memory_cap: Option<u64>,
+    /// Room to leave for names to come, in hundredths of what the names take; engines leave some in any case, and a live table
+    /// asks for some.
+    pub head_room: u32,
     /// The largest result to make room for, where more are expected than the table has.
     pub results: u32,
     /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can choose names

@@ -64,6 +64,12 @@ impl<'b> Names<'b> {
     }
 }
 
+impl<'b> From<&'b NameBatch> for Names<'b> {
+    fn from(batch: &'b NameBatch) -> Self {
+        batch.names()
+    }
+}
+
 /// Names in one piece, to be filled and reused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameBatch {

@@ -96,6 +96,11 @@ pub fn of_kind<A: Engines>(kind: &str) -> Option<EngineName> {
     of_family::<A>().find(|&engine| A::visit(engine, Kind) == Some(kind))
 }
 
+/// Whether an engine of either family reads images of a kind.
+pub(crate) fn is_kind(kind: &str) -> bool {
+    of_kind::<V4>(kind).is_some() || of_kind::<V6>(kind).is_some()
+}
+
 /// What is done with an engine once it is known which: a function over engine types.
 pub trait Visitor<A: Address> {
     /// What it yields.

@@ -49,31 +49,31 @@ impl<A: Address, E: Engine<A>> AnyLive<A> for LiveTable<A, E> {
 
 /// A reading end of some engine's table.
 pub(crate) trait AnyReader<A: Address>: Send {
-    fn enter(&self) -> Held<'_, A>;
+    fn enter(&self) -> Held<'_, dyn Lpm<A>>;
     fn lookup(&self, address: A) -> NextHop;
     fn clone_box(&self) -> Box<dyn AnyReader<A>>;
 }
 
-/// One state of some engine's table.
-pub(crate) enum Held<'a, A: Address> {
+/// One state of some engine's table, by what looks up in it.
+pub(crate) enum Held<'a, L: ?Sized> {
     /// Of a table that changes: held against its writer.
-    Live(live::Guard<'a, dyn Lpm<A>>),
+    Live(live::Guard<'a, L>),
     /// Of one that doesn't.
-    Fixed(&'a dyn Lpm<A>),
+    Fixed(&'a L),
 }
 
-impl<A: Address> Held<'_, A> {
+impl<L: ?Sized> Held<'_, L> {
     #[inline]
-    pub(crate) fn table(&self) -> &dyn Lpm<A> {
+    pub(crate) fn table(&self) -> &L {
         match self {
-            Self::Live(guard) => &**guard,
-            Self::Fixed(table) => *table,
+            Self::Live(guard) => guard,
+            Self::Fixed(table) => table,
         }
     }
 }
 
 impl<A: Address, T: Table + Lpm<A>> AnyReader<A> for live::Reader<T> {
-    fn enter(&self) -> Held<'_, A> {
+    fn enter(&self) -> Held<'_, dyn Lpm<A>> {
         Held::Live(live::Guard::map(Self::enter(self), |table| table as &dyn Lpm<A>))
     }
 
@@ -87,7 +87,7 @@ impl<A: Address, T: Table + Lpm<A>> AnyReader<A> for live::Reader<T> {
 }
 
 impl<A: Address, T: Table + Lpm<A>> AnyReader<A> for Arc<T> {
-    fn enter(&self) -> Held<'_, A> {
+    fn enter(&self) -> Held<'_, dyn Lpm<A>> {
         Held::Fixed(&**self)
     }
 

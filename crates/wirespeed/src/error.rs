@@ -8,6 +8,7 @@ use wirespeed_gpu::GpuError;
 use wirespeed_image::ImageError;
 
 use crate::engine::UnknownEngine;
+use crate::names;
 
 /// Why a table could not be built, changed, saved or opened.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,38 @@ pub enum Error {
         /// Bytes that they may take.
         cap: u64,
     },
+    /// The engine is none of names; the message lists those that are.
+    #[error(transparent)]
+    UnknownNameEngine(#[from] names::engine::UnknownEngine),
+    /// The compiled table of names takes more than it may.
+    #[error(
+        "the compiled table of names takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap or \
+         choose a smaller engine"
+    )]
+    NamesMemoryCap {
+        /// Bytes that both copies take.
+        needed: u64,
+        /// Bytes that they may take.
+        cap: u64,
+    },
+    /// The engine can't hold the table of names, or there is no memory for it.
+    #[error("the table of names can't be built: {source}")]
+    BuildNames {
+        /// Why.
+        source: names::BuildError,
+    },
+    /// A name is to lead to nothing. To take one out, remove it.
+    #[error("the name {name} is given no result: indexes start at 1")]
+    NameWithoutResult {
+        /// The name.
+        name: String,
+    },
+    /// A file of names can't be read; the message names file and line.
+    #[error(transparent)]
+    ReadNames(#[from] names::read::ReadError),
+    /// Only GPUs will do, and names are looked up on the CPU in this version.
+    #[error("no lookups on a GPU: names are looked up on the CPU alone in this version")]
+    NamesOnCpu,
     /// The engine can't hold the table, or there is no memory for it.
     #[error("the {family} table can't be built: {source}")]
     Build {
@@ -84,6 +117,18 @@ pub enum Error {
         /// Its kind.
         kind: String,
     },
+    /// The image is of a table of names, where one of addresses is wanted.
+    #[error("{}: the image is of a table of names, one of addresses is wanted", path.display())]
+    ImageOfNames {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The image is of a table of addresses, where one of names is wanted.
+    #[error("{}: the image is of a table of addresses, one of names is wanted", path.display())]
+    ImageOfRoutes {
+        /// The file.
+        path: PathBuf,
+    },
     /// The image is of a table of the other family.
     #[error("{}: the image is of an {found} table, {wanted} is wanted", path.display())]
     ImageFamily {
@@ -93,6 +138,12 @@ pub enum Error {
         found: Family,
         /// The table's.
         wanted: Family,
+    },
+    /// The image holds no names, and a table that takes updates needs them.
+    #[error("{}: the image holds no names to update; open it with a reader", path.display())]
+    ImageWithoutNames {
+        /// The file.
+        path: PathBuf,
     },
     /// The image holds no routes, and a table that takes updates needs them.
     #[error("{}: the image holds no routes to update; open it with a reader", path.display())]
@@ -110,6 +161,16 @@ impl Error {
                 Self::MemoryCap { family, needed: needed.saturating_mul(2), cap }
             }
             (source, _) => Self::Build { family, source },
+        }
+    }
+
+    /// Why a table of names with this cap could not be built or rebuilt.
+    pub(crate) fn of_names(source: names::BuildError, cap: Option<u64>) -> Self {
+        match (source, cap) {
+            (names::BuildError::Image(ImageError::OverCap { needed, .. }), Some(cap)) => {
+                Self::NamesMemoryCap { needed: needed.saturating_mul(2), cap }
+            }
+            (source, _) => Self::BuildNames { source },
         }
     }
 }

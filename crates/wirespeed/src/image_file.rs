@@ -16,9 +16,12 @@ use std::path::{Path, PathBuf};
 
 use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
 use wirespeed_image::{Image, ImageError, Table};
+use wirespeed_namelookup::read::Label;
 
 use crate::engine::{EngineName, of_kind};
 use crate::error::Error;
+use crate::names;
+use crate::names::image_file::NameImageFile;
 use crate::route_list::{self, RouteList};
 
 /// The attachment that [`NextHops::to_bytes`] made.
@@ -53,10 +56,17 @@ impl ImageFile {
     /// Opens an image file and finds out whose it is. The sections are checked when the engine takes it.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        Self::of(path, image)
+    }
+
+    fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let kind = image.kind();
         let (family, engine) = match (of_kind::<V4>(kind), of_kind::<V6>(kind)) {
             (Some(engine), _) => (Family::V4, engine),
             (_, Some(engine)) => (Family::V6, engine),
+            _ if names::engine::of_kind(kind).is_some() => {
+                return Err(Error::ImageOfNames { path: path.to_owned() });
+            }
             _ => return Err(Error::ImageKind { path: path.to_owned(), kind: kind.to_owned() }),
         };
         Ok(Self { path: path.to_owned(), image, family, engine })
@@ -111,6 +121,19 @@ impl ImageFile {
         let source = ImageError::Malformed(format!("the attachment {what}"));
         Error::Image { path: self.path.clone(), source }
     }
+}
+
+/// Gives what the indexes of an image file stand for, of addresses or names, in order from 1.
+pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+    let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+    if names::engine::of_kind(image.kind()).is_some() {
+        let labels = NameImageFile::of(path, image)?.labels()?;
+        return labels.iter().try_for_each(|(_, label)| match label {
+            Label::Word(word) => give(word),
+            line @ Label::Line(_) => give(&line.to_string()),
+        });
+    }
+    ImageFile::of(path, image)?.next_hops()?.iter().try_for_each(|(_, text)| give(text))
 }
 
 /// Bytes of an image without what is kept beside it.

@@ -28,7 +28,7 @@ use wirespeed_fib::{NextHop, NextHops, TooManyNextHops};
 
 use crate::builder::parse;
 use crate::error::Error;
-use crate::image_file::ImageFile;
+use crate::image_file::each_label;
 
 /// The values that prefixes lead to, by [`NextHop`] index: a route, a name, an AS number, whatever is to be known of an
 /// address. Equal values share an index; indexes are given from 1, in the order in which values first appear.
@@ -179,14 +179,12 @@ impl<T: Display> Labels<T> {
 }
 
 impl<T: FromStr<Err: ToString> + Eq + Hash> Labels<T> {
-    /// The labels that were saved with a table, by [`Table::save_labelled`](crate::Table::save_labelled) or
-    /// `lookupctl build`; none where there were none. For two tables with labels in common, those of the table that was
+    /// The labels that were saved with a table, by [`Table::save_labelled`](crate::Table::save_labelled),
+    /// [`NameTable::save_labelled`](crate::NameTable::save_labelled) or `lookupctl build`; none where there were none. For two tables with labels in common, those of the table that was
     /// saved last are right for both: values only join.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let labels = Self::new();
-        for (_, text) in ImageFile::open(path.as_ref())?.next_hops()?.iter() {
-            labels.append(parse(text)?)?;
-        }
+        each_label(path.as_ref(), |text| Ok(labels.append(parse(text)?).map(drop)?))?;
         Ok(labels)
     }
 }

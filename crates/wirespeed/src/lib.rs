@@ -1,4 +1,4 @@
-//! IP lookup at the speed of the wire: the one dependency of a network service.
+//! IP and name lookup at the speed of the wire: the one dependency of a network service.
 //!
 //! A table maps prefixes to indexes ([`NextHop`]), and [`Labels`] map indexes to whatever the service wants to know of an
 //! address. One owner changes a table; any number of readers look up meanwhile, and never wait.
@@ -121,6 +121,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Names
+//!
+//! NDN names, domains and URLs, by their components: [`names`] has a forwarder's FIB and a filter as examples.
+//!
+//! ```
+//! use wirespeed::prelude::*;
+//!
+//! let table = NameTable::builder().names([(NameBuf::from_domain(b"parc.com")?, NextHop(1))]).build()?;
+//! assert_eq!(table.reader().lookup(NameBuf::from_domain(b"www.parc.com")?), NextHop(1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # On a GPU
 //!
 //! One call of the builder: [`Device::Gpu`], or [`Device::Auto`], which sends each batch where it is back sooner and goes on on the
@@ -169,6 +181,7 @@ pub mod image_file;
 mod ip;
 mod key;
 mod labels;
+pub mod names;
 mod pipeline;
 mod reader;
 mod route_list;
@@ -180,6 +193,7 @@ pub use error::Error;
 pub use ip::{IpBuilder, IpGuard, IpReader, IpTable};
 pub use key::Key;
 pub use labels::Labels;
+pub use names::{NameReader, NameTable};
 pub use pipeline::Pipeline;
 pub use reader::{Guard, Reader};
 pub use table::{Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Table};
@@ -195,6 +209,7 @@ pub use wirespeed_gpu::runtime::Fleet;
 pub use wirespeed_fib as fib;
 pub use wirespeed_gpu as gpu;
 pub use wirespeed_image as image;
+pub use wirespeed_namelookup as namelookup;
 
 /// What most services use, with the addresses and prefixes of the standard library and `ipnet`.
 pub mod prelude {
@@ -202,6 +217,7 @@ pub mod prelude {
 
     pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+    pub use crate::names::{Match, Name, NameBatch, NameBuf, NameReader, NameTable, NameUpdate};
     pub use crate::{
         AnyUpdate, Device, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop,
         Update, V4, V6,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_fib::{Address, Engine, NextHop, on_all_cores};
+use wirespeed_fib::{Address, Engine, Lpm, NextHop, on_all_cores};
 use wirespeed_gpu::ip::{Offload, Remote};
 
 use crate::engine::{EngineName, Engines, OnDevice, Visitor, visit};
@@ -127,7 +127,7 @@ impl<A: Engines> Reader<A> {
 }
 
 /// One state of a table, for as long as it lives.
-pub struct Guard<'a, A: Address>(Held<'a, A>);
+pub struct Guard<'a, A: Address>(Held<'a, dyn Lpm<A>>);
 
 impl<A: Address> Guard<'_, A> {
     /// As [`Reader::lookup`].

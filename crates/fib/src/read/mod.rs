@@ -49,7 +49,7 @@ use std::ops::ControlFlow;
 
 /// What readers are made of, for those of other things than routes: lines with their places, strict and lenient reading, reports.
 ///
-/// A reader has formats `F` and reasons `R` of its own, opens a [`Ledger`](parts::Ledger) on an [`Input`], and gives each line's
+/// A reader has formats `F` and reasons `R` of its own, opens a [`Ledger`] on an [`Input`], and gives each line's
 /// [`Fault`](parts::Fault) to it through [`each_line`](parts::each_line).
 ///
 /// ```

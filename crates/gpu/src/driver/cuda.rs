@@ -494,6 +494,10 @@ impl Driver for Cuda {
                 shared as usize,
             )
         };
+        // So many threads as no block of this kernel may have.
+        if result == CUresult::CUDA_ERROR_INVALID_VALUE {
+            return Ok(0);
+        }
         self.check("cuOccupancyMaxActiveBlocksPerMultiprocessor", result)?;
         Ok(blocks.unsigned_abs())
     }

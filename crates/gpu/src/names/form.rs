@@ -15,7 +15,7 @@
 //! batch too, in the same memory.
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use wirespeed_namelookup::{Match, Names};
+use wirespeed_namelookup::{Match, Name, Names};
 
 use crate::runtime::Form;
 
@@ -68,6 +68,18 @@ fn matches(form: Form) -> Form {
 pub fn bytes_of(names: Names<'_>) -> usize {
     let places = names.len() * size_of::<u32>() + PACKED_GROUP;
     places.next_multiple_of(ALIGN) + text(names).len().next_multiple_of(ALIGN)
+}
+
+/// Bytes that names take as rows. O(bytes).
+pub fn row_bytes_of(names: Names<'_>, stride: usize) -> usize {
+    let groups = names.len().div_ceil(GROUP);
+    let numbers =
+        |name: &Name| name.components().map(|component| (component.len() + 1).div_ceil(stride)).sum();
+    let rows = |at: usize| {
+        let group = names.part(at * GROUP..names.len().min((at + 1) * GROUP));
+        group.iter().map(numbers).max().unwrap_or(0)
+    };
+    ((groups + 1) * size_of::<u32>()).next_multiple_of(ALIGN) + (0..groups).map(rows).sum::<usize>() * ROW
 }
 
 /// Writes names to the start of `to`, packed where that is possible, else with an end each; `None` where there is no room for them.
@@ -162,38 +174,41 @@ fn short_end(end: u32, start: u32) -> u16 {
 fn write_rows(names: Names<'_>, stride: usize, rows: &mut [[u8; ROW]]) -> Option<usize> {
     let mut used = 0;
     for (lane, name) in names.iter().enumerate() {
-        let mut rest = name.as_bytes().get(1..).unwrap_or_default();
-        let mut ended = name.is_empty();
-        let mut row = 0;
-        while !ended {
-            let number = input_number(&mut rest, stride, &mut ended);
+        let Some(text) = name.as_bytes().get(1..) else { continue };
+        let (mut at, mut row) = (0, 0);
+        // The slash at the end is at the text's length.
+        while at <= text.len() {
+            let (number, bytes) = input_number(&text[at..], stride);
             let to = rows.get_mut(row)?;
             if row == used {
                 to.fill(0);
                 used += 1;
             }
-            to[lane * 4..][..4].copy_from_slice(&number);
+            to.as_chunks_mut::<MOST_STRIDE>().0[lane] = number.to_le_bytes();
+            at += bytes;
             row += 1;
         }
     }
     Some(used)
 }
 
-/// Takes the next input number off a name that is to end with a slash: up to `stride` bytes, a slash only as the last.
-fn input_number(rest: &mut &[u8], stride: usize, ended: &mut bool) -> [u8; 4] {
-    let mut number = [0; 4];
-    for byte in number.iter_mut().take(stride) {
-        let Some((&next, after)) = rest.split_first() else {
-            *byte = SLASH;
-            *ended = true;
-            break;
-        };
-        (*byte, *rest) = (next, after);
-        if next == SLASH {
-            break;
+/// The first input number of a text that is to end with a slash, and how many bytes it takes: up to `stride`, a slash only as the last.
+#[inline]
+fn input_number(text: &[u8], stride: usize) -> (u32, usize) {
+    let word = match text.first_chunk::<MOST_STRIDE>() {
+        Some(&word) => word,
+        None => {
+            let mut word = [SLASH; MOST_STRIDE];
+            word[..text.len()].copy_from_slice(text);
+            word
         }
-    }
-    number
+    };
+    let word = u32::from_le_bytes(word);
+    let other = word ^ u32::from_le_bytes([SLASH; MOST_STRIDE]);
+    // The lowest bit that is set is that of the first byte that is zero.
+    let zeros = other.wrapping_sub(0x0101_0101) & !other & 0x8080_8080;
+    let bytes = (zeros.trailing_zeros() as usize / 8 + 1).min(stride);
+    (word & (u32::MAX >> (8 * (MOST_STRIDE - bytes))), bytes)
 }
 
 /// Reads results of so many bytes each. Panics where there are not as many as `to` has places.
@@ -216,7 +231,7 @@ pub fn unpack_matches(results: &[u8], to: &mut [Match]) {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_namelookup::{Name, NameBatch, NameBuf};
+    use wirespeed_namelookup::{NameBatch, NameBuf};
 
     use super::*;
 
@@ -296,6 +311,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|row| at(row, 1)), [&b"com/"[..], b"parc", b"/\0\0\0", b"www/"]);
         assert_eq!([at(0, 0), at(0, 2), at(1, 2)], [&b"\0\0\0\0"[..], b"a/\0\0", b"\0\0\0\0"]);
         assert_eq!([4, 5, 6].map(|row| at(row, 1)), [&b"abcd"[..], b"/\0\0\0", b"e/\0\0"]);
+        assert_eq!(row_bytes_of(batch.names(), 4), form.bytes());
         assert!(pack_rows(batch.names(), 4, Wanted::Results, &mut bytes[..form.bytes() - 1]).is_none());
         let form = pack_rows(batch.names(), 1, Wanted::Matches, &mut bytes);
         assert_eq!(form.unwrap().result_bytes(), Some(8));

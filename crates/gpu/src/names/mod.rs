@@ -17,7 +17,8 @@ mod stt;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use form::{
-    ENDS, GROUP, PACKED, ROWS, Wanted, bytes_of, pack, pack_ends, pack_rows, unpack, unpack_matches,
+    ENDS, GROUP, PACKED, ROWS, Wanted, bytes_of, pack, pack_ends, pack_rows, row_bytes_of, unpack,
+    unpack_matches,
 };
 pub use offload::Offload;
 pub use remote::{Remote, RemoteFollower, take, take_matches};

@@ -174,7 +174,7 @@ impl Gpu {
     }
 
     /// Looks up keys that are on the device already: puts the lookup into the caller's stream and returns. The owner sees to it that it
-    /// sees one state of the table, as a batch does. `low` is the second plane of keys that have one ([`Planes`]).
+    /// sees one state of the table, as a batch does. `low` is the second plane of keys that have one ([`Planes`](super::Planes)).
     ///
     /// # Safety
     /// Until the stream is done with it, `keys` and `low` are good for so many keys of so many bytes, `results` for as many results as wide

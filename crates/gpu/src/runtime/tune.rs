@@ -20,6 +20,9 @@ pub struct Tuned {
     pub module: String,
     /// Its name.
     pub kernel: String,
+    /// Bytes of shared memory of a block: of a kernel that takes what it is given, each size is measured.
+    #[serde(default)]
+    pub shared: u32,
     /// Batches of about 2 to the power of this.
     pub class: u32,
     /// Blocks of a launch.
@@ -92,6 +95,7 @@ mod tests {
         let tuned = Tuned {
             module: "m".into(),
             kernel: "k_k4".into(),
+            shared: 0,
             class: 20,
             blocks: 132,
             threads: 1024,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
@@ -128,7 +128,7 @@ struct TableArguments {
 }
 
 #[derive(Debug, Args)]
-struct Common {
+pub(crate) struct Common {
     /// The seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -234,9 +234,22 @@ pub(crate) fn make(family: Family, spec: &TableSpec) -> Result<Fib> {
 }
 
 impl Common {
+    /// The seed.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// Writes to where it goes.
-    fn write(&self, mut write: impl FnMut(&mut dyn Write) -> Result<()>) -> Result<()> {
-        let Some(path) = &self.output else {
+    pub(crate) fn write(&self, write: impl FnMut(&mut dyn Write) -> Result<()>) -> Result<()> {
+        Self::write_to(self.output.as_deref(), write)
+    }
+
+    /// Writes to a file, or to standard output.
+    pub(crate) fn write_to(
+        path: Option<&Path>,
+        mut write: impl FnMut(&mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
+        let Some(path) = path else {
             let mut output = Output::new();
             write(&mut output)?;
             return output.finish();

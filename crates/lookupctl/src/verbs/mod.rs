@@ -6,6 +6,7 @@ pub(crate) mod devices;
 pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod lookup;
+pub(crate) mod names;
 pub(crate) mod replay;
 pub(crate) mod verify;
 
@@ -23,6 +24,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
         Verb::Verify(options) => verify::run(options),
         Verb::Build(options) => build::run(&options),
         Verb::Gen(options) => generate::run(&options),
+        Verb::Names(options) => names::run(options),
         Verb::Devices(options) => devices::run(&options),
         Verb::Completions(options) => completions::run(&options),
     }

@@ -11,6 +11,7 @@ mod devices;
 mod generate;
 mod info;
 mod lookup;
+mod names;
 mod replay;
 mod several;
 mod strides;

@@ -12,16 +12,18 @@ use super::layout::{
     NO_STATE, ROOT_RESULT_AT, ROOT_STATE_AT, SEEDS_AT, STATE_BYTES, State, TURNS, WIDTH_AT, allocate,
 };
 use super::place::{Form, Full, Gives, Key, ROOM};
-use super::simd::prefetch;
+use crate::fetch::prefetch;
 use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
 use crate::table::{NameTable, Node, NodeId};
 
 /// How full the buckets are after building: their bytes for entries, in hundredths.
-const FILL: u64 = 90;
+const FILL: u64 = 84;
 /// The fewest buckets, so that small tables have head room too.
 const FEWEST: u64 = 16;
 /// How often placing is tried.
 const ATTEMPTS: u64 = 12;
+/// The least bytes that entries take in a bucket, by classes that are placed one after the other.
+const CLASSES: [usize; 2] = [ROOM / 2 + 1, 0];
 /// Nodes that are hashed at once.
 const PART: usize = 1 << 16;
 /// How many nodes ahead buckets are fetched.
@@ -51,7 +53,7 @@ impl NameEngine for Acta {
         let census = Census::of(names);
         let results = names.results();
         let width = bytes_of(results.max(options.results));
-        let mut buckets = census.buckets(width);
+        let mut buckets = census.buckets(width, options.head_room);
         for attempt in 0..ATTEMPTS {
             if buckets > MOST_BUCKETS {
                 let (what, limit) = ("buckets of 64 bytes", MOST_BUCKETS);
@@ -70,9 +72,7 @@ impl NameEngine for Acta {
                 return Ok((engine, table));
             }
             // Another seed first, as names may have been chosen for this one.
-            if attempt > 0 {
-                buckets += buckets / 4 + 1;
-            }
+            buckets += buckets * attempt / 20 + attempt;
         }
         let (what, found) = ("attempts to place the names with ever more room", ATTEMPTS + 1);
         Err(BuildError::Limit { engine: Self::NAME, what, limit: ATTEMPTS, found })
@@ -239,36 +239,38 @@ impl Census {
 
     /// How many buckets to try. With two choices and room for one entry a bucket half of the buckets can be filled, with room for
     /// two about 0.9 of them.
-    fn buckets(self, width: usize) -> u64 {
+    fn buckets(self, width: usize, head_room: u32) -> u64 {
         let headers = HEADER_BYTES as u64 * self.entries;
         let gives = STATE_BYTES as u64 * self.leading + width as u64 * self.ending;
         let bytes = headers + self.components + gives;
         let by_bytes = (bytes * 100).div_ceil(ROOM as u64 * FILL);
         let by_wide = self.wide * 9 / 4;
         let by_middling = self.middling * 10 / 17;
-        by_bytes.max(by_wide).max(by_middling).max(FEWEST)
+        let tight = by_bytes.max(by_wide).max(by_middling);
+        (tight + tight * u64::from(head_room) / 100).max(FEWEST)
     }
 }
 
-/// Places all nodes: while some are placed those after them are hashed.
+/// Places all nodes, the largest first: small ones fit into what these leave.
 fn place(names: &NameTable, form: &mut Form, states: &[u32]) -> Result<(), Full> {
-    let (seeds, count, ids) = (form.seeds, form.count(), names.id_bound());
-    let hashed = |from: usize| -> Vec<(NodeId, Key)> {
-        let key = |node: Node<'_>| {
-            let parent = node.parent()?;
+    let (seeds, count, width, ids) = (form.seeds, form.count(), form.width, names.id_bound());
+    let hashed = |part: usize| {
+        let mut classes: [Vec<(NodeId, Key)>; CLASSES.len()] = Default::default();
+        for node in names.nodes_of(part * PART..(part + 1) * PART) {
+            let Some(parent) = node.parent() else { continue };
             let state = State(states[parent.id().index()]);
             let component = node.component();
-            Some((node.id(), Key::new(state, seeds.hash(component), component.len(), count)))
-        };
-        names.nodes_of(from.min(ids)..ids.min(from + PART)).filter_map(key).collect()
+            let key = Key::new(state, seeds.hash(component), component.len(), count);
+            let size = HEADER_BYTES + key.payload_bytes(gives(node, states), width);
+            let class = CLASSES.iter().position(|&least| size >= least).unwrap_or(CLASSES.len() - 1);
+            classes[class].push((node.id(), key));
+        }
+        classes
     };
-    let mut now = hashed(0);
-    for from in (0..ids).step_by(PART) {
-        let (next, placed) = rayon::join(|| hashed(from + PART), || place_part(names, form, states, &now));
-        placed?;
-        now = next;
-    }
-    Ok(())
+    let parts: Vec<_> = (0..ids.div_ceil(PART)).into_par_iter().map(hashed).collect();
+    (0..CLASSES.len())
+        .flat_map(|class| parts.iter().map(move |classes| &classes[class]))
+        .try_for_each(|part| place_part(names, form, states, part))
 }
 
 fn place_part(
@@ -279,7 +281,7 @@ fn place_part(
 ) -> Result<(), Full> {
     for (at, (id, key)) in part.iter().enumerate() {
         if let Some((_, ahead)) = part.get(at + AHEAD) {
-            prefetch(form.words(), ahead.buckets[0]);
+            prefetch(form.words(), ahead.buckets[0] as usize);
         }
         let node = names.node(*id);
         form.insert(key, node.component(), gives(node, states))?;

@@ -25,6 +25,7 @@ use rayon::prelude::*;
 use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, Patch, PatchError, SectionId, Table, Write};
 
 use super::hash::Seeds;
+use crate::fetch::prefetch;
 
 /// The buckets.
 pub const BUCKETS: SectionId = SectionId(0);
@@ -88,6 +89,9 @@ pub const ROOT_RESULT_AT: usize = 5;
 pub const HEAD_LEN: usize = 6;
 /// No state, in `head`.
 pub const NO_STATE: u64 = u64::MAX;
+
+/// How many writes of a patch ahead buckets are fetched.
+const AHEAD: usize = 64;
 
 /// A state: which node with children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -394,7 +398,13 @@ impl ActaTable {
             }
             !limits.admit(&words)
         };
-        let mut touched = writes.chunk_by(|a, b| of(a.index()) == of(b.index()));
+        let mut at = 0;
+        let mut touched = writes.chunk_by(|a, b| of(a.index()) == of(b.index())).inspect(|now| {
+            at += now.len();
+            if let Some(later) = writes.get(at + AHEAD) {
+                prefetch(buckets, of(later.index()));
+            }
+        });
         touched.find(is_bad).map(|writes| writes[0].value)
     }
 

@@ -10,6 +10,7 @@ use super::layout::{
     View,
 };
 use super::simd;
+use crate::fetch::prefetch;
 use crate::lookup::{Match, NameLpm, Step};
 use crate::name::{Name, SLASH};
 use crate::names::Names;
@@ -269,7 +270,7 @@ impl<P: Probe, A: Answer> Ring<'_, P, A> {
     #[inline(always)]
     fn fetch(&self, lane: &mut Lane, choice: u32) {
         lane.bucket = bucket(lane.base, choice, self.view.count);
-        simd::prefetch(self.view.buckets, lane.bucket);
+        prefetch(self.view.buckets, lane.bucket as usize);
     }
 
     /// Probes the bucket that was fetched; whether the name goes on.

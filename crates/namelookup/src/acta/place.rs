@@ -11,6 +11,7 @@ use super::layout::{
     LEADS, MOST_ENTRIES, SECOND, Slot, State,
 };
 use super::long::Long;
+use crate::fetch::prefetch;
 
 /// The words of a bucket.
 pub(super) type Words = [u64; BUCKET_WORDS];
@@ -20,6 +21,12 @@ pub(super) const ROOM: usize = BUCKET_BYTES - HEADER_BYTES;
 
 /// The most buckets that a search for room looks at.
 const SEARCH: usize = 400;
+
+/// The most times that entries are thrown out for a large one.
+const EVICTIONS: u32 = 127;
+
+/// Which choice they are thrown out of, by bits: those of pi.
+const EITHER: u128 = 0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344;
 
 /// A filter's bit stands for so many entries or more once it did: how many is no longer known.
 const MANY: u64 = 15;
@@ -42,6 +49,11 @@ impl Key {
     pub(super) fn new(state: State, hash: Hash, len: usize, buckets: u32) -> Self {
         let choices = hash.choices(buckets).map(|choice| bucket(state.base(), choice, buckets));
         Self { hash, buckets: choices, wanted: Header::wanted(len, state.turn(), hash.tag()) }
+    }
+
+    /// Bytes of the payload of a transition that gives this.
+    pub(super) fn payload_bytes(&self, gives: Gives, width: usize) -> usize {
+        Header(self.wanted.0 | gives.flags()).payload_bytes(width)
     }
 
     fn header(&self, choice: usize) -> Header {
@@ -85,6 +97,14 @@ impl Entry {
         self.payload[self.len..][..bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
     }
+}
+
+/// An entry that lies in no bucket, and those in which it may.
+#[derive(Clone, Copy)]
+struct Homeless {
+    entry: Entry,
+    hash: Hash,
+    buckets: [u32; 2],
 }
 
 /// What was there before a bucket was touched.
@@ -131,6 +151,16 @@ impl Form {
     /// All buckets.
     pub(super) fn words(&self) -> &[Words] {
         &self.words
+    }
+
+    /// Asks for what an update of a transition reads.
+    #[inline]
+    pub(super) fn fetch(&self, key: &Key) {
+        for at in key.buckets.map(|at| at as usize) {
+            prefetch(&self.words, at);
+            prefetch(&self.taken, at);
+        }
+        prefetch(&self.away, key.buckets[0] as usize);
     }
 
     /// From now on remembers what it touches.
@@ -187,15 +217,11 @@ impl Form {
         if gives.result != 0 {
             entry.push(&gives.result.to_le_bytes()[..self.width]);
         }
-        let choice = match key.buckets.iter().position(|&at| self.fits(at, entry.size())) {
-            Some(choice) => choice,
-            None => self.make_room(key.buckets, entry.size()).ok_or(Full)?,
-        };
-        entry.header.0 |= key.header(choice).0;
-        if choice == 1 {
-            self.leave(key.buckets[0], key.hash);
+        let homeless = Homeless { entry, hash: key.hash, buckets: key.buckets };
+        match self.room_for(&homeless) {
+            Some(choice) => self.settle(&homeless, choice),
+            None => self.force(homeless)?,
         }
-        self.push(key.buckets[choice], &entry);
         Ok(())
     }
 
@@ -254,9 +280,71 @@ impl Form {
         Bucket::of(&self.words[at as usize]).len()
     }
 
-    /// Moves entries so that one of two buckets has room; which one.
-    fn make_room(&mut self, choices: [u32; 2], size: usize) -> Option<usize> {
-        let mut search = Search::new(choices, size);
+    /// Which of its two buckets has room for an entry, or has it once others have moved.
+    #[inline]
+    fn room_for(&mut self, homeless: &Homeless) -> Option<usize> {
+        let size = homeless.entry.size();
+        let fitting = homeless.buckets.iter().position(|&at| self.fits(at, size));
+        fitting.or_else(|| self.search(Search::new(homeless.buckets, size)))
+    }
+
+    /// Puts an entry into one of its buckets, which has room.
+    #[inline]
+    fn settle(&mut self, homeless: &Homeless, choice: usize) {
+        let mut entry = homeless.entry;
+        if choice == 1 {
+            entry.header.0 |= SECOND;
+            self.leave(homeless.buckets[0], homeless.hash);
+        }
+        self.push(homeless.buckets[choice], &entry);
+    }
+
+    /// Puts a large entry in, for which several small ones have to go, and these wherever they find room. What is left when that
+    /// takes too long is lost: whoever is told so builds anew.
+    #[cold]
+    fn force(&mut self, homeless: Homeless) -> Result<(), Full> {
+        let mut all = vec![homeless];
+        let mut evictions = 0u32;
+        while let Some(homeless) = all.pop() {
+            let choice = match self.room_for(&homeless) {
+                Some(choice) => choice,
+                None if evictions == EVICTIONS => return Err(Full),
+                None => {
+                    evictions += 1;
+                    // At random: by turns two large entries may throw each other out for ever.
+                    let choice = usize::from(EITHER >> evictions & 1 == 1);
+                    let at = homeless.buckets[choice];
+                    while !self.fits(at, homeless.entry.size()) {
+                        all.push(self.evict(at));
+                    }
+                    choice
+                }
+            };
+            self.settle(&homeless, choice);
+        }
+        Ok(())
+    }
+
+    /// Takes the smallest entry out of a bucket, one that has any.
+    fn evict(&mut self, at: u32) -> Homeless {
+        let words = self.words[at as usize];
+        let bucket_of = Bucket::of(&words);
+        let slot = bucket_of.slots(self.width).min_by_key(|slot| slot.end - slot.start);
+        let slot = slot.expect("an empty bucket has room for any entry");
+        let hash = self.seeds.hash(self.component(bucket_of, slot));
+        let other = self.other(at, bucket_of, slot);
+        let mut entry = Entry { header: Header(slot.header.0 & !SECOND), payload: [0; BUCKET_BYTES], len: 0 };
+        entry.push(bucket_of.payload(slot));
+        self.cut(at, slot);
+        if slot.header.is_second() {
+            self.come_back(other, hash);
+            return Homeless { entry, hash, buckets: [other, at] };
+        }
+        Homeless { entry, hash, buckets: [at, other] }
+    }
+
+    /// Moves entries along the shortest way that makes room in one of two buckets; in which one.
+    fn search(&mut self, mut search: Search) -> Option<usize> {
         let mut next = 0;
         while let Some(&Step { at, size: wanted, .. }) = search.steps.get(next) {
             let words = self.words[at as usize];
@@ -411,7 +499,7 @@ struct Search {
 
 impl Search {
     fn new(choices: [u32; 2], size: usize) -> Self {
-        let mut steps = Vec::with_capacity(SEARCH);
+        let mut steps = Vec::with_capacity(16);
         steps.extend(choices.map(|at| Step { at, size, from: None }));
         Self { steps }
     }

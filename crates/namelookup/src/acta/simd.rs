@@ -7,27 +7,17 @@ use super::layout::View;
 use super::lookup::{Answer, Portable, ring};
 use crate::names::Names;
 
-/// Asks for an element that will be read soon. One that isn't there is let pass.
-#[inline(always)]
-pub(super) fn prefetch<T>(elements: &[T], at: u32) {
-    #[cfg(target_arch = "x86_64")]
-    #[allow(unsafe_code)]
-    // SAFETY: a prefetch may be of any address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(elements.as_ptr().wrapping_add(at as usize).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (elements, at);
-}
-
 /// Whether this CPU has what [`batch`] wants for vectors.
 pub(super) fn is_here() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512bw")
+    return is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("bmi2");
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
@@ -142,15 +132,17 @@ mod avx512 {
                 }
                 let bytes = _mm512_maskz_mov_epi8(ones(len), bytes);
                 let [first, second] = blocks(bytes);
-                let mut acc = view.seeds.block(view.seeds.start(), first);
-                if len > BLOCK {
-                    acc = view.seeds.block(acc, second);
-                }
+                let short = view.seeds.block(view.seeds.start(), first);
+                // Two multiplications too many for most cost less than a jump that goes wrong for some.
+                let longer = view.seeds.block(short, second);
+                let acc = std::hint::select_unpredictable(len > BLOCK, longer, short);
                 (len, view.seeds.end(acc, len))
             }
         }
 
         #[inline(always)]
+        // Widths, places in a bucket and masks of its 16 lanes.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
         fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: &[u8]) -> Option<Slot> {
             // SAFETY: the CPU has the features, as there is a `Vectors`; a bucket has 64 bytes, and of a component only the
             // bytes that it has are loaded.

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use wirespeed_image::{Image, PatchBuilder, Table};
 
+use super::hash::Seeds;
 use super::layout::{BUCKETS, HEAD, LONG, WIDTH_AT};
 use super::lookup::{Portable, ring};
 use super::{Acta, ActaTable};
@@ -171,6 +172,27 @@ fn the_same_seed_makes_the_same_image() {
     };
     assert_eq!(bytes(1), bytes(1));
     assert_ne!(bytes(1), bytes(2));
+}
+
+/// Names that whoever knows the seed has chosen so that all want the same sixteenth of the buckets.
+#[test]
+fn names_that_collide_under_a_known_seed_are_placed_by_another() {
+    let known = Seeds::of(1, 0);
+    let collides = |component: &String| {
+        let hash = known.hash(component.as_bytes()).0;
+        hash >> 32 < 1 << 28 && hash & u64::from(u32::MAX) < 1 << 28
+    };
+    let chosen = (0..200_000).map(|n| format!("host{n}")).filter(collides);
+    let entries: Vec<_> =
+        (1..).zip(chosen).map(|(n, c)| (NameBuf::new(&format!("/{c}")).unwrap(), n)).collect();
+    assert!(entries.len() > 500);
+    let names: NameTable = entries.iter().map(|(name, result)| (name, *result)).collect();
+    let (_, table) = Acta::build(&names, &options(1)).unwrap();
+    assert_ne!(table.view().seeds, known);
+    let bytes = table.image().bytes();
+    assert!(bytes < 40 * entries.len() as u64 + 16_384, "{bytes}");
+    let all: Vec<_> = entries.iter().map(|(name, _)| name.clone()).collect();
+    check(&table, &entries.into_iter().collect(), &around(&all));
 }
 
 /// A name as deep as names may be: a chain of millions of states, by components that all are the same.

@@ -9,7 +9,6 @@ use wirespeed_image::{Patch, PatchBuilder};
 use super::build::{Acta, NONE, bytes_of, gives};
 use super::layout::{BUCKET_WORDS, BUCKETS, HEAD, LONG, ROOT_STATE_AT, State};
 use super::place::{Full, Key};
-use super::simd::prefetch;
 use crate::lookup::Outgrown;
 use crate::table::{NameTable, NodeId};
 
@@ -77,7 +76,7 @@ impl Acta {
 
     fn fetch(&self, node: Option<&(NodeId, Key)>) {
         if let Some((_, key)) = node {
-            prefetch(self.form.words(), key.buckets[0]);
+            self.form.fetch(key);
         }
     }
 

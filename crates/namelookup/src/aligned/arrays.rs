@@ -87,6 +87,12 @@ impl Arrays {
         })
     }
 
+    /// How many transitions the state has that has a slot's, as far as `most`. O(most).
+    pub(super) fn fellows(&self, slot: u32, most: usize) -> usize {
+        let next = |&at: &u32| Some(self.cell(at).next).filter(|&next| next != slot);
+        std::iter::successors(Some(slot), next).take(most).count()
+    }
+
     /// A slot.
     #[inline]
     pub(super) fn cell(&self, slot: u32) -> Cell {

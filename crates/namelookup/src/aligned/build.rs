@@ -32,6 +32,10 @@ pub struct Aligned<F> {
     pub(super) results: u32,
     /// Slots that an update changed.
     pub(super) dirty: Vec<u32>,
+    /// Slots whose results it changed.
+    pub(super) dirty_results: Vec<u32>,
+    /// Places of the states that are being moved.
+    pub(super) moving: Vec<usize>,
 }
 
 impl<F: Form> NameEngine for Aligned<F> {
@@ -69,6 +73,8 @@ impl<F: Form> Aligned<F> {
             root_result: fsm.root_result(),
             results: names.results(),
             dirty: Vec::new(),
+            dirty_results: Vec::new(),
+            moving: Vec::new(),
         };
         engine.fill(&fsm, &placed.states);
         debug_assert!(engine.leads_as(&fsm, &placed.states), "each transition leads where the machine says");
@@ -196,6 +202,30 @@ impl<F: Form> Placed<F> {
         while u64::from(self.space.slots()) < self.lengths.slots {
             self.add(self.next_length(), false)?;
         }
+        // For states that updates let grow; not in tables so small that they are built anew at once.
+        let may_grow = F::MANY_ARRAYS && self.lengths.slots >= 1 << 13;
+        if may_grow && !self.space.shapes.iter().any(|array| array.halved) {
+            let length = prime::at_least(self.lengths.unit.clamp(1 << 12, 1 << 16));
+            self.add(u32::try_from(length).ok()?, true)?;
+        }
+        if may_grow {
+            self.keep_arrays()?;
+        }
+        Some(())
+    }
+
+    /// Adds short arrays of several lengths, a fortieth of all slots or less, for large states that come to be in each other's way.
+    fn keep_arrays(&mut self) -> Option<()> {
+        let (mut left, mut length) = (self.lengths.slots / 40, 4_000);
+        for at in 0..64 {
+            length = prime::at_least(length + 1 + length / 64);
+            left = left.checked_sub(length).unwrap_or(0);
+            if left == 0 {
+                break;
+            }
+            self.add(u32::try_from(length).ok()?, at % 16 == 15)?;
+            self.space.keep();
+        }
         Some(())
     }
 
@@ -229,7 +259,7 @@ impl<F: Form> Placed<F> {
     /// there are as many slots as there are to be, but for a state of few transitions.
     fn place_in_new(&mut self, inputs: &[u32]) -> Option<u32> {
         let is_full = u64::from(self.space.slots()) >= self.lengths.slots;
-        if !F::MANY_ARRAYS && is_full || is_full && inputs.len() > 16 || self.is_wide(inputs.len()) {
+        if is_full && (!F::MANY_ARRAYS || inputs.len() > 16) || self.is_wide(inputs.len()) {
             return None;
         }
         let length = self.length_apart(inputs, self.next_length(), self.longest())?;
@@ -289,10 +319,18 @@ impl<F: Form> Placed<F> {
     /// Places a state whose inputs are halves of numbers; where need be in an array past all of them, which keeps any apart.
     fn place_half(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         const PAST: u32 = 65_537;
+        /// From so many arrays on they are made for several states.
+        const MANY: usize = 96;
         self.space.place(inputs, halved).or_else(|| {
-            let least = self.lengths.unit.max(2 * inputs.len() as u64).min(PAST.into());
-            let first = u32::try_from(prime::at_least(least)).ok()?;
-            let length = self.length_apart(inputs, first, PAST.into()).unwrap_or(PAST);
+            let length = if !halved && u64::from(self.space.slots()) < self.lengths.slots {
+                self.next_length()
+            } else {
+                // States of a thousand transitions share an array badly: a short one each.
+                let least =
+                    if self.space.shapes.len() < MANY { 2 * inputs.len() as u64 } else { PAST.into() };
+                u32::try_from(prime::at_least(least)).ok()?
+            };
+            let length = self.length_apart(inputs, length, self.longest()).unwrap_or(PAST);
             self.add(length, halved)?;
             self.space.place(inputs, halved)
         })

@@ -34,7 +34,8 @@ pub(crate) struct Room;
 impl Room {
     /// Slots for so many transitions.
     pub(crate) const fn slots(transitions: u64) -> u64 {
-        transitions + transitions / 8 + 64
+        let some = if transitions < 1 << 14 { transitions } else { 1 << 14 };
+        transitions + transitions / 8 + some / 4 + 64
     }
 }
 

@@ -1,7 +1,8 @@
 //! The sections of aligned transition arrays and what their elements say.
 //!
 //! ```text
-//! head         u64 × 4        0 d   1 BASE_BITS   2 root's state, 0 for none   3 root's result, 0 for none
+//! head         u64 × 6        0 d   1 BASE_BITS   2 root's state, 0 for none   3 root's result, 0 for none
+//!                             4 bytes of an element of results   5 number of halved arrays
 //! arrays       u64 × 4 each   0 first slot   1 length L   2 reciprocal floor(2^32 / L)   3 halved
 //! transitions  u64            low 32 input number, high 32 link; link 0: vacant
 //! results      u8, u16, u32   by slot: the result of the entry that ends with its transition
@@ -35,7 +36,7 @@ pub const TRANSITIONS: SectionId = SectionId(2);
 pub const RESULTS: SectionId = SectionId(3);
 
 /// Elements of `head`.
-pub const HEAD_LEN: usize = 4;
+pub const HEAD_LEN: usize = 6;
 /// In `head`: the most bytes of a step.
 pub const STRIDE: usize = 0;
 /// In `head`: bits of a state that are its base.
@@ -44,6 +45,10 @@ pub const BASE_BITS: usize = 1;
 pub const ROOT: usize = 2;
 /// In `head`: the root entry's result.
 pub const ROOT_RESULT: usize = 3;
+/// In `head`: bytes of an element of `results`.
+pub const RESULT_BYTES: usize = 4;
+/// In `head`: number of halved arrays.
+pub const HALVED: usize = 5;
 
 /// Elements of a record of `arrays`: first slot, length, reciprocal, halved.
 pub const RECORD: usize = 4;
@@ -127,6 +132,8 @@ pub(super) fn allocate<F: Form>(
     let head = image.section_mut::<u64>(HEAD)?;
     head[STRIDE] = F::STRIDE.bytes() as u64;
     head[BASE_BITS] = F::BASE_BITS.into();
+    head[RESULT_BYTES] = width as u64;
+    head[HALVED] = arrays.iter().filter(|array| array.halved).count() as u64;
     for (record, array) in image.section_mut::<u64>(ARRAYS)?.chunks_exact_mut(RECORD).zip(arrays) {
         record.copy_from_slice(&array.record());
     }
@@ -179,7 +186,13 @@ impl<F: Form> AlignedTable<F> {
         if head[STRIDE] != F::STRIDE.bytes() as u64 || head[BASE_BITS] != u64::from(F::BASE_BITS) {
             return malformed("the stride or the bits of a base are another form's");
         }
+        if head[RESULT_BYTES] != u64::from(results.width) {
+            return malformed("results are of another width than the head says");
+        }
         let records = image.section::<u64>(ARRAYS).chunks_exact(RECORD);
+        if records.clone().filter(|record| record[3] == 1).count() as u64 != head[HALVED] {
+            return malformed("there are more or fewer halved arrays than the head says");
+        }
         if records.len() as u64 > 1 << (31 - F::BASE_BITS) {
             return malformed("more arrays than a state can name");
         }
@@ -259,6 +272,8 @@ impl<F: Form> Table for AlignedTable<F> {
         match (section, usize::try_from(index)) {
             (HEAD, Ok(ROOT)) => self.is_state(value),
             (HEAD, Ok(ROOT_RESULT)) => value <= results.min(u64::from(u32::MAX)),
+            // What a table is made by stays as it is.
+            (HEAD | ARRAYS, Ok(at)) => self.image.section::<u64>(section).get(at) == Some(&value),
             _ => self.admits(section, value, results),
         }
     }

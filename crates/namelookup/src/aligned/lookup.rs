@@ -12,7 +12,7 @@ use super::layout::{
 };
 use super::prefetch::prefetch;
 use crate::fsm::{Stride, chunk, chunks, cut};
-use crate::lookup::{Match, NameLpm, Step};
+use crate::lookup::{Load, Match, NameLpm, Step};
 use crate::name::{Name, SLASH};
 use crate::names::Names;
 
@@ -66,6 +66,11 @@ impl<F: Form> NameLpm for AlignedTable<F> {
         let halved = arrays.iter().filter(|array| array.halved).count();
         let count = arrays.len();
         Some(format!("{transitions} transitions in {slots} slots of {count} arrays, {halved} of them halved"))
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        let load = |array: ArrayInfo| Load { places: array.length.into(), taken: array.transitions.into() };
+        self.arrays().into_iter().map(load).collect()
     }
 
     fn explain(&self, name: &Name) -> Vec<Step> {

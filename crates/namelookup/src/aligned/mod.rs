@@ -20,6 +20,7 @@ mod lookup;
 mod place;
 mod prefetch;
 mod prime;
+mod relocate;
 #[cfg(test)]
 mod tests;
 mod update;

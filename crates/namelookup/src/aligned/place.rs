@@ -22,6 +22,8 @@ const WORDS: usize = 1 << 10;
 #[derive(Clone, Debug)]
 pub(super) struct Space<F> {
     pub(super) shapes: Vec<Shape>,
+    /// Whether each array is kept empty, for a state that finds no other place.
+    kept: Vec<bool>,
     /// Vacant slots of each array.
     vacant: Vec<u32>,
     /// Where the search in each array goes on.
@@ -32,6 +34,8 @@ pub(super) struct Space<F> {
     free: Vec<u64>,
     /// A bit for each base of a state, by first slot + base.
     used: Vec<u64>,
+    /// Where bases were tried last.
+    spread: u32,
     /// Of the state being placed.
     residues: Vec<u32>,
     apart: Residues,
@@ -43,11 +47,13 @@ impl<F: Form> Space<F> {
     pub(super) fn new() -> Self {
         Self {
             shapes: Vec::new(),
+            kept: Vec::new(),
             vacant: Vec::new(),
             cursor: Vec::new(),
             last: 0,
             free: Vec::new(),
             used: Vec::new(),
+            spread: 0,
             residues: Vec::new(),
             apart: Residues::default(),
             form: PhantomData,
@@ -61,6 +67,7 @@ impl<F: Form> Space<F> {
 
     /// Adds an array.
     pub(super) fn add(&mut self, length: u32, halved: bool) {
+        self.kept.push(false);
         let first = self.slots();
         self.shapes.push(Shape::new(first, length, halved));
         self.vacant.push(length);
@@ -72,6 +79,22 @@ impl<F: Form> Space<F> {
         // State 0 says that there is none.
         set(&mut self.used, 0);
         self.last = self.shapes.len() - 1;
+    }
+
+    /// Keeps the array that was added last for [`place_kept`](Self::place_kept).
+    pub(super) fn keep(&mut self) {
+        self.kept[self.last] = true;
+        self.last = 0;
+    }
+
+    /// Places a state in an array that was kept empty, which is one like the others then.
+    pub(super) fn place_kept(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
+        let is_it = |array: &usize| self.kept[*array] && self.shapes[*array].halved == halved;
+        let kept: Vec<_> = (0..self.shapes.len()).filter(is_it).collect();
+        let (array, state) =
+            kept.into_iter().find_map(|array| Some((array, self.place_in(array, inputs)?)))?;
+        self.kept[array] = false;
+        Some(state)
     }
 
     /// Bytes held.
@@ -141,9 +164,9 @@ impl<F: Form> Space<F> {
     /// A state for some inputs, its slots taken, in one of the arrays that are halved or of those that are not. The array of the last
     /// one is tried first.
     pub(super) fn place(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
-        let (arrays, last) = (self.shapes.len(), self.last);
-        for array in (0..arrays).map(|at| (last + at) % arrays) {
-            let fits = self.shapes[array].halved == halved && self.vacant[array] as usize >= inputs.len();
+        for array in self.in_turn() {
+            let is_it = self.shapes[array].halved == halved && !self.kept[array];
+            let fits = is_it && self.vacant[array] as usize >= inputs.len();
             if fits && let Some(state) = self.place_in(array, inputs) {
                 self.last = array;
                 return Some(state);
@@ -185,6 +208,44 @@ impl<F: Form> Space<F> {
         self.apart.are_distinct(&self.residues, shape.length)
     }
 
+    /// The slots that the inputs of a state would have in an array by each of some bases, as `fits` wants them; the base and whether
+    /// it was found. The bases are spread over the array.
+    pub(super) fn base_for_slots(
+        &mut self,
+        array: usize,
+        inputs: &[u32],
+        tries: u32,
+        fits: impl Fn(&Self, u32) -> bool,
+    ) -> Option<u32> {
+        let shape = self.shapes[array];
+        if !self.keeps_apart(shape, inputs) {
+            return None;
+        }
+        (0..tries).find_map(|_| {
+            self.spread = self.spread.wrapping_add(0x9e37_79b9);
+            let base = shape.residue(self.spread);
+            let slots = || self.residues.iter().map(|&residue| shape.slot(base, residue));
+            let is_used = is_set(&self.used, shape.first + base);
+            (!is_used && slots().all(|slot| self.is_vacant(slot) || fits(self, slot))).then_some(base)
+        })
+    }
+
+    /// A state has a base from now on; its slots are taken one by one. The state.
+    pub(super) fn use_base(&mut self, array: usize, base: u32) -> u32 {
+        set(&mut self.used, self.shapes[array].first + base);
+        state::<F>(array, base)
+    }
+
+    /// Arrays that are in use, the last one that took a state first.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = usize> {
+        self.in_turn().filter(|&array| !self.kept[array])
+    }
+
+    fn in_turn(&self) -> impl Iterator<Item = usize> + use<F> {
+        let (arrays, last) = (self.shapes.len(), self.last);
+        (0..arrays).map(move |at| (last + at) % arrays)
+    }
+
     fn take_all(&mut self, array: usize, base: u32) {
         let shape = self.shapes[array];
         set(&mut self.used, shape.first + base);
@@ -215,7 +276,7 @@ impl<F: Form> Space<F> {
     }
 
     /// The array of a slot.
-    fn array_of(&self, slot: u32) -> usize {
+    pub(super) fn array_of(&self, slot: u32) -> usize {
         self.shapes.partition_point(|array| array.first <= slot) - 1
     }
 }

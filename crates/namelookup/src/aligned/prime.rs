@@ -6,7 +6,7 @@ pub(super) fn at_least(from: u64) -> u64 {
 }
 
 fn is_prime(n: u64) -> bool {
-    n == 2 || n > 1 && n % 2 == 1 && (3..).step_by(2).take_while(|d| d * d <= n).all(|d| n % d != 0)
+    n == 2 || n > 1 && n % 2 == 1 && (3..).step_by(2).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
 /// Finds inputs that a length doesn't keep apart: a bit for each residue, cleared after use.

@@ -3,7 +3,7 @@
 //! A name is walked from the root by the steps of the machine, in the control plane's own slots. An insertion adds the transitions that
 //! aren't there, each in the slot that its state has for it; where another state's transition is in that slot, the one of both with
 //! fewer transitions is placed anew (the paper always moves the state that gets the transition; `/com` would take 100,000 writes),
-//! and the transition that leads to it is set to its new state. A deletion takes the last transition, and goes up from it while
+//! and the transition that leads to it is set to its new state; see `relocate.rs`. A deletion takes the last transition, and goes up from it while
 //! a state has lost its only one and no entry ends there. Slots and bases are vacant at once.
 //!
 //! First all that went is taken out, then what came is put in: a name may have gone and come again as another node.
@@ -14,9 +14,62 @@ use super::arrays::{NONE, Owner, TOP};
 use super::build::Aligned;
 use super::form::Form;
 use super::layout::{ACCEPTING, HEAD, RESULTS, ROOT, ROOT_RESULT, TRANSITIONS};
+use super::prefetch::prefetch;
 use crate::fsm::{chunk, write_text};
 use crate::lookup::Outgrown;
-use crate::table::{NameTable, NodeId};
+use crate::table::{NameTable, Node, NodeId};
+
+/// Names that are walked together.
+const GROUP: usize = 32;
+
+/// What an update is to do, in order: the texts of names, and the result of each, 0 to remove it.
+struct Work {
+    text: Vec<u8>,
+    ends: Vec<End>,
+}
+
+/// A name of some work.
+#[derive(Clone, Copy, Default)]
+struct End {
+    start: usize,
+    end: usize,
+    result: u32,
+}
+
+/// A walk that goes ahead of an update.
+#[derive(Clone, Copy, Default)]
+struct Walk {
+    end: End,
+    at: usize,
+    state: u32,
+    slot: u32,
+    input: u32,
+    /// What follows, where the step is by half a number.
+    second: Option<u32>,
+}
+
+impl Work {
+    fn of(names: &NameTable, changed: &[NodeId]) -> Self {
+        let mut work = Self { text: Vec::new(), ends: Vec::with_capacity(changed.len()) };
+        let nodes = || changed.iter().filter(|&&id| id != NodeId::ROOT).map(|&id| names.node(id));
+        let stays = || nodes().filter(|node| !node.is_gone());
+        nodes().filter(Node::is_gone).for_each(|node| work.push(node, 0));
+        stays().filter(|node| node.result() != 0).for_each(|node| work.push(node, node.result()));
+        // Now what is beneath these is there, so that they lose their result only.
+        stays().filter(|node| node.result() == 0).for_each(|node| work.push(node, 0));
+        work
+    }
+
+    fn push(&mut self, node: Node<'_>, result: u32) {
+        let start = self.text.len();
+        write_text(node, &mut self.text);
+        self.ends.push(End { start, end: self.text.len(), result });
+    }
+
+    fn text(&self, end: End) -> &[u8] {
+        &self.text[end.start..end.end]
+    }
+}
 
 impl<F: Form> Aligned<F> {
     pub(super) fn patch(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
@@ -26,20 +79,16 @@ impl<F: Form> Aligned<F> {
         self.results = self.results.max(names.results());
         self.root_result = names.root().result();
         self.dirty.clear();
-        let mut text = Vec::new();
-        let nodes = || changed.iter().filter(|&&id| id != NodeId::ROOT).map(|&id| names.node(id));
-        for node in nodes().filter(|node| node.is_gone()) {
-            write_text(node, &mut text);
-            self.remove(&text);
-        }
-        for node in nodes().filter(|node| !node.is_gone() && node.result() != 0) {
-            write_text(node, &mut text);
-            self.insert(&text, node.result())?;
-        }
-        // Now what is beneath these is there, so that they lose their result only.
-        for node in nodes().filter(|node| !node.is_gone() && node.result() == 0) {
-            write_text(node, &mut text);
-            self.remove(&text);
+        self.dirty_results.clear();
+        let work = Work::of(names, changed);
+        for group in work.ends.chunks(GROUP) {
+            self.warm(&work, group);
+            for &end in group {
+                match end.result {
+                    0 => self.remove(work.text(end)),
+                    result => self.insert(work.text(end), result)?,
+                }
+            }
         }
         Ok(self.written((names.len() as u64, u64::from(self.results))))
     }
@@ -49,16 +98,64 @@ impl<F: Form> Aligned<F> {
         let mut patch = PatchBuilder::new();
         patch.set(HEAD, ROOT as u64, self.root.into());
         patch.set(HEAD, ROOT_RESULT as u64, self.root_result.into());
-        self.dirty.sort_unstable();
-        self.dirty.dedup();
+        for slots in [&mut self.dirty, &mut self.dirty_results] {
+            slots.sort_unstable();
+            slots.dedup();
+        }
         for &slot in &self.dirty {
             let cell = self.arrays.cell(slot);
             patch.set(TRANSITIONS, slot.into(), u64::from(cell.link) << 32 | u64::from(cell.input));
         }
-        for &slot in &self.dirty {
+        for &slot in &self.dirty_results {
             patch.set(RESULTS, slot.into(), self.arrays.results.of(slot).into());
         }
         patch.finish(Some(counts))
+    }
+
+    /// Walks a group of names together, a step of each in turn, so that what their walks read one by one is in the cache then. It
+    /// changes nothing, and where it goes wrong, as names change on the way, nothing comes of it.
+    fn warm(&self, work: &Work, group: &[End]) {
+        let mut walks = [Walk::default(); GROUP];
+        let mut live = 0;
+        for &end in group.iter().filter(|_| self.root != 0) {
+            walks[live] = Walk { end, state: self.root, ..Walk::default() };
+            live += usize::from(self.aim(work, &mut walks[live]));
+        }
+        while live > 0 {
+            let mut still = 0;
+            for at in 0..live {
+                let mut walk = walks[at];
+                let cell = self.arrays.cell(walk.slot);
+                walk.state = cell.link & !ACCEPTING;
+                if cell.input == walk.input && walk.state != 0 && self.aim(work, &mut walk) {
+                    walks[still] = walk;
+                    still += 1;
+                }
+            }
+            live = still;
+        }
+    }
+
+    /// Asks for what a walk's next step reads; whether there is one.
+    fn aim(&self, work: &Work, walk: &mut Walk) -> bool {
+        let text = work.text(walk.end);
+        if walk.second.is_none() && walk.at >= text.len() {
+            return false;
+        }
+        let input = walk.second.take().unwrap_or_else(|| {
+            let (input, next) = chunk(text, walk.at, F::STRIDE);
+            walk.at = next;
+            input
+        });
+        let shape = self.space.shape_of(walk.state);
+        walk.input = input;
+        if shape.halved {
+            (walk.input, walk.second) = (input & 0xffff, Some(input >> 16));
+        }
+        walk.slot = self.space.slot(walk.state, walk.input);
+        prefetch(&self.arrays.cells, walk.slot as usize);
+        prefetch(&self.arrays.owners, self.space.place_of(walk.state));
+        true
     }
 
     /// A name has a result, whether it is new or not.
@@ -66,37 +163,47 @@ impl<F: Form> Aligned<F> {
         let (mut at, mut slot) = (0, TOP);
         while at < text.len() {
             let (input, next) = chunk(text, at, F::STRIDE);
-            slot = match self.next_state(slot) {
-                state if state != 0 && self.space.shape_of(state).halved => {
-                    let low = self.step(slot, input & 0xffff)?;
-                    self.step(low, input >> 16)?
-                }
-                _ => self.step(slot, input)?,
-            };
+            slot = self.whole_step(slot, input)?;
             at = next;
         }
         self.arrays.cells[slot as usize].link |= ACCEPTING;
-        self.arrays.results.set(slot, result);
+        self.set_result(slot, result);
         self.dirty.push(slot);
         Ok(())
     }
 
-    /// The slot of the transition by an input from the state that a slot leads to; both are made where there are none.
-    fn step(&mut self, from: u32, input: u32) -> Result<u32, Outgrown> {
+    /// The slot of the transition by a number from the state that a slot leads to, made where there is none.
+    fn whole_step(&mut self, from: u32, input: u32) -> Result<u32, Outgrown> {
+        const FULL: Outgrown = Outgrown("vacant slots");
+        let mut state = self.next_state(from);
+        if state == 0 || !self.space.shape_of(state).halved {
+            if let Some(slot) = self.step(from, input)? {
+                return Ok(slot);
+            }
+            state = self.halve(state).ok_or(FULL)?;
+        }
+        debug_assert!(self.space.shape_of(state).halved);
+        let low = self.step(from, input & 0xffff)?.ok_or(FULL)?;
+        self.step(low, input >> 16)?.ok_or(FULL)
+    }
+
+    /// The same by an input of the state's own. `None` where neither the state nor what is in its way finds another place.
+    fn step(&mut self, from: u32, input: u32) -> Result<Option<u32>, Outgrown> {
         let state = self.next_state(from);
         if state == 0 {
-            return self.first_transition(from, input);
+            return self.first_transition(from, input).map(Some);
         }
         let slot = self.space.slot(state, input);
         let cell = self.arrays.cell(slot);
         if cell.link != 0 && cell.input == input {
-            return Ok(slot);
+            return Ok(Some(slot));
         }
-        let state = if cell.link == 0 { state } else { self.make_way(state, input, slot)? };
+        let state = if cell.link == 0 { Some(state) } else { self.make_way(state, input, slot)? };
+        let Some(state) = state else { return Ok(None) };
         let slot = self.space.slot(state, input);
         self.space.take(slot);
         self.put(state, slot, input);
-        Ok(slot)
+        Ok(Some(slot))
     }
 
     /// A new state for one transition.
@@ -111,82 +218,25 @@ impl<F: Form> Aligned<F> {
     }
 
     /// A transition that leads nowhere yet, and ends nothing: whoever asked for it sees to that.
-    fn put(&mut self, state: u32, slot: u32, input: u32) {
+    pub(super) fn put(&mut self, state: u32, slot: u32, input: u32) {
         let place = self.space.place_of(state);
         // For now it ends an entry, as a link of 0 would be vacant.
         self.arrays.put(place, slot, input, ACCEPTING);
-        self.arrays.results.set(slot, 0);
+        self.set_result(slot, 0);
         self.dirty.push(slot);
     }
 
-    /// Sees to it that a state's slot for a new input is vacant, by moving the state or the one that has the slot. The state as it
-    /// is then.
-    fn make_way(&mut self, state: u32, input: u32, slot: u32) -> Result<u32, Outgrown> {
-        let other = self.space.owner(slot, self.arrays.cell(slot).input);
-        if other == state || self.is_smaller(state, other) {
-            return self.relocate(state, Some(input));
+    pub(super) fn set_result(&mut self, slot: u32, result: u32) {
+        if self.arrays.results.of(slot) != result {
+            self.arrays.results.set(slot, result);
+            self.dirty_results.push(slot);
         }
-        match self.relocate(other, None) {
-            Ok(_) => Ok(state),
-            Err(_) => self.relocate(state, Some(input)),
-        }
-    }
-
-    /// Whether a state has fewer transitions than another. O(fewer).
-    fn is_smaller(&self, one: u32, other: u32) -> bool {
-        let ring = |state| self.arrays.ring(self.space.place_of(state));
-        let (mut one, mut other) = (ring(one), ring(other));
-        loop {
-            match (one.next(), other.next()) {
-                (_, None) => return false,
-                (None, _) => return true,
-                _ => {}
-            }
-        }
-    }
-
-    /// Places a state anew, with room for one more input where one is given, which stays vacant but is kept apart. The new state.
-    fn relocate(&mut self, state: u32, more: Option<u32>) -> Result<u32, Outgrown> {
-        let (shape, place) = (self.space.shape_of(state), self.space.place_of(state));
-        let slots: Vec<_> = self.arrays.ring(place).collect();
-        let inputs: Vec<_> = slots.iter().map(|&slot| self.arrays.cell(slot).input).chain(more).collect();
-        let to = self.space.place(&inputs, shape.halved).ok_or(Outgrown("vacant slots"))?;
-        let incoming = self.arrays.owners[place].incoming;
-        let new_place = self.space.place_of(to);
-        self.arrays.owners[new_place] = Owner { head: NONE, incoming };
-        for slot in slots {
-            self.move_transition(slot, to);
-        }
-        if let Some(input) = more {
-            // Whoever asked takes it.
-            self.space.give_back(self.space.slot(to, input));
-        }
-        self.arrays.owners[place] = Owner { head: NONE, incoming: NONE };
-        self.space.forget(state);
-        self.lead(incoming, to);
-        Ok(to)
-    }
-
-    /// A transition goes to the slot that its state's new place has for it.
-    fn move_transition(&mut self, slot: u32, to: u32) {
-        let cell = self.arrays.cell(slot);
-        let new = self.space.slot(to, cell.input);
-        let place = self.space.place_of(to);
-        self.arrays.put(place, new, cell.input, cell.link);
-        self.arrays.results.set(new, self.arrays.results.of(slot));
-        let next = cell.link & !ACCEPTING;
-        if next != 0 {
-            let next = self.space.place_of(next);
-            self.arrays.owners[next].incoming = new;
-        }
-        self.vacate(slot);
-        self.dirty.push(new);
     }
 
     /// A slot holds nothing any more.
-    fn vacate(&mut self, slot: u32) {
+    pub(super) fn vacate(&mut self, slot: u32) {
         self.arrays.cells[slot as usize] = Default::default();
-        self.arrays.results.set(slot, 0);
+        self.set_result(slot, 0);
         self.space.give_back(slot);
         self.dirty.push(slot);
     }
@@ -195,7 +245,7 @@ impl<F: Form> Aligned<F> {
     fn remove(&mut self, text: &[u8]) {
         let Some(slot) = self.find(text) else { return };
         self.arrays.cells[slot as usize].link &= !ACCEPTING;
-        self.arrays.results.set(slot, 0);
+        self.set_result(slot, 0);
         self.dirty.push(slot);
         self.prune(slot);
     }
@@ -249,7 +299,7 @@ impl<F: Form> Aligned<F> {
     }
 
     /// A slot leads to a state. What was put there for the sake of that ends no entry.
-    fn lead(&mut self, slot: u32, state: u32) {
+    pub(super) fn lead(&mut self, slot: u32, state: u32) {
         if slot == TOP {
             self.root = state;
             return;

@@ -93,13 +93,12 @@ pub(crate) const fn bytes_of(input: u32, stride: Stride) -> u32 {
     cut(input, stride).1
 }
 
-/// The text of a node's name, its last slash included, instead of what `text` holds.
+/// Adds the text of a node's name, its last slash included.
 pub(crate) fn write_text(node: Node<'_>, text: &mut Vec<u8>) {
     let up = || std::iter::successors(Some(node), Node::parent).filter(|node| node.parent().is_some());
-    let len = up().map(|node| node.component().len() + 1).sum();
-    text.clear();
-    text.resize(len, SLASH);
-    let mut end = len;
+    let len: usize = up().map(|node| node.component().len() + 1).sum();
+    let mut end = text.len() + len;
+    text.resize(end, SLASH);
     for node in up() {
         let component = node.component();
         end -= 1;

@@ -130,6 +130,7 @@ pub fn via_fib(
         labels.intern(text)?;
     }
     let (mut table, mut resolved) = (NameTable::new(), Resolved::default());
+    table.reserve(names.node_count());
     each_entry(names, |name, _| match resolver.resolve(name).map(|address| next_hop(fib, address)) {
         None => resolved.without_address += 1,
         Some(NextHop::NONE) => resolved.without_route += 1,

@@ -47,6 +47,7 @@ pub fn extend(fib: &mut NameFib, spec: &TableSpec) -> Result<(), GenerateError> 
     let results = results(&mut fib.labels, spec)?;
     let mut domains = Domains::new(spec.seed);
     let mut rng = Rng::stream(spec.seed, 32);
+    fib.names.reserve(spec.names.saturating_sub(fib.names.len()));
     while fib.names.len() < spec.names {
         let name = domains.draw();
         if fib.names.result(name) != 0 {

@@ -6,7 +6,7 @@ use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, 
 
 use super::{Mata, MataTable};
 use crate::aligned::interleave::{Interleaved, interleave};
-use crate::lookup::{BuildError, BuildOptions, Match, NameEngine, NameLpm, Outgrown, Step};
+use crate::lookup::{BuildError, BuildOptions, Load, Match, NameEngine, NameLpm, Outgrown, Step};
 use crate::name::Name;
 use crate::names::Names;
 use crate::table::{NameTable, NodeId};
@@ -69,6 +69,10 @@ impl NameLpm for MataNwTable {
 
     fn shape(&self) -> Option<String> {
         self.0.shape()
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        self.0.loads()
     }
 
     fn explain(&self, name: &Name) -> Vec<Step> {

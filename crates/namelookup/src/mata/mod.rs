@@ -15,7 +15,7 @@ impl Form for MataForm {
     const NAME: &'static str = "mata";
     const KIND: &'static str = "mata";
     const STRIDE: Stride = Stride::FOUR;
-    const BASE_BITS: u32 = 24;
+    const BASE_BITS: u32 = 22;
     const MANY_ARRAYS: bool = true;
 }
 

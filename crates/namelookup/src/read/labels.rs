@@ -58,8 +58,8 @@ impl Labels {
 
     /// The result of a word, a new one at its first appearance. O(length).
     pub fn intern(&mut self, word: &str) -> Result<u32, wirespeed_fib::TooManyNextHops> {
-        if self.last.1 != 0 && self.last.0 == word {
-            return Ok(self.last.1);
+        if let Some(result) = self.again(word.as_bytes()) {
+            return Ok(result);
         }
         let index = self.words.intern(word)?.0;
         let result = self.lines.checked_add(index).ok_or(wirespeed_fib::TooManyNextHops)?;
@@ -67,6 +67,12 @@ impl Labels {
         self.last.0.push_str(word);
         self.last.1 = result;
         Ok(result)
+    }
+
+    /// The result of a word that is the same as the last one: nothing of it needs checking.
+    #[inline]
+    pub(super) fn again(&self, word: &[u8]) -> Option<u32> {
+        (self.last.1 != 0 && self.last.0.as_bytes() == word).then_some(self.last.1)
     }
 
     /// The result of a line. Only while there is no word.

@@ -100,7 +100,7 @@ pub struct NameFib {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_table(source: &Source, options: &ReadOptions) -> Result<(NameFib, ReadReport), ReadError> {
-    table_of(open_names(source)?, options)
+    table_of(open_names(source)?, size_of_file(source), options)
 }
 
 /// Reads a table from a stream of bytes; `name` is for messages.
@@ -109,7 +109,7 @@ pub fn read_table_from(
     name: &str,
     options: &ReadOptions,
 ) -> Result<(NameFib, ReadReport), ReadError> {
-    table_of(input_of(Box::new(reader), name)?, options)
+    table_of(input_of(Box::new(reader), name)?, None, options)
 }
 
 /// Reads a table and gives each name with its result to `give`, until that breaks off, for who has another place for them than a
@@ -235,9 +235,14 @@ pub fn collect_updates(
     Ok((updates, report))
 }
 
-fn table_of(input: Input<'_>, options: &ReadOptions) -> Result<(NameFib, ReadReport), ReadError> {
+fn table_of(
+    input: Input<'_>,
+    size: Option<u64>,
+    options: &ReadOptions,
+) -> Result<(NameFib, ReadReport), ReadError> {
     let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
     let mut fib = NameFib::default();
+    fib.names.reserve(expected_names(&mut input, size));
     let end = table::read(&mut input, &mut ledger, &mut fib.labels, |name, result, ledger| {
         ledger.report.repeated += u64::from(fib.names.insert(name, result) != 0);
         Ok(())
@@ -257,6 +262,27 @@ fn stream_entries(
         ControlFlow::Break(()) => Err(Fault::Stop),
     });
     finish(end, ledger, options, Wanted::Names).map(|report| (labels, report))
+}
+
+/// The bytes of a file.
+fn size_of_file(source: &Source) -> Option<u64> {
+    match source {
+        Source::Path(path) => path.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len()),
+        Source::Stdin => None,
+    }
+}
+
+/// About as many names as a file has, by its first lines. One that has fewer costs room that is never touched.
+fn expected_names(input: &mut Input<'_>, size: Option<u64>) -> usize {
+    /// Lists of names are a third of their size when compressed, or less.
+    const COMPRESSED: u64 = 3;
+    /// Past this it is rather a file of something else.
+    const MOST: u64 = 1 << 26;
+    let factor = if input.compression() == Compression::None { 1 } else { COMPRESSED };
+    let (start, _) = input.look_ahead(LOOK_AHEAD);
+    let lines = start.iter().filter(|&&b| b == b'\n').count() as u64;
+    let names = size.unwrap_or(0).saturating_mul(factor * lines) / (start.len() as u64).max(1);
+    usize::try_from(names.min(MOST)).unwrap_or(0)
 }
 
 fn trace_of(input: Input<'_>, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {

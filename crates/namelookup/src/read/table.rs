@@ -22,7 +22,10 @@ pub(super) fn read(
         let (result, rest) = column(rest);
         no_more(rest)?;
         let result = match (*with_results.get_or_insert(!result.is_empty()), place) {
-            (true, _) => labels.intern(result_word(result)?)?,
+            (true, _) => match labels.again(result) {
+                Some(result) => result,
+                None => labels.intern(result_word(result)?)?,
+            },
             (false, Place::Line(line)) if result.is_empty() => labels.line(line)?,
             _ => return Err(NameReason::TooManyColumns.into()),
         };

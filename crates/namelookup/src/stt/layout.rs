@@ -1,7 +1,8 @@
 //! The sections of a state transition table and what their elements say.
 //!
 //! ```text
-//! head      u64 × 4          0 the stride, 1   1 bits of a state, 31   2 root's row, 0 for none   3 root's result, 0 for none
+//! head      u64 × 5          0 the stride, 1   1 bits of a state, 31   2 root's row, 0 for none   3 root's result, 0 for none
+//!                            4 bytes of an element of results
 //! table     u32 × 256 × R    by row · 256 + byte: a link; 0 for no transition. Row 0 is never used.
 //! results   u8, u16, u32     by state: the result of the entry that ends there
 //!
@@ -19,11 +20,13 @@ pub const TABLE: SectionId = SectionId(1);
 pub const RESULTS: SectionId = SectionId(2);
 
 /// Elements of `head`.
-pub const HEAD_LEN: usize = 4;
+pub const HEAD_LEN: usize = 5;
 /// In `head`: the row that names start in.
 pub const ROOT: usize = 2;
 /// In `head`: the root entry's result.
 pub const ROOT_RESULT: usize = 3;
+/// In `head`: bytes of an element of `results`.
+pub const RESULT_BYTES: usize = 4;
 /// Links of a row.
 pub const ROW: usize = 256;
 /// Set in a link with which an entry ends.
@@ -45,7 +48,9 @@ pub(super) fn allocate(rows: u64, states: u64, width: usize, cap: u64) -> Result
         .section::<u32>("table", rows * ROW as u64)
         .section_of_width("results", width, states)
         .build(Some(cap))?;
-    image.section_mut::<u64>(HEAD)?[..2].copy_from_slice(&[1, 31]);
+    let head = image.section_mut::<u64>(HEAD)?;
+    head[..2].copy_from_slice(&[1, 31]);
+    head[RESULT_BYTES] = width as u64;
     Ok(image)
 }
 
@@ -94,8 +99,9 @@ impl Table for SttTable {
         if results.len < links.len / ROW as u64 || results.len > ACCEPTING.into() {
             return malformed("there is not a result for each state, or more than 2^31 states");
         }
-        if image.section::<u64>(HEAD)[..2] != [1, 31] {
-            return malformed("the stride or the bits of a state are another kind's");
+        let head = image.section::<u64>(HEAD);
+        if head[..2] != [1, 31] || head[RESULT_BYTES] != u64::from(results.width) {
+            return malformed("the stride, the bits of a state or the results' width are another kind's");
         }
         let table = Self::new(image);
         let most = table.image.results();
@@ -136,6 +142,8 @@ impl Table for SttTable {
         match (section, usize::try_from(index)) {
             (HEAD, Ok(ROOT)) => value < self.rows(),
             (HEAD, Ok(ROOT_RESULT)) => value <= results.min(u64::from(u32::MAX)),
+            // What a table is made by stays as it is.
+            (HEAD, Ok(at)) => self.image.section::<u64>(HEAD).get(at) == Some(&value),
             _ => self.admits(section, value, results),
         }
     }

@@ -6,7 +6,7 @@ use super::build::Stt;
 use super::layout::{ACCEPTING, HEAD, RESULTS, ROOT, ROOT_RESULT, ROW, TABLE};
 use crate::fsm::write_text;
 use crate::lookup::Outgrown;
-use crate::table::{NameTable, NodeId};
+use crate::table::{NameTable, Node, NodeId};
 
 impl Stt {
     pub(super) fn patch(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
@@ -18,15 +18,18 @@ impl Stt {
         let mut text = Vec::new();
         let nodes = || changed.iter().filter(|&&id| id != NodeId::ROOT).map(|&id| names.node(id));
         // A name may have gone and come again as another node.
-        for node in nodes().filter(|node| node.is_gone()) {
+        for node in nodes().filter(Node::is_gone) {
+            text.clear();
             write_text(node, &mut text);
             self.remove(&text);
         }
         for node in nodes().filter(|node| !node.is_gone() && node.result() != 0) {
+            text.clear();
             write_text(node, &mut text);
             self.insert(&text, node.result())?;
         }
         for node in nodes().filter(|node| !node.is_gone() && node.result() == 0) {
+            text.clear();
             write_text(node, &mut text);
             self.remove(&text);
         }

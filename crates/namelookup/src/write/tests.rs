@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::name::NameBuf;
 use crate::read::{NameFib, ReadOptions, read_table_from};
@@ -56,4 +58,44 @@ fn times_are_as_short_as_they_can_be() {
     let mut text = Vec::new();
     write_updates(&[update(0), update(250_000_000), update(1)], &Labels::new(), &mut text).unwrap();
     assert_eq!(text, b"7 W /\n7.25 W /\n7.000000001 W /\n");
+}
+
+fn entry() -> impl Strategy<Value = (NameBuf, String)> {
+    let byte = any::<u8>().prop_filter("a byte of a component that a line can hold", |b| {
+        !b.is_ascii_whitespace() && *b != b'/'
+    });
+    let component = prop_oneof![
+        proptest::collection::vec(byte, 1..6),
+        prop::sample::select(vec![b"com".to_vec(), b"#".to_vec(), b"A".to_vec(), b"%2F".to_vec()]),
+    ];
+    let name = proptest::collection::vec(component, 0..4)
+        .prop_map(|components| NameBuf::from_components(components.iter().map(Vec::as_slice)).unwrap());
+    (name, "[a-z0-9.:]{1,3}")
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back(entries in proptest::collection::vec(entry(), 1..30), with_results in any::<bool>()) {
+        let mut fib = NameFib::default();
+        for (name, word) in &entries {
+            let is_new = fib.names.result(name) == 0;
+            let result = match with_results {
+                true => fib.labels.intern(word).unwrap(),
+                false if is_new => fib.labels.next_line().unwrap(),
+                false => continue,
+            };
+            fib.names.insert(name, result);
+        }
+        let mut text = Vec::new();
+        write_table(&fib.names, &fib.labels, &mut text).unwrap();
+        let (again, report) = read_table_from(&text[..], "again", &ReadOptions::default()).unwrap();
+        prop_assert_eq!((report.repeated, again.names.len()), (0, fib.names.len()));
+        for (name, result) in fib.names.iter() {
+            let label = |fib: &NameFib, result| fib.labels.label(result).map(|label| label.to_string());
+            prop_assert_eq!(label(&again, again.names.result(&name)), label(&fib, result));
+        }
+        let mut twice = Vec::new();
+        write_table(&again.names, &again.labels, &mut twice).unwrap();
+        prop_assert_eq!(twice, text);
+    }
 }

@@ -8,4 +8,5 @@ mod gpu;
 mod images;
 mod ip_table;
 mod live;
+mod names;
 mod sources;

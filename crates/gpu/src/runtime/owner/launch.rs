@@ -61,8 +61,8 @@ impl Launch {
 pub(super) struct Tuner {
     begin: Event,
     end: Event,
-    /// By module and kernel, its best of each class.
-    known: FxHashMap<(String, String), Vec<Tuned>>,
+    /// By module, kernel and shared memory, its best of each class.
+    known: FxHashMap<(String, String, u32), Vec<Tuned>>,
 }
 
 impl Tuner {
@@ -72,15 +72,16 @@ impl Tuner {
 
     pub(super) fn learn(&mut self, tuned: Vec<Tuned>) {
         for tuned in tuned {
-            let of = self.known.entry((tuned.module.clone(), tuned.kernel.clone())).or_default();
+            let of =
+                self.known.entry((tuned.module.clone(), tuned.kernel.clone(), tuned.shared)).or_default();
             of.retain(|old| old.class != tuned.class);
             of.push(tuned);
         }
     }
 
     /// The best that is known of a kernel for the class, or for the nearest that is.
-    fn best(&self, kernel: &Kernel, class: u32) -> Option<&Tuned> {
-        let of = self.known.get(&(kernel.module.to_owned(), kernel.name.clone()))?;
+    fn best(&self, kernel: &Kernel, shared: u32, class: u32) -> Option<&Tuned> {
+        let of = self.known.get(&(kernel.module.to_owned(), kernel.name.clone(), shared))?;
         of.iter().min_by_key(|tuned| tuned.class.abs_diff(class))
     }
 }
@@ -104,8 +105,9 @@ impl Owner {
 
     fn choose(&mut self, programs: &[Program], kind: Kind, class: u32) -> Result<Launch> {
         let kernels = programs.iter().map(|program| (program, program.kernel(kind)));
-        let measured =
-            kernels.filter_map(|(program, kernel)| Some((program, self.tuner.best(&kernel, class)?)));
+        let measured = kernels.filter_map(|(program, kernel)| {
+            Some((program, self.tuner.best(&kernel, program.shared, class)?))
+        });
         let fastest = measured.min_by(|(_, a), (_, b)| a.ns.total_cmp(&b.ns));
         let (program, shape) = match fastest {
             Some((program, &Tuned { blocks, threads, .. })) => {
@@ -207,7 +209,8 @@ impl Owner {
                 let ns = self.timed(slot, program, kernel, shape, &batch, count)?;
                 if best.as_ref().is_none_or(|best| ns < best.ns) {
                     let (module, kernel) = (kernel.module.to_owned(), kernel.name.clone());
-                    best = Some(Tuned { module, kernel, class, blocks, threads, ns });
+                    let shared = program.shared;
+                    best = Some(Tuned { module, kernel, shared, class, blocks, threads, ns });
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use bytemuck::bytes_of;
 use wirespeed_gpu::driver::Shape;
 use wirespeed_gpu::names::{
-    GROUP, Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, unpack, unpack_matches,
+    Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, row_bytes_of, unpack, unpack_matches,
 };
 use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::Form;
@@ -196,11 +196,10 @@ impl Device {
         };
         unpack_matches(&ask(self, one, Wanted::Matches), matches);
         agree(program, &ask(self, one, Wanted::Results), Wanted::Results, matches);
-        let wanted = if turn % 3 == 0 { Wanted::Matches } else { Wanted::Results };
+        let wanted = if turn.is_multiple_of(3) { Wanted::Matches } else { Wanted::Results };
         agree(program, &ask(self, other, wanted), wanted, matches);
         if let Some(stride) = stride {
-            let most = names.iter().map(Name::len).max().unwrap_or(0) + 2;
-            let mut rows = vec![0xee; (names.len().div_ceil(GROUP) + 1) * (most * 4 * GROUP + 4) + 32];
+            let mut rows = vec![0xee; row_bytes_of(names, stride)];
             for wanted in [Wanted::Results, Wanted::Matches] {
                 let form = pack_rows(names, stride, wanted, &mut rows).expect("there is room");
                 agree(program, &self.look_up_names(program, &rows, form, turn), wanted, matches);

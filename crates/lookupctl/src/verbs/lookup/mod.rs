@@ -113,7 +113,7 @@ struct Line {
 }
 
 #[derive(Serialize)]
-struct StepLine {
+pub(in crate::verbs) struct StepLine {
     section: &'static str,
     index: u64,
     value: u64,

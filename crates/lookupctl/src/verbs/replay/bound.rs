@@ -28,7 +28,8 @@ use super::place::{Lane, Place};
 use crate::number::grouped;
 
 /// Sizes of batches to try.
-pub(super) const SIZES: [usize; 8] = [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
+pub(in crate::verbs) const SIZES: [usize; 8] =
+    [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
 /// How often the gap between a rate that holds and one that doesn't is halved.
 const HALVINGS: usize = 6;
 /// A rate that was found and does not hold is lowered to this share, and so on.
@@ -52,17 +53,17 @@ struct Trial {
 }
 
 /// What was found and held.
-pub(super) struct Held {
+pub(in crate::verbs) struct Held {
     /// With the size of batches that was found.
-    pub(super) plan: Plan,
+    pub(in crate::verbs) plan: Plan,
     /// Keys a second that were offered.
-    pub(super) rate: f64,
+    pub(in crate::verbs) rate: f64,
 }
 
 impl Plan {
     /// Finds the highest rate at which 99 of 100 batches are back within the bound, and holds it for the plan's time: what is driven
     /// is that. Batches are of the plan's size, or else of the best of many. Updates go in from the beginning to the end.
-    pub(super) fn hold<P, F, W>(
+    pub(in crate::verbs) fn hold<P, F, W>(
         self,
         place: &P,
         bound: Duration,

@@ -21,39 +21,39 @@ use crate::output::{TICK, progress};
 
 /// What to drive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(in crate::verbs) struct Plan {
     /// Keys of the trace, at least one.
-    pub(super) len: usize,
+    pub(in crate::verbs) len: usize,
     /// Keys of a batch, at least 1.
-    pub(super) batch: usize,
+    pub(in crate::verbs) batch: usize,
     /// Lookup threads, at least 1.
-    pub(super) threads: usize,
+    pub(in crate::verbs) threads: usize,
     /// How long the trace is repeated.
-    pub(super) time: Duration,
+    pub(in crate::verbs) time: Duration,
 }
 
 /// What came of the timed part.
 #[derive(Debug)]
-pub(super) struct Driven<F> {
+pub(in crate::verbs) struct Driven<F> {
     /// From the common start to the end of the last thread.
-    pub(super) seconds: f64,
-    pub(super) latencies: Latencies,
+    pub(in crate::verbs) seconds: f64,
+    pub(in crate::verbs) latencies: Latencies,
     /// Batches that each thread has done.
-    pub(super) batches: Vec<u64>,
+    pub(in crate::verbs) batches: Vec<u64>,
     /// What the feeder of updates says.
-    pub(super) fed: Option<F>,
+    pub(in crate::verbs) fed: Option<F>,
 }
 
 /// A writer beside the lookups: called with the common start and the sign to stop.
-pub(super) struct Feeder<W> {
-    pub(super) feed: W,
+pub(in crate::verbs) struct Feeder<W> {
+    pub(in crate::verbs) feed: W,
     /// Whether the lookups go on until it is through, however long that takes.
-    pub(super) to_its_end: bool,
+    pub(in crate::verbs) to_its_end: bool,
 }
 
 impl Plan {
     /// Drives the trace through a place, with updates beside it if there is a feeder.
-    pub(super) fn drive<P, F, W>(&self, place: &P, feeder: Option<Feeder<W>>) -> Result<Driven<F>>
+    pub(in crate::verbs) fn drive<P, F, W>(&self, place: &P, feeder: Option<Feeder<W>>) -> Result<Driven<F>>
     where
         P: Place,
         F: Send,
@@ -166,18 +166,18 @@ impl Plan {
 
     /// The batch that a thread takes after another.
     #[inline]
-    pub(super) fn after(&self, batch: usize) -> usize {
+    pub(in crate::verbs) fn after(&self, batch: usize) -> usize {
         let next = batch + self.threads;
         if next < self.batches() { next } else { next % self.batches() }
     }
 
     #[inline]
-    pub(super) fn batches(&self) -> usize {
+    pub(in crate::verbs) fn batches(&self) -> usize {
         self.len.div_ceil(self.batch)
     }
 
     #[inline]
-    pub(super) fn keys(&self, batch: usize) -> Range<usize> {
+    pub(in crate::verbs) fn keys(&self, batch: usize) -> Range<usize> {
         let first = batch * self.batch;
         first..self.len.min(first + self.batch)
     }
@@ -185,23 +185,23 @@ impl Plan {
 
 /// What one pass over a trace gave.
 #[derive(Debug)]
-pub(super) struct Pass {
+pub(in crate::verbs) struct Pass {
     /// The sum of all result indexes modulo 2^64.
-    pub(super) checksum: u64,
+    pub(in crate::verbs) checksum: u64,
     /// Keys that a prefix matches, by batch.
     matched: Vec<u64>,
 }
 
 impl Pass {
     /// Keys that a prefix matches.
-    pub(super) fn matched(&self) -> u64 {
+    pub(in crate::verbs) fn matched(&self) -> u64 {
         self.matched.iter().sum()
     }
 }
 
 impl Plan {
     /// Looks every key up once.
-    pub(super) fn pass(&self, place: &impl Place) -> Pass {
+    pub(in crate::verbs) fn pass(&self, place: &impl Place) -> Pass {
         let share = self.batches().div_ceil(self.threads);
         let parts: Vec<Pass> = thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
@@ -233,13 +233,13 @@ impl Plan {
     /// Lookups of the timed part, and how many of them matched by what each batch matches in a pass. Counting them
     /// in the pass and not in the timed part takes nothing from the rate; while updates change what matches, it is
     /// what matches after the last of them.
-    pub(super) fn totals<F>(&self, driven: &Driven<F>, pass: &Pass) -> (u64, u64) {
+    pub(in crate::verbs) fn totals<F>(&self, driven: &Driven<F>, pass: &Pass) -> (u64, u64) {
         let matched = self.sum(&driven.batches, |batch| pass.matched[batch]);
         (self.lookups(&driven.batches), matched)
     }
 
     /// Keys of so many batches of each thread.
-    pub(super) fn lookups(&self, batches: &[u64]) -> u64 {
+    pub(in crate::verbs) fn lookups(&self, batches: &[u64]) -> u64 {
         self.sum(batches, |batch| self.keys(batch).len() as u64)
     }
 

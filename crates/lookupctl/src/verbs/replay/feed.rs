@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use wirespeed_fib::{Address, Engine, LiveTable, Update};
+use wirespeed_namelookup::{LiveNames, NameEngine, NameUpdate};
 use wirespeed_sail::{FibId, LiveFibs};
 
 /// Most updates that readers see appear at once: as many as are due, up to this. For each set the writer waits until
@@ -17,7 +18,7 @@ const NAP: Duration = Duration::from_millis(1);
 
 /// How fast updates go in, and when they end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Pace {
+pub(in crate::verbs) enum Pace {
     /// Each once, spread evenly over so many seconds.
     Over(f64),
     /// That many a second, over and over until the sign to stop.
@@ -28,21 +29,21 @@ pub(super) enum Pace {
 
 /// What went in while lookups ran.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fed {
-    pub(super) applied: u64,
-    pub(super) seconds: f64,
+pub(in crate::verbs) struct Fed {
+    pub(in crate::verbs) applied: u64,
+    pub(in crate::verbs) seconds: f64,
     /// How often an update made the table outgrow itself.
-    pub(super) rebuilds: u64,
+    pub(in crate::verbs) rebuilds: u64,
 }
 
 impl Pace {
     /// Applies updates at this pace. What is left of a pass at the sign to stop follows at once, uncounted, so that
     /// the table ends in the state after the last update whatever the pace: applying the whole stream again leads to
     /// the same state.
-    pub(super) fn feed<A: Address>(
+    pub(in crate::verbs) fn feed<L: Live>(
         self,
-        live: &mut impl Live<A>,
-        updates: &[Update<A>],
+        live: &mut L,
+        updates: &[L::Update],
         start: Instant,
         stop: &AtomicBool,
     ) -> Result<Fed> {
@@ -86,16 +87,21 @@ impl Pace {
 }
 
 /// A live table that takes updates.
-pub(super) trait Live<A: Address> {
+pub(in crate::verbs) trait Live {
+    /// What it takes.
+    type Update;
+
     /// Applies updates in order; readers see all of them or none.
-    fn take(&mut self, updates: &[Update<A>]) -> Result<()>;
+    fn take(&mut self, updates: &[Self::Update]) -> Result<()>;
     /// How often an update made the table outgrow itself.
     fn rebuilds(&self) -> u64;
 }
 
 const CANNOT: &str = "the updated table can't be built";
 
-impl<A: Address, E: Engine<A>> Live<A> for LiveTable<A, E> {
+impl<A: Address, E: Engine<A>> Live for LiveTable<A, E> {
+    type Update = Update<A>;
+
     fn take(&mut self, updates: &[Update<A>]) -> Result<()> {
         self.apply(updates).map(|_| ()).context(CANNOT)
     }
@@ -105,8 +111,22 @@ impl<A: Address, E: Engine<A>> Live<A> for LiveTable<A, E> {
     }
 }
 
+impl<E: NameEngine> Live for LiveNames<E> {
+    type Update = NameUpdate;
+
+    fn take(&mut self, updates: &[NameUpdate]) -> Result<()> {
+        self.apply(updates).map(|_| ()).context(CANNOT)
+    }
+
+    fn rebuilds(&self) -> u64 {
+        self.rebuilds()
+    }
+}
+
 /// Of several FIBs, the first is the one that updates are for.
-impl<A: Address> Live<A> for LiveFibs<A> {
+impl<A: Address> Live for LiveFibs<A> {
+    type Update = Update<A>;
+
     fn take(&mut self, updates: &[Update<A>]) -> Result<()> {
         let updates: Vec<_> = updates.iter().map(|&update| (FibId(0), update)).collect();
         self.apply(&updates).map(|_| ()).context(CANNOT)

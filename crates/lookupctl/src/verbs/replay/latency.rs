@@ -17,44 +17,44 @@ const BUCKETS: usize = (64 - STEP_BITS as usize) * STEPS;
 
 /// How long batches took.
 #[derive(Clone, Debug)]
-pub(super) struct Latencies {
+pub(in crate::verbs) struct Latencies {
     buckets: Box<[u64; BUCKETS]>,
     max: u64,
 }
 
 /// What is told of them, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Percentiles {
-    pub(super) p50: f64,
-    pub(super) p99: f64,
-    pub(super) max: f64,
+pub(in crate::verbs) struct Percentiles {
+    pub(in crate::verbs) p50: f64,
+    pub(in crate::verbs) p99: f64,
+    pub(in crate::verbs) max: f64,
 }
 
 impl Latencies {
-    pub(super) fn new() -> Self {
+    pub(in crate::verbs) fn new() -> Self {
         Self { buckets: Box::new([0; BUCKETS]), max: 0 }
     }
 
     #[inline]
-    pub(super) fn record(&mut self, time: Duration) {
+    pub(in crate::verbs) fn record(&mut self, time: Duration) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(i64::MAX.cast_unsigned());
         self.buckets[bucket(ns)] += 1;
         self.max = self.max.max(ns);
     }
 
     /// Number of batches.
-    pub(super) fn count(&self) -> u64 {
+    pub(in crate::verbs) fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(in crate::verbs) fn merge(&mut self, other: &Self) {
         for (to, from) in self.buckets.iter_mut().zip(other.buckets.iter()) {
             *to += from;
         }
         self.max = self.max.max(other.max);
     }
 
-    pub(super) fn percentiles(&self) -> Percentiles {
+    pub(in crate::verbs) fn percentiles(&self) -> Percentiles {
         Percentiles {
             p50: micros(self.percentile(50)),
             p99: micros(self.percentile(99)),

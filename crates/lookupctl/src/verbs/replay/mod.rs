@@ -1,24 +1,26 @@
 //! `replay`, the main job: a trace through an engine, with updates in flight.
 
+mod arguments;
 mod bound;
-mod drive;
-mod feed;
+pub(in crate::verbs) mod drive;
+pub(in crate::verbs) mod feed;
 mod latency;
-mod place;
-mod play;
-mod report;
+pub(in crate::verbs) mod place;
+pub(in crate::verbs) mod play;
+pub(in crate::verbs) mod report;
+
+pub(in crate::verbs) use arguments::{DriveArguments, Updates};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use wirespeed::engine::{Engines, best, best_on_gpu, visit};
-use wirespeed::gpu::runtime::{GpuOptions, SlotSize};
 use wirespeed::image_file::ImageFile;
 use wirespeed_fib::synth::{self, TableSpec};
-use wirespeed_fib::{Address, BuildOptions, Family, Fib, Rib, Update, V4, V6};
+use wirespeed_fib::{BuildOptions, Family, Fib, Rib, Update, V4, V6};
 use wirespeed_sail::Fibs;
 
 use crate::Outcome;
@@ -26,15 +28,11 @@ use crate::device::Device;
 use crate::engine::{self, Choice};
 use crate::family;
 use crate::memory::check_room;
-use crate::number::{grouped, parse_count, parse_positive};
-use crate::output::Output;
+use crate::number::{grouped, parse_positive};
 use crate::several;
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
-use crate::threads::{self, all_cores};
 use crate::trace::{self, Trace};
 use crate::verbs::generate;
-use drive::Plan;
-use feed::Pace;
 use play::{FromImage, FromRoutes};
 use report::Report;
 
@@ -65,47 +63,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Updates to apply meanwhile: a file (updates, bgpdump -m, MRT), or synth:N for N that are made
-    #[arg(long, value_name = "FILE|synth:N")]
-    updates: Option<OsString>,
-
-    /// Updates a second, or max: over and over, until the time is up; by default each once, spread over the time
-    #[arg(long, value_name = "N", requires = "updates", value_parser = parse_rate)]
-    rate: Option<Pace>,
-
     /// The engine
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
-    /// Where lookups run
-    #[arg(long, default_value = "auto")]
-    device: Device,
-
-    /// Batches of a thread under way at once, on the way to a GPU and back
-    #[arg(long, value_name = "N", default_value = "4", value_parser = threads::parser())]
-    in_flight: usize,
-
-    /// Find and hold the highest rate at which 99 of 100 batches are back this long after they were due: 100us, 2ms, 1s
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    latency_bound: Option<Duration>,
-
-    /// Lookup threads; by default one a core, less the one that updates take
-    #[arg(long, value_name = "N", value_parser = threads::parser())]
-    threads: Option<usize>,
-
-    /// Keys looked up at a time; by default 4096 on the CPU, 1048576 on a GPU, 65536 where it may be either, and what is best for
-    /// a bound on latency
-    #[arg(long, value_name = "N", value_parser = parse_positive)]
-    batch: Option<usize>,
-
-    /// How long the trace is repeated, or the rate that was found is held
-    #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
-    seconds: Duration,
-
-    /// One JSON object
-    #[arg(long)]
-    json: bool,
-
+    #[command(flatten)]
+    drive: DriveArguments,
     #[command(flatten)]
     family: FamilyArgument,
     #[command(flatten)]
@@ -132,47 +95,15 @@ offered at fixed times, from when it was due.
 On a GPU each batch sees one state of the table, as on the CPU; where the GPU is lost in mid-run the CPU goes on.
 The checksum is the sum of the results (next-hop numbers) of one pass over the trace after the last update, modulo \
 2^64: equal for every engine, device and number of threads.
-matched counts, among the lookups done, those of keys that a prefix matches in that pass.";
-
-fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if !(0.001..=1e6).contains(&seconds) {
-        return Err("from 0.001 to 1000000 seconds".to_owned());
-    }
-    Ok(Duration::from_secs_f64(seconds))
-}
-
-fn parse_time(text: &str) -> Result<Duration, String> {
-    const UNITS: [(&str, f64); 3] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let wrong = || "a time is a number and a unit, such as 100us, 2ms or 1s".to_owned();
-    let (number, unit) =
-        UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit))).ok_or_else(wrong)?;
-    let seconds = number.parse::<f64>().map_err(|_| wrong())? * unit;
-    if !(1e-6..=60.0).contains(&seconds) {
-        return Err("from 1us to 60s".to_owned());
-    }
-    Ok(Duration::from_secs_f64(seconds))
-}
-
-fn parse_rate(text: &str) -> Result<Pace, String> {
-    if text == "max" {
-        return Ok(Pace::Flat);
-    }
-    match parse_count(text)? {
-        0 => Err("at least 1 a second; leave --updates out for none".to_owned()),
-        #[allow(clippy::cast_precision_loss)] // a rate
-        rate => Ok(Pace::Rate(rate as f64)),
-    }
-}
+matched counts, among the lookups done, those of keys that a prefix matches in that pass.
+Updates are read from plain text, bgpdump -m and MRT.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
-    if options.fib.len() > 1 && options.device == Device::Gpu {
+    if options.fib.len() > 1 && options.drive.device == Device::Gpu {
         bail!("--device gpu: several FIBs are looked up on the CPU only; --device cpu or auto does it there");
     }
-    if options.latency_bound.is_some() && options.updates.is_some() && options.rate.is_none() {
-        bail!("--latency-bound with --updates needs their --rate: they go in all through the search");
-    }
-    let has_gpu = options.fib.len() < 2 && options.device.has_gpu()?;
+    options.drive.check()?;
+    let has_gpu = options.fib.len() < 2 && options.drive.device.has_gpu()?;
     let report = match &options.image {
         Some(path) => {
             let began = Instant::now();
@@ -200,13 +131,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
             }
         }
     };
-    let mut output = Output::new();
-    if options.json {
-        output.json(&report)?;
-    } else {
-        output.line(&report)?;
-    }
-    output.finish()?;
+    report.show(options.drive.json)?;
     Ok(Outcome::Done)
 }
 
@@ -246,11 +171,11 @@ impl Options {
 
     /// The updates that were asked for, read or made.
     fn updates<A: Engines>(&self, fib: &mut Fib) -> Result<Vec<Update<A>>> {
-        let Some(updates) = &self.updates else { return Ok(Vec::new()) };
-        let Some(count) = updates.to_str().and_then(|text| text.strip_prefix("synth:")) else {
-            return self.read.updates(updates, &mut fib.next_hops);
+        let count = match self.drive.updates()? {
+            None => return Ok(Vec::new()),
+            Some(Updates::File(from)) => return self.read.updates(from, &mut fib.next_hops),
+            Some(Updates::Made(count)) => count,
         };
-        let count = parse_positive(count).map_err(|error| anyhow!("--updates synth:{count}: {error}"))?;
         check_room::<Update<A>>(count, "updates")?;
         let spec = generate::update_spec::<A>(fib, self.seed);
         Ok(synth::Updates::new(A::rib(fib), &spec).take(count).map(|timed| timed.update).collect())
@@ -269,51 +194,6 @@ impl Options {
         }
         let turn = |key: usize| own[key % own.len()][key / own.len()];
         Ok((0..self.keys).map(turn).collect())
-    }
-
-    /// What to do with a trace of so many keys.
-    fn plan(&self, len: usize, has_gpu: bool) -> Plan {
-        Plan { len, batch: self.batch(has_gpu), threads: self.threads(), time: self.seconds }
-    }
-
-    fn threads(&self) -> usize {
-        let writers = usize::from(self.updates.is_some());
-        self.threads.unwrap_or_else(|| all_cores().saturating_sub(writers).max(1))
-    }
-
-    /// Keys looked up at a time.
-    fn batch(&self, has_gpu: bool) -> usize {
-        self.batch.unwrap_or(match self.device {
-            Device::Gpu => 1 << 20,
-            Device::Auto if has_gpu => 1 << 16,
-            Device::Auto | Device::Cpu => 1 << 12,
-        })
-    }
-
-    /// Sizes of batches to try for a bound on latency.
-    fn sizes(&self, len: usize) -> Vec<usize> {
-        match self.batch {
-            Some(batch) => vec![batch],
-            None => bound::SIZES.into_iter().filter(|&size| size <= len.max(bound::SIZES[0])).collect(),
-        }
-    }
-
-    /// What GPUs are to be started with: slots for all that may be under way.
-    fn gpu_options<A: Address>(&self, len: usize) -> GpuOptions {
-        /// Bytes of all slots of a size together, about, at most.
-        const MOST: usize = 1 << 30;
-        let sizes = match self.latency_bound {
-            None => vec![self.batch(true)],
-            Some(_) => self.sizes(len),
-        };
-        // Slots for small batches are for all small ones; a few keys alone would leave no room between their planes.
-        let mut keys: Vec<_> = sizes.into_iter().map(|size| size.min(len).max(1 << 12)).collect();
-        keys.dedup();
-        let under_way = self.threads() * self.in_flight;
-        let options = GpuOptions { key_bytes: usize::from(A::BITS / 8), ..GpuOptions::default() };
-        let most = MOST / (options.key_bytes + options.result_bytes);
-        let slots = keys.into_iter().map(|keys| SlotSize { slots: under_way.min(most / keys).max(2), keys });
-        GpuOptions { slots: slots.collect(), ..options }
     }
 }
 

@@ -9,10 +9,11 @@ use wirespeed::gpu::ip::{Counts, Offload, Pipeline};
 use wirespeed_fib::{Address, Lpm, NextHop};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
+use wirespeed_namelookup::{Match, NameLpm, Names};
 use wirespeed_sail::{FibId, SailMTable};
 
 /// Where a trace is looked up.
-pub(super) trait Place {
+pub(in crate::verbs) trait Place {
     /// What a thread looks up with.
     type Lane<'p>: Lane
     where
@@ -31,7 +32,7 @@ pub(super) trait Place {
 }
 
 /// One thread's batches, first in, first out.
-pub(super) trait Lane: Send {
+pub(in crate::verbs) trait Lane: Send {
     /// Batches that may be under way at once, at least 1.
     fn depth(&self) -> usize;
 
@@ -50,16 +51,16 @@ pub(super) trait Lane: Send {
 
 /// GPUs as they are at some time of a replay.
 #[derive(Clone, Debug)]
-pub(super) struct GpuState {
-    pub(super) name: String,
-    pub(super) devices: usize,
-    pub(super) counts: Counts,
+pub(in crate::verbs) struct GpuState {
+    pub(in crate::verbs) name: String,
+    pub(in crate::verbs) devices: usize,
+    pub(in crate::verbs) counts: Counts,
     /// Why nothing is looked up there any more.
-    pub(super) out: Option<String>,
+    pub(in crate::verbs) out: Option<String>,
 }
 
 /// Keys that a table takes.
-pub(super) trait KeysOf<T>: Copy + Send {
+pub(in crate::verbs) trait KeysOf<T>: Copy + Send {
     /// How many there are.
     fn len(&self) -> usize;
     /// Looks some of them up.
@@ -77,11 +78,46 @@ impl<A: Address, T: Lpm<A>> KeysOf<T> for &[A] {
     }
 }
 
+/// Names, whose lengths that matched are not asked for.
+impl<T: NameLpm> KeysOf<T> for Names<'_> {
+    fn len(&self) -> usize {
+        Names::len(self)
+    }
+
+    #[inline]
+    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]) {
+        table.lookup_batch(self.part(keys), bytemuck::cast_slice_mut(next_hops));
+    }
+}
+
+/// Names, whose lengths that matched are asked for too.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::verbs) struct WithLengths<'a>(pub(in crate::verbs) Names<'a>);
+
+impl<T: NameLpm> KeysOf<T> for WithLengths<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]) {
+        const BLOCK: usize = 1 << 12;
+        let mut matches = [Match::NONE; BLOCK];
+        for (block, next_hops) in next_hops.chunks_mut(BLOCK).enumerate() {
+            let (from, matches) = (keys.start + block * BLOCK, &mut matches[..next_hops.len()]);
+            table.match_batch(self.0.part(from..from + next_hops.len()), matches);
+            for (next_hop, found) in next_hops.iter_mut().zip(&*std::hint::black_box(matches)) {
+                *next_hop = found.next_hop();
+            }
+        }
+    }
+}
+
 /// Keys, each with its FIB.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mixed<'a, A> {
-    pub(super) fibs: &'a [FibId],
-    pub(super) keys: &'a [A],
+pub(in crate::verbs) struct Mixed<'a, A> {
+    pub(in crate::verbs) fibs: &'a [FibId],
+    pub(in crate::verbs) keys: &'a [A],
 }
 
 impl<A: Address> KeysOf<SailMTable<A>> for Mixed<'_, A> {
@@ -96,12 +132,12 @@ impl<A: Address> KeysOf<SailMTable<A>> for Mixed<'_, A> {
 }
 
 /// All on the CPU.
-pub(super) struct OnCpu<K, T: Table> {
-    pub(super) trace: K,
-    pub(super) reader: Reader<T>,
+pub(in crate::verbs) struct OnCpu<K, T: Table> {
+    pub(in crate::verbs) trace: K,
+    pub(in crate::verbs) reader: Reader<T>,
 }
 
-pub(super) struct CpuLane<K, T: Table> {
+pub(in crate::verbs) struct CpuLane<K, T: Table> {
     trace: K,
     reader: Reader<T>,
     next_hops: Vec<NextHop>,
@@ -152,15 +188,15 @@ impl<K: KeysOf<T>, T: Table> Lane for CpuLane<K, T> {
 }
 
 /// On GPUs, always or by load; on the CPU what doesn't go there.
-pub(super) struct OnEither<'a, A, T: Table> {
-    pub(super) trace: &'a [A],
-    pub(super) reader: Reader<T>,
-    pub(super) offload: Offload<A>,
+pub(in crate::verbs) struct OnEither<'a, A, T: Table> {
+    pub(in crate::verbs) trace: &'a [A],
+    pub(in crate::verbs) reader: Reader<T>,
+    pub(in crate::verbs) offload: Offload<A>,
     /// Batches of a thread under way at once.
-    pub(super) in_flight: usize,
+    pub(in crate::verbs) in_flight: usize,
 }
 
-pub(super) struct EitherLane<'p, A, T: Table> {
+pub(in crate::verbs) struct EitherLane<'p, A, T: Table> {
     trace: &'p [A],
     reader: Reader<T>,
     pipeline: Pipeline<'p, A>,

@@ -14,22 +14,22 @@ use wirespeed_image::Table;
 use wirespeed_image::live::{Reader, Writer};
 use wirespeed_sail::{Fibs, LiveFibs};
 
-use super::Options;
 use super::drive::Feeder;
 use super::feed::{Fed, Live, Pace};
 use super::place::{GpuState, Mixed, OnCpu, OnEither, Place};
 use super::report::{BoundReport, GpuReport, Report, UpdatesReport};
+use super::{DriveArguments, Options};
 use crate::number::{Bytes, grouped, share};
 use crate::several;
 
 /// Builds a live table and replays on it.
-pub(super) struct FromRoutes<'a, A: Address> {
-    pub(super) options: &'a Options,
-    pub(super) has_gpu: bool,
-    pub(super) rib: Rib<A>,
-    pub(super) build: BuildOptions,
-    pub(super) trace: &'a [A],
-    pub(super) updates: &'a [Update<A>],
+pub(in crate::verbs) struct FromRoutes<'a, A: Address> {
+    pub(in crate::verbs) options: &'a Options,
+    pub(in crate::verbs) has_gpu: bool,
+    pub(in crate::verbs) rib: Rib<A>,
+    pub(in crate::verbs) build: BuildOptions,
+    pub(in crate::verbs) trace: &'a [A],
+    pub(in crate::verbs) updates: &'a [Update<A>],
 }
 
 impl<A: Engines> Visitor<A> for FromRoutes<'_, A> {
@@ -44,12 +44,12 @@ impl<A: Engines> Visitor<A> for FromRoutes<'_, A> {
         say_table(E::NAME, &*reader.enter(), prefixes, "built", began);
         let gpus = Gpus { options, has_gpu, trace, bits: live.reach() };
         let offload = gpus.offload(|make| live.follow(make))?;
-        play_on_either(options, E::NAME, trace, reader, offload, feeder(options, live, updates))
+        play_on_either(&options.drive, E::NAME, trace, reader, offload, feeder(&options.drive, live, updates))
     }
 }
 
 /// Builds a live table of several FIBs and replays on it; key by key each FIB gets its turn.
-pub(super) fn from_several<A: Address>(
+pub(in crate::verbs) fn from_several<A: Address>(
     options: &Options,
     fibs: Fibs<A>,
     build: BuildOptions,
@@ -63,17 +63,17 @@ pub(super) fn from_several<A: Address>(
     let reader = live.reader();
     say_table(several::ENGINE, &*reader.enter(), prefixes, "built", began);
     let place = OnCpu { trace: Mixed { fibs: &turns, keys: trace }, reader };
-    play(options, several::ENGINE, &place, feeder(options, live, updates))
+    play(&options.drive, several::ENGINE, &place, feeder(&options.drive, live, updates))
 }
 
 /// What feeds updates to a live table, if there are any.
-fn feeder<'a, A: Address>(
-    options: &Options,
-    mut live: impl Live<A> + Send + 'a,
-    updates: &'a [Update<A>],
+pub(in crate::verbs) fn feeder<'a, L: Live<Update: Sync> + Send + 'a>(
+    options: &DriveArguments,
+    mut live: L,
+    updates: &'a [L::Update],
 ) -> Option<Feeder<impl FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send + 'a>> {
     (!updates.is_empty()).then(|| {
-        let pace = options.rate.unwrap_or(Pace::Over(options.seconds.as_secs_f64()));
+        let pace = options.pace();
         Feeder {
             to_its_end: matches!(pace, Pace::Over(_)),
             feed: move |start: Instant, stop: &AtomicBool| pace.feed(&mut live, updates, start, stop),
@@ -82,11 +82,11 @@ fn feeder<'a, A: Address>(
 }
 
 /// Takes a compiled table and replays on it.
-pub(super) struct FromImage<'a> {
-    pub(super) options: &'a Options,
-    pub(super) has_gpu: bool,
-    pub(super) image: ImageFile,
-    pub(super) began: Instant,
+pub(in crate::verbs) struct FromImage<'a> {
+    pub(in crate::verbs) options: &'a Options,
+    pub(in crate::verbs) has_gpu: bool,
+    pub(in crate::verbs) image: ImageFile,
+    pub(in crate::verbs) began: Instant,
 }
 
 impl<A: Engines> Visitor<A> for FromImage<'_> {
@@ -104,7 +104,7 @@ impl<A: Engines> Visitor<A> for FromImage<'_> {
         let gpus = Gpus { options: self.options, has_gpu: self.has_gpu, trace: &trace, bits };
         let offload = gpus.offload(|make| writer.follow(make))?;
         let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
-        play_on_either(self.options, E::NAME, &trace, writer.reader(), offload, no_feeder)
+        play_on_either(&self.options.drive, E::NAME, &trace, writer.reader(), offload, no_feeder)
     }
 }
 
@@ -128,16 +128,17 @@ impl<A: Address> Gpus<'_, A> {
         &self,
         follow: impl FnOnce(Make<'_, A, T>) -> Result<(), GpuError>,
     ) -> Result<Option<Offload<A>>> {
-        let device = self.options.device;
+        let options = &self.options.drive;
+        let device = options.device;
         if !self.has_gpu {
             return Ok(None);
         }
-        let gpu_options = self.options.gpu_options::<A>(self.trace.len());
+        let gpu_options = options.gpu_options(self.trace.len(), usize::from(A::BITS / 8));
         let Some(fleet) = device.open(&gpu_options)? else { return Ok(None) };
         let began = Instant::now();
         let mut offload = None;
         let make = |table: &T| {
-            let (by, threads) = (device.by(self.options.latency_bound), self.options.threads());
+            let (by, threads) = (device.by(options.latency_bound), options.threads());
             let made = beside(&fleet, table, self.bits, by, threads)?;
             Ok(offload.insert(made).remote().follower())
         };
@@ -159,7 +160,7 @@ type Make<'m, A, T> = Box<dyn FnOnce(&T) -> Result<RemoteFollower<A>, GpuError> 
 
 /// Replays on GPUs too, where there are some.
 fn play_on_either<A: Address, T: Table + Lpm<A>, W>(
-    options: &Options,
+    options: &DriveArguments,
     engine: &'static str,
     trace: &[A],
     reader: Reader<T>,
@@ -179,8 +180,8 @@ where
 }
 
 /// Drives a trace through a place, passes over it once more for the checksum, and reports.
-fn play<P: Place, W>(
-    options: &Options,
+pub(in crate::verbs) fn play<P: Place, W>(
+    options: &DriveArguments,
     engine: &'static str,
     place: &P,
     feeder: Option<Feeder<W>>,
@@ -222,6 +223,7 @@ where
         latency_bound,
         updates,
         checksum: pass.checksum,
+        lengths: None,
     })
 }
 
@@ -234,12 +236,22 @@ impl GpuReport {
 }
 
 fn say_table<T: Table>(engine: &str, table: &T, prefixes: usize, how: &str, began: Instant) {
-    let bytes = bytes_of_table(table.image());
+    say_bytes(engine, bytes_of_table(table.image()), (prefixes, "prefixes", "prefix"), how, began);
+}
+
+/// Says what a table of so many entries takes: their number, what they are, and what one of them is.
+pub(in crate::verbs) fn say_bytes(
+    engine: &str,
+    bytes: u64,
+    (count, entries, entry): (usize, &str, &str),
+    how: &str,
+    began: Instant,
+) {
     eprintln!(
-        "{engine}: {} prefixes in {} ({:.1} B a prefix), {how} in {:.3} s",
-        grouped(prefixes),
+        "{engine}: {} {entries} in {} ({:.1} B a {entry}), {how} in {:.3} s",
+        grouped(count),
         Bytes(bytes),
-        share(bytes, prefixes as u64),
+        share(bytes, count as u64),
         began.elapsed().as_secs_f64()
     );
 }

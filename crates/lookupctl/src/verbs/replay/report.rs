@@ -2,64 +2,90 @@
 
 use std::fmt;
 
+use anyhow::Result;
 use serde::Serialize;
 
 use super::latency::Percentiles;
 use crate::number::{Grouped, grouped};
+use crate::output::Output;
 
 /// The result; in JSON, scripts rely on these keys.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
-    pub(super) engine: &'static str,
-    pub(super) device: &'static str,
+pub(in crate::verbs) struct Report {
+    pub(in crate::verbs) engine: &'static str,
+    pub(in crate::verbs) device: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) gpu: Option<GpuReport>,
-    pub(super) threads: usize,
-    pub(super) batch: usize,
+    pub(in crate::verbs) gpu: Option<GpuReport>,
+    pub(in crate::verbs) threads: usize,
+    pub(in crate::verbs) batch: usize,
     /// Keys of the trace.
-    pub(super) keys: usize,
+    pub(in crate::verbs) keys: usize,
     /// Keys looked up in the timed part.
-    pub(super) lookups: u64,
+    pub(in crate::verbs) lookups: u64,
     /// How many of these a prefix matches.
-    pub(super) matched: u64,
+    pub(in crate::verbs) matched: u64,
     /// Keys of the trace that a prefix matches after the last update, 0 to 1.
-    pub(super) hit_share: f64,
-    pub(super) seconds: f64,
-    pub(super) mlookups_per_s: f64,
-    pub(super) latency_us: Percentiles,
+    pub(in crate::verbs) hit_share: f64,
+    pub(in crate::verbs) seconds: f64,
+    pub(in crate::verbs) mlookups_per_s: f64,
+    pub(in crate::verbs) latency_us: Percentiles,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) latency_bound: Option<BoundReport>,
-    pub(super) updates: UpdatesReport,
-    pub(super) checksum: u64,
+    pub(in crate::verbs) latency_bound: Option<BoundReport>,
+    pub(in crate::verbs) updates: UpdatesReport,
+    pub(in crate::verbs) checksum: u64,
+    #[serde(rename = "matched_length", skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) lengths: Option<Lengths>,
+}
+
+/// How much of the names of a trace matched, in one pass after the last update.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(in crate::verbs) struct Lengths {
+    /// Bytes of all of them.
+    pub(in crate::verbs) sum: u64,
+    /// Bytes of a name that matched at all.
+    pub(in crate::verbs) mean: f64,
+}
+
+impl Report {
+    /// Prints it, for scripts or for people.
+    pub(in crate::verbs) fn show(&self, json: bool) -> Result<()> {
+        let mut output = Output::new();
+        if json {
+            output.json(self)?;
+        } else {
+            output.line(self)?;
+        }
+        output.finish()
+    }
 }
 
 /// What GPUs had to do with it.
 #[derive(Debug, Serialize)]
-pub(super) struct GpuReport {
-    pub(super) name: String,
-    pub(super) devices: usize,
+pub(in crate::verbs) struct GpuReport {
+    pub(in crate::verbs) name: String,
+    pub(in crate::verbs) devices: usize,
     /// Of all keys looked up, warm-up included, those that were looked up on GPUs, 0 to 1.
-    pub(super) share: f64,
+    pub(in crate::verbs) share: f64,
     /// Why the CPU took over in mid-run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) lost: Option<String>,
+    pub(in crate::verbs) lost: Option<String>,
 }
 
 /// A rate that was found and held.
 #[derive(Debug, Serialize)]
-pub(super) struct BoundReport {
+pub(in crate::verbs) struct BoundReport {
     /// What p99 was to stay under.
-    pub(super) us: f64,
+    pub(in crate::verbs) us: f64,
     /// Offered and held.
-    pub(super) mlookups_per_s: f64,
+    pub(in crate::verbs) mlookups_per_s: f64,
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct UpdatesReport {
-    pub(super) applied: u64,
-    pub(super) per_s: f64,
+pub(in crate::verbs) struct UpdatesReport {
+    pub(in crate::verbs) applied: u64,
+    pub(in crate::verbs) per_s: f64,
     /// How often an update made the table outgrow itself, so that it was built anew.
-    pub(super) rebuilds: u64,
+    pub(in crate::verbs) rebuilds: u64,
 }
 
 impl fmt::Display for Report {
@@ -82,6 +108,9 @@ impl fmt::Display for Report {
         writeln!(f, "hits      {:.2} %", self.hit_share * 100.0)?;
         let UpdatesReport { applied, per_s, rebuilds } = self.updates;
         writeln!(f, "updates   {} applied, {per_s:.0} a second, {rebuilds} rebuilds", Grouped(applied))?;
+        if let Some(Lengths { sum, mean }) = self.lengths {
+            writeln!(f, "lengths   {mean:.1} bytes matched on average, {} in all", Grouped(sum))?;
+        }
         write!(f, "checksum  {}", self.checksum)
     }
 }

@@ -1,0 +1,52 @@
+//! `--engine` for names: what may be given, and what it comes to. The engines themselves are listed in
+//! [`wirespeed::names::engine`].
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use wirespeed::names::NameRib;
+use wirespeed::names::engine::{AUTO, EngineName, best};
+
+/// Every engine, where one is wanted by name.
+const ALL: &str = "all";
+
+/// An engine as the user names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// The one that suits the table best.
+    Auto,
+    /// That one.
+    Named(EngineName),
+}
+
+impl Choice {
+    /// The engine for a table.
+    pub(super) fn resolve(self, names: &NameRib) -> EngineName {
+        match self {
+            Self::Auto => best(names),
+            Self::Named(engine) => engine,
+        }
+    }
+}
+
+/// `--engine NAME`.
+pub(super) fn choice() -> impl TypedValueParser<Value = Choice> {
+    parser(AUTO).map(|name| EngineName::of(&name).map_or(Choice::Auto, Choice::Named))
+}
+
+/// `--engine NAME` where `all` is one: the engines.
+pub(super) fn selection() -> impl TypedValueParser<Value = Selection> {
+    parser(ALL).map(|name| Selection(EngineName::of(&name)))
+}
+
+fn parser(also: &'static str) -> PossibleValuesParser {
+    PossibleValuesParser::new(std::iter::once(also).chain(EngineName::ALL.iter().map(|name| name.as_str())))
+}
+
+/// One engine, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Selection(Option<EngineName>);
+
+impl Selection {
+    pub(super) fn engines(self) -> Vec<EngineName> {
+        self.0.map_or_else(|| EngineName::ALL.to_vec(), |engine| vec![engine])
+    }
+}

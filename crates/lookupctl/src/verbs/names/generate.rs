@@ -1,0 +1,141 @@
+//! `names gen`: seeded synthetic tables, traces and updates of names.
+
+use std::ffi::OsString;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use wirespeed::names::generate::{Churn, ChurnSpec, Load, TableSpec, extend};
+use wirespeed::names::read::NameFib;
+use wirespeed::names::write::{write_table, write_trace, write_updates};
+
+use super::source::{RESULTS, ReadArguments, TableArguments};
+use super::trace::MadeArguments;
+use crate::Outcome;
+use crate::number::{parse_count, parse_positive};
+use crate::verbs::generate::Common;
+
+/// Makes synthetic tables, traces and updates of names; equal options make equal data, always and everywhere.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, subcommand_required = true)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Names(NamesOptions),
+    Trace(TraceOptions),
+    Updates(UpdatesOptions),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl names gen names > table.txt                 a million names that look like real domains
+  lookupctl names gen names --names 10M --table domains.txt.zst -o ten.txt
+  lookupctl names gen trace --table table.txt --load heavy --paths urls.txt -o heavy.txt
+  lookupctl names gen updates --table table.txt --count 100k > updates.txt";
+
+/// A table whose names look like real domains: lengths, depths, characters, and how they share their parents.
+#[derive(Debug, Args)]
+struct NamesOptions {
+    /// Number of names
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    names: usize,
+
+    /// Number of results; 0 gives each name one of its own, and lines without a second column
+    #[arg(long, value_name = "N", default_value_t = RESULTS.into(), value_parser = parse_count)]
+    results: u64,
+
+    /// A table to begin with, to which made names are added until there are so many; - is standard input
+    #[arg(long, value_name = "FILE")]
+    table: Option<OsString>,
+
+    #[command(flatten)]
+    read: ReadArguments,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Names to look up in a table.
+#[derive(Debug, Args)]
+struct TraceOptions {
+    /// Which of the table's names: average (each as likely as any), heavy (the longest tenth), zipf:SKEW (by popularity)
+    #[arg(long, value_name = "LOAD", default_value = "average")]
+    load: Load,
+
+    /// Number of names to look up
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    count: usize,
+
+    #[command(flatten)]
+    table: TableArguments,
+    #[command(flatten)]
+    made: MadeArguments,
+    #[command(flatten)]
+    read: ReadArguments,
+
+    /// Where it goes; by default standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<std::path::PathBuf>,
+}
+
+/// Updates of a table: names that come, go, come back and get other results, drawn evenly.
+#[derive(Debug, Args)]
+struct UpdatesOptions {
+    /// Number of updates
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    count: usize,
+
+    /// Updates a second, for the times; by default without times
+    #[arg(long, value_name = "N", value_parser = parse_positive)]
+    rate: Option<usize>,
+
+    #[command(flatten)]
+    table: TableArguments,
+    #[command(flatten)]
+    read: ReadArguments,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    match &options.what {
+        What::Names(options) => options.run(),
+        What::Trace(options) => options.run(),
+        What::Updates(options) => options.run(),
+    }?;
+    Ok(Outcome::Done)
+}
+
+impl NamesOptions {
+    fn run(&self) -> Result<()> {
+        let mut fib = match &self.table {
+            Some(table) => self.read.load(table)?,
+            None => NameFib::default(),
+        };
+        let results = u32::try_from(self.results).context("--results is over 4294967295")?;
+        extend(&mut fib, &TableSpec { names: self.names, results, seed: self.common.seed() })?;
+        self.common.write(|to| Ok(write_table(&fib.names, &fib.labels, to)?))
+    }
+}
+
+impl TraceOptions {
+    fn run(&self) -> Result<()> {
+        let fib = self.table.load(&self.read, self.made.seed)?;
+        let trace = self.made.made(self.load, &fib.names, self.count, &self.read)?;
+        Common::write_to(self.output.as_deref(), |to| Ok(write_trace(trace.names(), to)?))
+    }
+}
+
+impl UpdatesOptions {
+    fn run(&self) -> Result<()> {
+        let fib = self.table.load(&self.read, self.common.seed())?;
+        let results = u32::try_from(fib.labels.len()).unwrap_or(u32::MAX).max(1);
+        #[allow(clippy::cast_precision_loss)] // a rate
+        let rate = self.rate.map(|rate| rate as f64);
+        let spec = ChurnSpec { results, rate, seed: self.common.seed(), ..ChurnSpec::default() };
+        let mut updates = Churn::new(&fib.names, &spec)?.take(self.count);
+        self.common.write(|to| updates.try_for_each(|update| Ok(write_updates([&update], &fib.labels, to)?)))
+    }
+}

@@ -1,0 +1,331 @@
+//! `names info`: what is in a table of names, and what each engine makes of it.
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use wirespeed::names::NameRib;
+use wirespeed::names::engine::{EngineName, Visitor, visit};
+use wirespeed_image::Table;
+use wirespeed_namelookup::fsm::{Fsm, Stride};
+use wirespeed_namelookup::{BuildOptions, NameEngine, NameLpm};
+
+use super::engine::{self, Selection};
+use super::source::{Loaded, ReadArguments};
+use crate::Outcome;
+use crate::number::{Bytes, Grouped, grouped, share};
+use crate::output::Output;
+use crate::section::{Section, sections};
+use crate::source::MemoryArgument;
+
+/// Tells what is in a table of names: counts, depths, lengths, results, states, and memory and build time of every engine.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// The table; - is standard input
+    #[arg(value_name = "TABLE")]
+    table: OsString,
+
+    /// An engine to build, or all
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
+    engine: Selection,
+
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    memory: MemoryArgument,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl names info domains.txt.zst
+  lookupctl names info fib.txt --engine acta
+  lookupctl names info fib.txt --json | jq '.engines[] | {engine, bytes_per_name, stt_ratio}'
+
+States and transitions are those of the machine that takes so many bytes a step (MATA paper, section 2). Its table with 256 elements of \
+4 bytes a state (STT), a byte a step, is what the sizes of all engines are held against (section 6.1).";
+
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    let loaded = options.read.load_quietly(&options.table)?;
+    let build = BuildOptions { memory_cap: options.memory.cap(1), ..BuildOptions::default() };
+    let report = Report::of(&loaded, &options.engine.engines(), &build);
+    let mut output = Output::new();
+    if options.json {
+        output.json(&report)?;
+    } else {
+        output.line(&loaded)?;
+        report.print(&mut output)?;
+    }
+    output.finish()?;
+    Ok(Outcome::Done)
+}
+
+/// All about a table.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    format: String,
+    records: u64,
+    skipped: Vec<Skipped>,
+    entries: usize,
+    /// Distinct prefixes of all entries but the root.
+    components: usize,
+    results: usize,
+    mean_length: f64,
+    longest: usize,
+    /// Entries by number of components, from 0; all beyond the last in it.
+    by_depth: Vec<u64>,
+    /// Entries that others lie beneath.
+    with_entries_beneath: u64,
+    names_bytes: u64,
+    machines: Vec<Machine>,
+    engines: Vec<EngineReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct Skipped {
+    reason: String,
+    count: u64,
+}
+
+/// The state machine for so many bytes a step.
+#[derive(Debug, Serialize)]
+struct Machine {
+    stride: usize,
+    states: u64,
+    transitions: u64,
+    leaves: u64,
+    /// States with one transition.
+    single: u64,
+    /// The most transitions of a state.
+    widest: u64,
+    /// What a two-dimensional table of it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stt_bytes: Option<u64>,
+}
+
+/// One engine's table of it.
+#[derive(Debug, Serialize)]
+struct EngineReport {
+    engine: &'static str,
+    #[serde(flatten)]
+    built: Built,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Built {
+    Table {
+        build_seconds: f64,
+        bytes: u64,
+        bytes_per_name: f64,
+        control_plane_bytes: u64,
+        /// How many times smaller than the two-dimensional table.
+        stt_ratio: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        shape: Option<String>,
+        /// The arrays that transitions lie in.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        arrays: Vec<Array>,
+        sections: Vec<Section>,
+    },
+    Refused {
+        error: String,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct Array {
+    places: u64,
+    taken: u64,
+    load: f64,
+}
+
+/// Depths that are told apart.
+const DEPTHS: usize = 16;
+
+impl Report {
+    fn of(loaded: &Loaded, engines: &[EngineName], build: &BuildOptions) -> Self {
+        let Loaded { fib, report: read, .. } = loaded;
+        let names = &fib.names;
+        let (mut by_depth, mut bytes, mut longest, mut above) = (vec![0; DEPTHS + 1], 0, 0, 0);
+        let mut tell = |depth: usize, length: usize, has_children: bool| {
+            by_depth[depth.min(DEPTHS)] += 1;
+            bytes += length as u64;
+            longest = longest.max(length);
+            above += u64::from(has_children);
+        };
+        each(names, |depth, length, node| tell(depth, length, node.has_children()));
+        let last = by_depth.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        by_depth.truncate(last);
+        let machines: Vec<_> = (1..=4).filter_map(|stride| Machine::of(names, stride)).collect();
+        let stt = machines.first().and_then(|machine| machine.stt_bytes);
+        Self {
+            file: read.name.clone(),
+            format: read.format.to_string(),
+            records: read.records,
+            skipped: read
+                .skipped
+                .iter()
+                .map(|skipped| Skipped { reason: skipped.reason.to_string(), count: skipped.count })
+                .collect(),
+            entries: names.len(),
+            components: names.node_count() - 1,
+            results: fib.labels.len(),
+            mean_length: share(bytes, names.len() as u64),
+            longest,
+            by_depth,
+            with_entries_beneath: above,
+            names_bytes: names.memory_usage(),
+            machines,
+            engines: engines.iter().map(|&engine| visit(engine, Measure { names, build, stt })).collect(),
+        }
+    }
+
+    fn print(&self, output: &mut Output) -> Result<()> {
+        let share_of = |count: u64| 100.0 * share(count, self.entries as u64);
+        output.line("")?;
+        output.line(format_args!(
+            "{} entries, {:.1} bytes each, {} the longest; {:.1} % have entries beneath them",
+            grouped(self.entries),
+            self.mean_length,
+            grouped(self.longest),
+            share_of(self.with_entries_beneath)
+        ))?;
+        let depth = |(depth, &count): (usize, &u64)| {
+            let more = if depth == DEPTHS { " or more" } else { "" };
+            (count > 0).then(|| format!("{depth}{more}: {:.1} %", share_of(count)))
+        };
+        let depths: Vec<_> = self.by_depth.iter().enumerate().filter_map(depth).collect();
+        output.line(format_args!("  by number of components: {}", depths.join(", ")))?;
+        output.line(format_args!("names held for updates: {}", Bytes(self.names_bytes)))?;
+        for machine in &self.machines {
+            machine.print(output)?;
+        }
+        self.engines.iter().try_for_each(|engine| engine.print(output))
+    }
+}
+
+/// Gives every entry's depth, length and node.
+fn each(names: &NameRib, mut give: impl FnMut(usize, usize, wirespeed_namelookup::Node<'_>)) {
+    let mut stack = vec![(names.root(), 0, 0)];
+    while let Some((node, depth, length)) = stack.pop() {
+        if node.result() != 0 {
+            give(depth, length, node);
+        }
+        stack.extend(node.children().map(|child| (child, depth + 1, length + 1 + child.component().len())));
+    }
+}
+
+impl Machine {
+    /// `None` where it has more transitions than there are numbers for.
+    fn of(names: &NameRib, stride: usize) -> Option<Self> {
+        let machine = Fsm::of(names, Stride::new(u8::try_from(stride).ok()?)?).ok()?;
+        let census = machine.census();
+        Some(Self {
+            stride,
+            states: census.states,
+            transitions: census.transitions,
+            leaves: census.leaves,
+            single: census.single,
+            widest: census.widest,
+            stt_bytes: (stride == 1).then(|| census.stt_bytes()),
+        })
+    }
+
+    fn print(&self, output: &mut Output) -> Result<()> {
+        let Self { stride, states, transitions, leaves, single, widest, stt_bytes } = self;
+        let stt = stt_bytes
+            .map_or_else(String::new, |bytes| format!("; as a table of 256 a state {}", Bytes(bytes)));
+        output.line(format_args!(
+            "{stride} byte{} a step: {} states, {} transitions; {:.1} % of the states have one, {:.1} % none, one has {}{stt}",
+            if *stride == 1 { "" } else { "s" },
+            Grouped(*states),
+            Grouped(*transitions),
+            100.0 * share(*single, *states),
+            100.0 * share(*leaves, *states),
+            Grouped(*widest),
+        ))
+    }
+}
+
+/// Builds a table to see what it takes.
+struct Measure<'a> {
+    names: &'a NameRib,
+    build: &'a BuildOptions,
+    stt: Option<u64>,
+}
+
+impl Visitor for Measure<'_> {
+    type Output = EngineReport;
+
+    fn visit<E: NameEngine>(self) -> EngineReport {
+        let began = Instant::now();
+        let built = match E::build(self.names, self.build) {
+            Ok((engine, table)) => {
+                let bytes = table.image().bytes();
+                Built::Table {
+                    build_seconds: began.elapsed().as_secs_f64(),
+                    bytes,
+                    bytes_per_name: share(bytes, self.names.len() as u64),
+                    control_plane_bytes: engine.memory_usage(),
+                    stt_ratio: self.stt.map(|stt| share(stt, bytes)),
+                    shape: table.shape(),
+                    arrays: arrays(&table),
+                    sections: sections(table.image()),
+                }
+            }
+            Err(error) => Built::Refused { error: error.to_string() },
+        };
+        EngineReport { engine: E::NAME, built }
+    }
+}
+
+fn arrays(table: &impl NameLpm) -> Vec<Array> {
+    let loads = table.loads().into_iter();
+    loads
+        .map(|load| Array { places: load.places, taken: load.taken, load: share(load.taken, load.places) })
+        .collect()
+}
+
+impl EngineReport {
+    fn print(&self, output: &mut Output) -> Result<()> {
+        let Self { engine, built } = self;
+        match built {
+            Built::Table {
+                build_seconds,
+                bytes,
+                bytes_per_name,
+                control_plane_bytes,
+                stt_ratio,
+                shape,
+                arrays,
+                sections,
+            } => {
+                let ratio =
+                    stt_ratio.map_or_else(String::new, |ratio| format!(", {ratio:.1} times under the STT"));
+                output.line(format_args!(
+                    "{engine}: {} ({bytes_per_name:.1} B a name{ratio}), built in {build_seconds:.3} s; {} more to keep it \
+                     up to date",
+                    Bytes(*bytes),
+                    Bytes(*control_plane_bytes),
+                ))?;
+                shape.iter().try_for_each(|shape| output.line(format_args!("  {shape}")))?;
+                if !arrays.is_empty() {
+                    let load =
+                        |array: &Array| format!("{:.1} % of {}", 100.0 * array.load, Grouped(array.places));
+                    let loads: Vec<_> = arrays.iter().map(load).collect();
+                    output.line(format_args!("  load of each array: {}", loads.join(", ")))?;
+                }
+                sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
+            }
+            Built::Refused { error } => output.line(format_args!("{engine}: can't be built: {error}")),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `names`: the same verbs for tables of names.
+
+mod build;
+mod engine;
+mod generate;
+mod info;
+mod lookup;
+mod replay;
+mod source;
+mod trace;
+mod verify;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::Outcome;
+
+/// The same verbs for tables of names: NDN names, domains, URLs.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, subcommand_required = true)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Info(info::Options),
+    Lookup(lookup::Options),
+    Replay(replay::Options),
+    Verify(verify::Options),
+    Build(build::Options),
+    Gen(generate::Options),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl names replay                       the main job on a synthetic table
+  lookupctl names replay --table fib.txt --trace requests.txt --updates up.txt
+  lookupctl names info domains.txt.zst         what is in a table
+  lookupctl names lookup --table fib.txt /com/parc/www http://www.parc.com/a
+  lookupctl names verify --table fib.txt       every engine on every name
+  lookupctl names build --table fib.txt -o names.img
+  lookupctl names replay --help                options and examples of a verb
+
+A table is a file of names, one a line, each with a result after it or none of them: /com/parc/www core-7, \
+www.parc.com 192.0.2.1, http://www.parc.com/a 3 or ndn:/com/parc/54=%03 3. The form is recognised by content, and what is \
+compressed with gzip, bzip2 or zstd is too; - is standard input.";
+
+pub(crate) fn run(options: Options) -> Result<Outcome> {
+    match options.verb {
+        Verb::Info(options) => info::run(&options),
+        Verb::Lookup(options) => lookup::run(options),
+        Verb::Replay(options) => replay::run(&options),
+        Verb::Verify(options) => verify::run(&options),
+        Verb::Build(options) => build::run(&options),
+        Verb::Gen(options) => generate::run(&options),
+    }
+}

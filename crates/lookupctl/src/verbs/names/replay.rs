@@ -1,0 +1,245 @@
+//! `names replay`, the main job: a trace of names through an engine, with updates in flight.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use wirespeed::names::engine::{Visitor, visit};
+use wirespeed::names::generate::{Churn, ChurnSpec};
+use wirespeed::names::image_file::NameImageFile;
+use wirespeed::names::read::{Labels, NameFib};
+use wirespeed::names::{Match, NameRib, NameUpdate, Names};
+use wirespeed_image::Table;
+use wirespeed_image::live::{Reader, Writer};
+use wirespeed_namelookup::{BuildOptions, LiveNames, NameEngine, NameLpm};
+
+use super::engine::{self, Choice};
+use super::source::{ReadArguments, TableArguments};
+use super::trace::{self, MadeArguments, Trace};
+use crate::Outcome;
+use crate::device::Device;
+use crate::memory::check_room;
+use crate::number::{grouped, parse_positive, share};
+use crate::source::MemoryArgument;
+use crate::verbs::replay::drive::Feeder;
+use crate::verbs::replay::feed::Fed;
+use crate::verbs::replay::place::{KeysOf, OnCpu, WithLengths};
+use crate::verbs::replay::play::{feeder, play, say_bytes};
+use crate::verbs::replay::report::{Lengths, Report};
+use crate::verbs::replay::{DriveArguments, Updates};
+
+/// Drives a trace of names through an engine, with updates in flight: rate, latency, hits, and a checksum of the results.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    #[command(flatten)]
+    table: TableArguments,
+
+    /// A compiled table (see build), to start at once
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["table", "engine", "updates", "names"])]
+    image: Option<PathBuf>,
+
+    /// What to look up: a file of names (one a line, in any form), or which of the table's names to make a trace of: average (each as
+    /// likely as any), heavy (the longest tenth), zipf:SKEW (by popularity)
+    #[arg(long, value_name = "FILE|LOAD", default_value = "average", value_parser = trace::parser())]
+    trace: Trace,
+
+    /// Names of a trace that is made
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    keys: usize,
+
+    #[command(flatten)]
+    made: MadeArguments,
+
+    /// The engine
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    engine: Choice,
+
+    /// Ask for the matched lengths too, and tell their mean and sum
+    #[arg(long)]
+    lengths: bool,
+
+    #[command(flatten)]
+    drive: DriveArguments,
+    #[command(flatten)]
+    memory: MemoryArgument,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl names replay                       a synthetic table and its own trace
+  lookupctl names replay --updates synth:1M    the same with updates in flight
+  lookupctl names replay --table domains.txt.zst --paths urls.txt.zst
+  lookupctl names replay --table fib.txt --trace requests.txt --updates updates.txt --rate 100k
+  lookupctl names replay --table fib.txt --trace zipf:1.1 --misses 0.1 --threads 1 --json
+  lookupctl names replay --table fib.txt --engine mata --trace heavy --lengths
+  lookupctl names replay --image names.img --trace requests.txt
+  lookupctl names replay --latency-bound 100us
+
+A trace that is made is of the table's names, each with a path after it. Every thread first looks up its part of the trace once to \
+warm up, then batch after batch until the time is up. Latencies are of whole batches: from sending one to having its results, and \
+with --latency-bound, where batches are offered at fixed times, from when it was due.
+The checksum is the sum of the results of one pass over the trace after the last update, modulo 2^64: equal for every engine and \
+number of threads.
+matched counts, among the lookups done, those of names that a prefix matches in that pass.
+Updates are lines such as 'A /com/parc 192.0.2.1' and 'W /com/parc'.";
+
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    options.drive.check()?;
+    if options.drive.device == Device::Gpu {
+        bail!(
+            "--device gpu: names are looked up on the CPU alone in this version; --device cpu or auto does it there"
+        );
+    }
+    let report = match &options.image {
+        Some(path) => {
+            let began = Instant::now();
+            let image = NameImageFile::open(path)?;
+            visit(image.engine(), FromImage { options, image, began })?
+        }
+        None => {
+            let NameFib { names, mut labels } = options.table.load(&options.read, options.made.seed)?;
+            let updates = options.updates(&names, &mut labels)?;
+            let engine = options.engine.resolve(&names);
+            visit(engine, FromNames { options, names, results: labels.len(), updates: &updates })?
+        }
+    };
+    report.show(options.drive.json)?;
+    Ok(Outcome::Done)
+}
+
+impl Options {
+    /// The updates that were asked for, read or made.
+    fn updates(&self, names: &NameRib, labels: &mut Labels) -> Result<Vec<NameUpdate>> {
+        let count = match self.drive.updates()? {
+            None => return Ok(Vec::new()),
+            Some(Updates::File(from)) => return self.read.updates(from, labels),
+            Some(Updates::Made(count)) => count,
+        };
+        check_room::<NameUpdate>(count, "updates")?;
+        let results = u32::try_from(labels.len()).unwrap_or(u32::MAX).max(1);
+        let spec = ChurnSpec { results, seed: self.made.seed, ..ChurnSpec::default() };
+        Ok(Churn::new(names, &spec)?.take(count).map(|timed| timed.update).collect())
+    }
+
+    /// Replays a trace on a table.
+    fn play<T: Table + NameLpm>(
+        &self,
+        engine: &'static str,
+        names: Names<'_>,
+        reader: Reader<T>,
+        feeder: Option<Feeder<impl FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send>>,
+    ) -> Result<Report> {
+        if !self.lengths {
+            return self.drive_through(engine, names, reader, feeder);
+        }
+        let mut report = self.drive_through(engine, WithLengths(names), reader.clone(), feeder)?;
+        report.lengths = Some(lengths(&*reader.enter(), names));
+        Ok(report)
+    }
+
+    fn drive_through<T: Table, K: KeysOf<T> + Sync>(
+        &self,
+        engine: &'static str,
+        trace: K,
+        reader: Reader<T>,
+        feeder: Option<Feeder<impl FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send>>,
+    ) -> Result<Report> {
+        play(&self.drive, engine, &OnCpu { trace, reader }, feeder)
+    }
+
+    /// Makes or reads the trace, and hands it on.
+    fn with_trace(&self, names: &NameRib, then: impl FnOnce(Names<'_>) -> Result<Report>) -> Result<Report> {
+        let began = Instant::now();
+        let trace = self.made.trace(&self.trace, names, self.keys, &self.read)?;
+        let names = trace.names();
+        eprintln!(
+            "trace: {}, {} names, {:.1} bytes each, ready in {:.2} s",
+            self.trace,
+            grouped(names.len()),
+            share(names.bytes().len() as u64, names.len() as u64),
+            began.elapsed().as_secs_f64()
+        );
+        then(names)
+    }
+}
+
+/// How much of the names of a trace matches.
+fn lengths(table: &impl NameLpm, names: Names<'_>) -> Lengths {
+    const BATCH: usize = 1 << 12;
+    let (mut sum, mut matched) = (0, 0);
+    let mut matches = [Match::NONE; BATCH];
+    for from in (0..names.len()).step_by(BATCH) {
+        let part = names.part(from..names.len().min(from + BATCH));
+        let matches = &mut matches[..part.len()];
+        table.match_batch(part, matches);
+        sum += matches.iter().map(|found| u64::from(found.length)).sum::<u64>();
+        matched += matches.iter().filter(|found| found.is_some()).count() as u64;
+    }
+    Lengths { sum, mean: share(sum, matched) }
+}
+
+/// Builds a live table and replays on it.
+struct FromNames<'a> {
+    options: &'a Options,
+    names: NameRib,
+    results: usize,
+    updates: &'a [NameUpdate],
+}
+
+impl Visitor for FromNames<'_> {
+    type Output = Result<Report>;
+
+    fn visit<E: NameEngine>(self) -> Result<Report> {
+        let Self { options, names, results, updates } = self;
+        let build = BuildOptions {
+            memory_cap: options.memory.cap(2),
+            results: u32::try_from(results).unwrap_or(u32::MAX),
+            seed: Some(options.made.seed),
+            ..BuildOptions::default()
+        };
+        options.with_trace(&names.clone(), |trace| {
+            let (began, count) = (Instant::now(), names.len());
+            let live =
+                LiveNames::<E>::new(names, build).with_context(|| format!("{} can't be built", E::NAME))?;
+            let reader = live.reader();
+            let bytes = reader.enter().image().bytes();
+            say_bytes(E::NAME, bytes, (count, "names", "name"), "built", began);
+            options.play(E::NAME, trace, reader, feeder(&options.drive, live, updates))
+        })
+    }
+}
+
+/// Takes a compiled table and replays on it.
+struct FromImage<'a> {
+    options: &'a Options,
+    image: NameImageFile,
+    began: Instant,
+}
+
+impl Visitor for FromImage<'_> {
+    type Output = Result<Report>;
+
+    fn visit<E: NameEngine>(self) -> Result<Report> {
+        let Self { options, image, began } = self;
+        let names = match options.trace {
+            Trace::File(_) => NameRib::new(),
+            Trace::Made(_) => image.names()?.with_context(|| {
+                format!(
+                    "{}: the image holds no names to make a trace of; --trace FILE has one",
+                    image.path().display()
+                )
+            })?,
+        };
+        let table: E::Table = image.into_table()?;
+        let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);
+        say_bytes(E::NAME, table.image().bytes(), (count, "names", "name"), "loaded", began);
+        let writer = Writer::new(table);
+        let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
+        options.with_trace(&names, |trace| options.play(E::NAME, trace, writer.reader(), no_feeder))
+    }
+}

@@ -1,0 +1,137 @@
+//! Options that say how to read a table of names, and the reading.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use wirespeed::names::generate::{self, TableSpec};
+use wirespeed::names::read::{
+    Labels, NameFib, NameFormat, ReadError, ReadOptions, ReadReport, Source, read_table, read_updates,
+};
+use wirespeed::names::{NameBatch, NameUpdate};
+
+use crate::number::{grouped, parse_positive};
+
+/// How a table is read.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub(super) struct ReadArguments {
+    /// How the table's names are written; recognised by content where it isn't given
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    format: Option<NameFormat>,
+
+    /// Pass over what is wrong in a file, count it and go on, where it would else be refused
+    #[arg(long)]
+    lenient: bool,
+}
+
+/// A form of names, by its name.
+pub(super) fn format_parser() -> impl TypedValueParser<Value = NameFormat> {
+    PossibleValuesParser::new(NameFormat::ALL.map(NameFormat::name))
+        .try_map(|name| name.parse::<NameFormat>())
+}
+
+/// A table as it was read.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) fib: NameFib,
+    pub(super) report: ReadReport,
+    seconds: f64,
+}
+
+impl ReadArguments {
+    /// Reads a table, and says what it was and what was passed over.
+    pub(super) fn load(&self, from: &OsStr) -> Result<NameFib> {
+        let loaded = self.load_quietly(from)?;
+        eprintln!("{loaded}");
+        Ok(loaded.fib)
+    }
+
+    /// Reads a table.
+    pub(super) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
+        let began = Instant::now();
+        let options = ReadOptions { format: self.format, lenient: self.lenient };
+        let (fib, report) = read_table(&Source::from_arg(from), &options)?;
+        Ok(Loaded { fib, report, seconds: began.elapsed().as_secs_f64() })
+    }
+
+    /// Reads updates; new results get the numbers after those of the table.
+    pub(super) fn updates(&self, from: &OsStr, labels: &mut Labels) -> Result<Vec<NameUpdate>> {
+        let mut updates = Vec::new();
+        let report = read_updates(&Source::from_arg(from), &self.beside(), labels, |timed| {
+            updates.push(timed.update);
+            ControlFlow::Continue(())
+        })?;
+        eprintln!("{report}");
+        Ok(updates)
+    }
+
+    /// Reads names, and says so where some were passed over.
+    pub(super) fn names(
+        &self,
+        from: &OsStr,
+        read: impl Fn(&Source, &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError>,
+    ) -> Result<NameBatch> {
+        let (names, report) = read(&Source::from_arg(from), &self.beside())?;
+        if report.faults() > 0 || report.truncated.is_some() {
+            eprintln!("{report}");
+        }
+        Ok(names)
+    }
+
+    /// How what belongs to a table is read: the format asked for is the table's.
+    fn beside(&self) -> ReadOptions {
+        ReadOptions { format: None, lenient: self.lenient }
+    }
+}
+
+impl fmt::Display for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fib, report, seconds } = self;
+        write!(
+            f,
+            "{report}\n  {} names of {} components, {} results, read in {seconds:.2} s",
+            grouped(fib.names.len()),
+            grouped(fib.names.node_count() - 1),
+            grouped(fib.labels.len()),
+        )
+    }
+}
+
+/// A table that is read, or made.
+#[derive(Debug, Args)]
+pub(super) struct TableArguments {
+    /// The table; - is standard input; by default a synthetic one of realistic shape
+    #[arg(long, value_name = "FILE")]
+    pub(super) table: Option<OsString>,
+
+    /// Names of the table, where it is made
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive, conflicts_with = "table")]
+    names: usize,
+}
+
+/// Results of a table that is made, unless it is said.
+pub(super) const RESULTS: u32 = 62;
+
+impl TableArguments {
+    /// The table that was asked for.
+    pub(super) fn load(&self, read: &ReadArguments, seed: u64) -> Result<NameFib> {
+        if let Some(table) = &self.table {
+            return read.load(table);
+        }
+        let began = Instant::now();
+        let fib = generate::table(&TableSpec { names: self.names, results: RESULTS, seed })?;
+        eprintln!(
+            "synthetic table: {} names of {} components, {} results, seed {seed}, made in {:.2} s",
+            grouped(fib.names.len()),
+            grouped(fib.names.node_count() - 1),
+            grouped(fib.labels.len()),
+            began.elapsed().as_secs_f64()
+        );
+        Ok(fib)
+    }
+}

@@ -1,0 +1,36 @@
+//! `names build`.
+
+use super::folder;
+
+#[test]
+fn tells_what_was_written() {
+    let folder = folder();
+    let report = &folder.run("names build --table table --engine acta -o table.img --json").ok().json()[0];
+    assert_eq!((&report["engine"], &report["names"]), (&"acta".into(), &5.into()));
+    let length = std::fs::metadata(folder.path("table.img")).unwrap().len();
+    assert_eq!(report["file_bytes"], length);
+    let sections: Vec<_> =
+        report["sections"].as_array().unwrap().iter().map(|section| &section["name"]).collect();
+    assert!(sections.contains(&&"buckets".into()) && sections.contains(&&"labels".into()), "{sections:?}");
+    let ran = folder.run("names build --table domains --engine mata -o table.img").ok();
+    assert!(ran.stdout.contains("mata, 3 names"), "an image that is there is replaced: {ran:?}");
+}
+
+#[test]
+fn equal_seeds_make_equal_images() {
+    let folder = folder();
+    for name in ["one", "two"] {
+        folder.run(&format!("names build --table table --seed 5 -o {name}")).ok();
+    }
+    let [one, two] = ["one", "two"].map(|name| std::fs::read(folder.path(name)).unwrap());
+    assert_eq!(one, two);
+}
+
+#[test]
+fn what_cannot_be_written_is_said() {
+    let folder = folder();
+    folder.run("names build --table table -o no/such/folder.img").refused(&["no/such/folder.img"]);
+    folder.run("names build --table table -o cap.img --memory-cap 1000").refused(&["cap of 1000"]);
+    assert!(!folder.path("cap.img").exists());
+    folder.run("names build --table table").status(2);
+}

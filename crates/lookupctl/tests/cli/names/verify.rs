@@ -1,0 +1,41 @@
+//! `names verify`.
+
+use super::folder;
+
+#[test]
+fn every_engine_is_right() {
+    let folder = folder();
+    for table in ["table", "domains"] {
+        let reports = folder.run(&format!("names verify --table {table} --json")).ok().json();
+        let engines: Vec<_> = reports.iter().map(|report| report["engine"].as_str().unwrap()).collect();
+        for engine in ["acta", "mata", "mata-nw", "ata", "ata-2", "ata-3", "stt"] {
+            assert!(engines.contains(&engine), "{engines:?}");
+        }
+        for report in reports {
+            assert_eq!(report["mismatches"], 0, "{report}");
+            assert!(report["names"].as_u64().unwrap() > 50_000, "{report}");
+        }
+    }
+    let ran = folder.run("names verify --table table --engine acta").ok();
+    assert!(ran.stdout.starts_with("acta: 5 entries, ") && ran.stdout.contains("all right"), "{ran:?}");
+}
+
+#[test]
+fn before_the_updates_and_after() {
+    let folder = folder();
+    let reports = folder.run("names verify --table table --updates updates --json").ok().json();
+    for states in reports.chunks(2) {
+        let told: Vec<_> = states.iter().map(|report| (&report["updates"], &report["entries"])).collect();
+        assert_eq!(told, [(&0.into(), &5.into()), (&4.into(), &4.into())]);
+    }
+}
+
+#[test]
+fn an_engine_that_cannot_be_built_is_said() {
+    let folder = folder();
+    folder
+        .run("names verify --table table --engine acta --memory-cap 100")
+        .refused(&["can't be built", "cap"]);
+    let ran = folder.run("names verify --table table --memory-cap 10k --threads 1").ok();
+    assert!(ran.stderr.contains("ata-3: not checked: ") && ran.stdout.contains("acta: "), "{ran:?}");
+}

@@ -1,0 +1,128 @@
+//! Hierarchical names and their longest prefix match: NDN names, domains, URLs.
+//!
+//! ```text
+//! names, lists, images ──► builder ──► NameTable      one writer: apply, insert, remove, save
+//!                                          └─ reader() ──► NameReader      one a thread: lookup, lookup_batch, match_batch, enter
+//! values ──► Labels::intern ──► index ─ ─ in the table ─ ─ ► index ──► Labels::get ──► &value
+//! ```
+//!
+//! A [`Name`] is a sequence of components; `/com/ab` is no prefix of `/com/abc`. Results are indexes, [`NextHop`](crate::NextHop), as
+//! with addresses, and [`Labels`](crate::Labels) say what they stand for. Names come from other forms by [`tlv`] (NDN packets)
+//! and [`read`] (domains, URLs, NDN URIs, and files of these).
+//!
+//! # An NDN forwarder's FIB
+//!
+//! Interests in, faces out, while routes come and go. `examples/ndn_forwarder.rs` is the same as a program.
+//!
+//! ```
+//! use wirespeed::names::tlv::{Packet, WireNameBuf};
+//! use wirespeed::prelude::*;
+//!
+//! // The faces; in a forwarder, sockets.
+//! let faces = Labels::new();
+//! let route = |uri: &str| -> Result<NameBuf, Box<dyn std::error::Error>> {
+//!     Ok(WireNameBuf::from_uri(uri.as_bytes())?.as_wire().to_name()?)
+//! };
+//! let mut fib = NameTable::builder()
+//!     .labelled_names(&faces, [(route("ndn:/com")?, "udp4://192.0.2.1"), (route("ndn:/com/parc")?, "udp4://192.0.2.2")])
+//!     .build()?;
+//! let reader = fib.reader(); // one a forwarding thread
+//!
+//! // A burst of packets, as they came off the wire.
+//! let packets: [&[u8]; 2] = [
+//!     b"\x05\x16\x07\x0e\x08\x03com\x08\x04parc\x36\x01\x03\x0a\x04\x01\x02\x03\x04", // /com/parc/v=3
+//!     b"\x05\x11\x07\x09\x08\x07example\x0a\x04\x01\x02\x03\x05",                     // /example
+//! ];
+//! let (mut text, mut names) = (Vec::new(), NameBatch::new());
+//! for packet in packets {
+//!     let interest = Packet::parse(packet)?;
+//!     names.push(interest.name.write_name(&mut text)?)?;
+//! }
+//! let mut out = [NextHop::NONE; 2];
+//! reader.lookup_batch(&names, &mut out);
+//! assert_eq!(out.map(|face| faces.get(face).copied()), [Some("udp4://192.0.2.2"), None]);
+//!
+//! // A producer registers its prefix; readers see it from the next batch on.
+//! let face = faces.intern("udp4://192.0.2.3")?;
+//! fib.apply(&[NameUpdate::insert(route("ndn:/example")?, face), NameUpdate::remove(route("ndn:/com")?)])?;
+//! reader.lookup_batch(&names, &mut out);
+//! assert_eq!(faces.get(out[1]), Some(&"udp4://192.0.2.3"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A filter of domains and URLs
+//!
+//! Lists as they are: `*.example.com` or `example.com` for a domain and all beneath it, `example.com/ads` for a path and all beneath
+//! it. `examples/url_filter.rs` is the same as a program.
+//!
+//! ```
+//! use wirespeed::names::read::{Former, NameFormat};
+//! use wirespeed::prelude::*;
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let (ads, allowed) = (dir.path().join("ads.txt"), dir.path().join("allowed.txt"));
+//! std::fs::write(&ads, "*.tracker.example\nnews.example/ads\n")?;
+//! std::fs::write(&allowed, "news.example/ads/about.html\n")?;
+//!
+//! let verdicts = Labels::new();
+//! let table = NameTable::builder()
+//!     .list(&ads, &verdicts, "ad")
+//!     .list(&allowed, &verdicts, "allowed") // the longest prefix wins, so exceptions are entries
+//!     .build()?;
+//!
+//! let urls = [
+//!     "https://pixel.tracker.example/p.gif?id=1",
+//!     "http://NEWS.example/ads/banner",
+//!     "http://news.example/ads/about.html",
+//!     "http://news.example/adsl",
+//! ];
+//! let (mut former, mut names) = (Former::default(), NameBatch::new());
+//! for url in urls {
+//!     names.push(former.form(url.as_bytes(), NameFormat::Urls)?)?;
+//! }
+//! let mut found = [NextHop::NONE; 4];
+//! table.reader().lookup_batch(&names, &mut found);
+//! let verdict = found.map(|verdict| verdicts.get(verdict).copied());
+//! assert_eq!(verdict, [Some("ad"), Some("ad"), Some("allowed"), None]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Images
+//!
+//! A compiled table can be kept as an image, with its names and labels, from which a service starts at once.
+//!
+//! ```
+//! use wirespeed::prelude::*;
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let image = dir.path().join("names.img");
+//! let labels = Labels::new();
+//! let name = NameBuf::from_domain(b"parc.com")?;
+//! NameTable::builder().labelled_names(&labels, [(&name, 64496)]).build()?.save_labelled(&image, &labels)?;
+//!
+//! let (reader, labels) = (NameReader::open(&image)?, Labels::<u32>::open(&image)?); // looks up alone
+//! assert_eq!(labels.get(reader.lookup(Name::new("/com/parc/www")?)), Some(&64496));
+//! let mut table = NameTable::open(&image)?; // takes updates too
+//! table.remove(&name)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod builder;
+pub mod engine;
+mod entry_list;
+mod erased;
+pub mod image_file;
+mod reader;
+mod table;
+
+pub use builder::NameBuilder;
+pub use reader::{NameGuard, NameReader};
+pub use table::NameTable;
+
+/// Names with their results, as a table holds them for updates: to names what [`Rib`](crate::Rib) is to routes. Insert, remove, iterate,
+/// look up; not compiled, and not for readers.
+pub use wirespeed_namelookup::NameTable as NameRib;
+pub use wirespeed_namelookup::{
+    BuildError, Components, Match, Name, NameBatch, NameBuf, NameEngine, NameError, NameLpm, NameUpdate,
+    Names, generate, read, tlv, write,
+};

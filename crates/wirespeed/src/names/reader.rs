@@ -1,0 +1,162 @@
+//! [`NameReader`] and [`NameGuard`]: looking names up, on any number of threads.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use wirespeed_fib::NextHop;
+use wirespeed_namelookup::{Match, Name, NameEngine, NameLpm, Names};
+
+use super::engine::{EngineName, Visitor, visit};
+use super::erased::AnyReader;
+use super::image_file::NameImageFile;
+use crate::erased::Held;
+use crate::error::Error;
+
+/// Looks up in a table of names. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does; it outlives the
+/// writer, and goes on with the last state.
+///
+/// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
+pub struct NameReader {
+    inner: Box<dyn AnyReader>,
+    engine: EngineName,
+}
+
+impl NameReader {
+    pub(super) fn new(inner: Box<dyn AnyReader>, engine: EngineName) -> Self {
+        Self { inner, engine }
+    }
+
+    /// Opens an image file that was saved by [`NameTable::save`](super::NameTable::save) or `lookupctl names build`, for looking up
+    /// alone: ready as soon as its bytes are read and checked, and in memory once.
+    ///
+    /// An error where it is damaged, of addresses, or of an engine that is not in this build.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let file = NameImageFile::open(path.as_ref())?;
+        visit(file.engine(), Fixed(file))
+    }
+
+    /// The result of the longest prefix of the name that is in the table, [`NextHop::NONE`] where none is.
+    #[inline]
+    pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
+        self.inner.lookup(name.as_ref()).next_hop()
+    }
+
+    /// That prefix with its result.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let reader = NameTable::builder().names([(NameBuf::new("/com/parc")?, NextHop(1))]).build()?.reader();
+    /// let name = Name::new("/com/parc/www")?;
+    /// assert_eq!(reader.longest_match(name), Some((Name::new("/com/parc")?, NextHop(1))));
+    /// assert_eq!(reader.longest_match(Name::new("/com/parcel")?), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn longest_match<'n>(&self, name: &'n Name) -> Option<(&'n Name, NextHop)> {
+        let found = self.inner.lookup(name);
+        Some((found.prefix(name)?, found.next_hop()))
+    }
+
+    /// Looks up each name into the same place of `next_hops`, all in one state of the table. Much faster than one by one; batches of
+    /// some hundred and more get the most out of it.
+    ///
+    /// Panics when the lengths differ.
+    pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
+        self.enter().lookup_batch(names, next_hops);
+    }
+
+    /// The same with how much of each name matched.
+    ///
+    /// Panics when the lengths differ.
+    pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
+        self.enter().match_batch(names, matches);
+    }
+
+    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the caller is
+    /// in, all in one state of the table. Worth it from some thousand names on.
+    ///
+    /// Panics when the lengths differ.
+    pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
+        self.enter().par_lookup_batch(names, next_hops);
+    }
+
+    /// One state of the table, for lookups that belong together. While a guard lives the writer can make one more change and waits
+    /// with the next: hold it for some batches, not for good.
+    #[inline]
+    pub fn enter(&self) -> NameGuard<'_> {
+        NameGuard(self.inner.enter())
+    }
+
+    /// The engine that looks up.
+    pub fn engine(&self) -> EngineName {
+        self.engine
+    }
+}
+
+/// One state of a table of names, for as long as it lives.
+pub struct NameGuard<'a>(Held<'a, dyn NameLpm>);
+
+impl NameGuard<'_> {
+    /// As [`NameReader::lookup`].
+    #[inline]
+    pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
+        self.0.table().lookup(name.as_ref()).next_hop()
+    }
+
+    /// As [`NameReader::longest_match`].
+    pub fn longest_match<'n>(&self, name: &'n Name) -> Option<(&'n Name, NextHop)> {
+        let found = self.0.table().lookup(name);
+        Some((found.prefix(name)?, found.next_hop()))
+    }
+
+    /// As [`NameReader::lookup_batch`].
+    pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
+        let names = names.into();
+        assert_eq!(names.len(), next_hops.len(), "a result for each name");
+        self.0.table().lookup_batch(names, bytemuck::cast_slice_mut(next_hops));
+    }
+
+    /// As [`NameReader::match_batch`].
+    pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
+        let names = names.into();
+        assert_eq!(names.len(), matches.len(), "a match for each name");
+        self.0.table().match_batch(names, matches);
+    }
+
+    /// As [`NameReader::par_lookup_batch`].
+    pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
+        self.0.table().par_lookup_batch(names.into(), bytemuck::cast_slice_mut(next_hops));
+    }
+}
+
+impl Clone for NameReader {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone_box(), engine: self.engine }
+    }
+}
+
+impl fmt::Debug for NameReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NameReader").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for NameGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NameGuard").finish_non_exhaustive()
+    }
+}
+
+/// Makes a reader of an image.
+struct Fixed(NameImageFile);
+
+impl Visitor for Fixed {
+    type Output = Result<NameReader, Error>;
+
+    fn visit<E: NameEngine>(self) -> Self::Output {
+        let engine = self.0.engine();
+        let table: E::Table = self.0.into_table()?;
+        Ok(NameReader::new(Box::new(Arc::new(table)), engine))
+    }
+}

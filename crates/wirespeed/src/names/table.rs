@@ -1,0 +1,206 @@
+//! [`NameTable`]: a live table of names with its engine chosen at run time, owned by one writer.
+
+use std::fmt::{self, Display};
+use std::path::Path;
+
+use wirespeed_fib::NextHop;
+use wirespeed_namelookup::read::Labels as LabelTexts;
+use wirespeed_namelookup::{Applied, BuildError, BuildOptions, LiveNames, Name, NameEngine, NameUpdate};
+
+use super::NameRib;
+use super::builder::NameBuilder;
+use super::engine::{EngineName, Visitor, visit};
+use super::erased::AnyLive;
+use super::image_file::NameImageFile;
+use super::reader::NameReader;
+use crate::device::{Device, DeviceSettings};
+use crate::error::Error;
+use crate::labels::Labels;
+
+/// A table of names: prefixes with results, and what they compile to. One owner changes it; any number of [`NameReader`]s look up
+/// meanwhile and never wait.
+///
+/// Memory: the names, the compiled table twice, and what its engine keeps for updates; for the time of a rebuild the compiled table
+/// two times more.
+///
+/// ```
+/// use wirespeed::prelude::*;
+///
+/// let mut table = NameTable::builder().names([(NameBuf::new("/com/parc")?, NextHop(1))]).build()?;
+/// let reader = table.reader();
+/// assert_eq!(reader.lookup(Name::new("/com/parc/www")?), NextHop(1));
+/// assert_eq!(reader.lookup(Name::new("/com/parcel")?), NextHop::NONE);
+///
+/// table.insert(Name::new("/com/parc/www")?, NextHop(2))?;
+/// assert_eq!(reader.lookup(Name::new("/com/parc/www/index.html")?), NextHop(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct NameTable {
+    live: Box<dyn AnyLive>,
+    engine: EngineName,
+    memory_cap: Option<u64>,
+    device_note: Option<String>,
+}
+
+/// What [`Device::Auto`] comes to for names.
+const ON_CPU: &str = "names are looked up on the CPU alone in this version";
+
+impl NameTable {
+    /// Starts a table: its names, and how it is to be built.
+    pub fn builder() -> NameBuilder {
+        NameBuilder::new()
+    }
+
+    /// Builds the table of some names with an engine.
+    pub(super) fn build(
+        names: NameRib,
+        engine: EngineName,
+        options: BuildOptions,
+        memory_cap: Option<u64>,
+        device: &DeviceSettings,
+    ) -> Result<Self, Error> {
+        let device_note = match device.device {
+            Device::Cpu => None,
+            Device::Gpu => return Err(Error::NamesOnCpu),
+            Device::Auto => Some(ON_CPU.to_owned()),
+        };
+        let live = visit(engine, Build { names, options });
+        let live = live.map_err(|source| Error::of_names(source, memory_cap))?;
+        Ok(Self { live, engine, memory_cap, device_note })
+    }
+
+    /// Opens an image file with its names: ready for lookups as soon as it is read and checked. The first update builds the compiled
+    /// table anew, which takes as long as building it from the names did.
+    ///
+    /// An error where it is damaged, of addresses, or of an engine that is not in this build.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let file = NameImageFile::open(path.as_ref())?;
+        let names = file.names()?.ok_or_else(|| Error::ImageWithoutNames { path: file.path().to_owned() })?;
+        let engine = file.engine();
+        let live = visit(engine, Resume { names, file })?;
+        Ok(Self { live, engine, memory_cap: None, device_note: None })
+    }
+
+    /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one, and
+    /// none saw a part. Many updates a call cost much less than one each. Waits for readers that entered before the call before
+    /// this one.
+    ///
+    /// An error where a name would get no result, and then nothing is changed; or where the table has to be built anew and can't be:
+    /// the names then have the updates, readers go on with the table before them, and the next call tries again.
+    pub fn apply(&mut self, updates: &[NameUpdate]) -> Result<Applied, Error> {
+        for update in updates {
+            if let NameUpdate::Insert(name, 0) = update {
+                return Err(Error::NameWithoutResult { name: name.to_string() });
+            }
+        }
+        self.live.apply(updates).map_err(|source| Error::of_names(source, self.memory_cap))
+    }
+
+    /// Puts one name in, in place of the result that it had, and live. For many use [`apply`](Self::apply).
+    pub fn insert(&mut self, name: impl AsRef<Name>, next_hop: NextHop) -> Result<Applied, Error> {
+        self.apply(&[NameUpdate::insert(name, next_hop)])
+    }
+
+    /// Takes one name out, live. For many use [`apply`](Self::apply).
+    pub fn remove(&mut self, name: impl AsRef<Name>) -> Result<Applied, Error> {
+        self.apply(&[NameUpdate::remove(name)])
+    }
+
+    /// A reader of the table. Each thread takes its own.
+    pub fn reader(&self) -> NameReader {
+        NameReader::new(self.live.reader(), self.engine)
+    }
+
+    /// The names with their results: exact and longest matches, iteration, what lies beneath a name.
+    pub fn entries(&self) -> &NameRib {
+        self.live.rib()
+    }
+
+    /// Number of names.
+    pub fn len(&self) -> usize {
+        self.entries().len()
+    }
+
+    /// Whether there is no name.
+    pub fn is_empty(&self) -> bool {
+        self.entries().is_empty()
+    }
+
+    /// The engine that it was built with.
+    pub fn engine(&self) -> EngineName {
+        self.engine
+    }
+
+    /// Why lookups run on the CPU though [`Device::Auto`] was asked for; `None` where nothing is amiss.
+    pub fn device_note(&self) -> Option<String> {
+        self.device_note.clone()
+    }
+
+    /// Bytes held: both copies of the compiled table, the names, and what the engine keeps for updates.
+    pub fn memory_usage(&self) -> u64 {
+        self.live.memory_usage()
+    }
+
+    /// How often an update made the table be built anew.
+    pub fn rebuilds(&self) -> u64 {
+        self.live.rebuilds()
+    }
+
+    /// Saves the compiled table and its names as an image file, in place of one that is there, whole or not at all.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.live.save(&LabelTexts::new(), path.as_ref())
+    }
+
+    /// [`save`](Self::save) with what the indexes stand for, as text, for [`Labels::open`].
+    ///
+    /// An error where two labels have the same text: they could not be told apart when they are read.
+    pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
+        let mut texts = LabelTexts::new();
+        for (next_hop, value) in labels.iter() {
+            let text = value.to_string();
+            if texts.intern(&text)? != next_hop.0 {
+                return Err(Error::LabelsAlike { text });
+            }
+        }
+        self.live.save(&texts, path.as_ref())
+    }
+}
+
+impl fmt::Debug for NameTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NameTable")
+            .field("engine", &self.engine)
+            .field("len", &self.len())
+            .field("memory_usage", &self.memory_usage())
+            .finish()
+    }
+}
+
+/// Builds a live table.
+struct Build {
+    names: NameRib,
+    options: BuildOptions,
+}
+
+impl Visitor for Build {
+    type Output = Result<Box<dyn AnyLive>, BuildError>;
+
+    fn visit<E: NameEngine>(self) -> Self::Output {
+        Ok(Box::new(LiveNames::<E>::new(self.names, self.options)?))
+    }
+}
+
+/// Makes a live table of an image.
+struct Resume {
+    names: NameRib,
+    file: NameImageFile,
+}
+
+impl Visitor for Resume {
+    type Output = Result<Box<dyn AnyLive>, Error>;
+
+    fn visit<E: NameEngine>(self) -> Self::Output {
+        let table = self.file.into_table()?;
+        Ok(Box::new(LiveNames::<E>::resume(self.names, table, BuildOptions::default())))
+    }
+}
