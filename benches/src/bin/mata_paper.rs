@@ -23,7 +23,7 @@ struct Options {
     /// Figures to make
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["memory", "streams", "subsets", "tables", "bus", "kernels", "growth"])]
     figures: Vec<Figure>,
-    /// Names of the large table
+    /// Names of the large table; the small one has no more
     #[arg(long, default_value_t = data::TEN_MILLION)]
     names: usize,
     /// Names of the subsets that a state transition table fits
@@ -77,9 +77,12 @@ impl Figure {
     }
 }
 
+/// The fewest names of a table that is measured on.
+const LEAST: usize = 1_000;
+
 fn main() -> Result<()> {
     let options = Options::parse();
-    ensure!(options.subset > 0 && options.names > 0, "tables have names");
+    ensure!(options.subset >= LEAST && options.names >= LEAST, "tables have {LEAST} names or more");
     let bench = Bench::open().map_err(|why| eprintln!("no GPU: {why}")).ok();
     let mut figures = options.figures.clone();
     if bench.is_none() {
@@ -90,8 +93,13 @@ fn main() -> Result<()> {
     }
     let began = Instant::now();
     let paths = data::paths()?;
-    let draw = |table| Subject::new(table, &paths);
-    let (small, large) = rayon::join(|| draw(data::small()?), || draw(data::large(options.names)?));
+    let compiles = figures.iter().any(|figure| !matches!(figure, Figure::Growth | Figure::Subsets));
+    let draw = |table| {
+        let subject = Subject::new(table, &paths)?;
+        if compiles { subject.compile(false) } else { Ok(subject) }
+    };
+    let (small, large) =
+        rayon::join(|| draw(data::small(options.names)?), || draw(data::large(options.names)?));
     let (small, large) = (small?, large?);
     for subject in [&small, &large] {
         eprintln!(
@@ -105,7 +113,7 @@ fn main() -> Result<()> {
     }
     let record = Record::new(&options, bench.as_ref());
     let mut run = Run { bench, record, options: &options, figures, paths, began, failed: Vec::new() };
-    run.say("tables and traces");
+    run.say(if compiles { "tables, traces and engines" } else { "tables and traces" });
     run.attempt("section 6.1", |run| run.memory(&small, &large));
     run.attempt("figures 21 to 24", |run| run.growth(&small, &large));
     run.attempt("figures 9 to 12", |run| run.subsets(&small, &large));
@@ -183,8 +191,10 @@ impl Run<'_> {
             return Ok(());
         };
         for (subject, figures) in [(small, [9, 10]), (large, [11, 12])] {
-            let subject = Subject::new(data::subset(&subject.table, self.options.subset), &self.paths)?;
-            let placed = Placed::new(bench, &subject.table.names, true, true)?;
+            let subset = data::subset(&subject.table, self.options.subset);
+            let subject = Subject::new(subset, &self.paths)?.compile(true)?;
+            let Some(compiled) = &subject.compiled else { continue };
+            let placed = Placed::new(bench, compiled)?;
             for (trace, figure) in subject.traces.iter().zip(figures) {
                 let on = on(&subject, trace, &placed, self.options);
                 points(bench, &self.record, on, figure)?;
@@ -206,7 +216,8 @@ impl Run<'_> {
             .any(|&figure| self.wants(figure));
         let wants = |figure| self.figures.contains(&figure);
         let Some(bench) = self.bench.as_mut().filter(|_| any) else { return Ok(()) };
-        let placed = Placed::new(bench, &subject.table.names, false, true)?;
+        let Some(compiled) = &subject.compiled else { return Ok(()) };
+        let placed = Placed::new(bench, compiled)?;
         let (record, options) = (&self.record, self.options);
         let of = |trace| on(subject, trace, &placed, options);
         let usual = of(&subject.traces[0]);
@@ -295,7 +306,10 @@ impl<'a> Record<'a> {
         std::fs::write(format!("{path}.csv"), sheet.csv(&self.machine))?;
         for (at, plot) in plots.iter().enumerate() {
             let ending = if at == 0 { String::new() } else { format!("-{}", plot.y.replace('_', "-")) };
-            std::fs::write(format!("{path}{ending}.svg"), svg(sheet, plot)?)?;
+            match svg(sheet, plot) {
+                Ok(picture) => std::fs::write(format!("{path}{ending}.svg"), picture)?,
+                Err(why) => eprintln!("{name}: no picture: {why}"),
+            }
         }
         eprintln!("written to {path}");
         Ok(())

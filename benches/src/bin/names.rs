@@ -1,5 +1,7 @@
 //! Measures engines of names and their rivals in one run on one core, and records what came out: see [`wirespeed_benches::names`].
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use clap::Parser;
 use wirespeed_benches::machine;
@@ -19,7 +21,7 @@ struct Options {
     /// Tables
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["small", "large"])]
     tables: Vec<Size>,
-    /// Names of the large table
+    /// Names of the large table; the small one has no more
     #[arg(long, default_value_t = data::TEN_MILLION)]
     names: usize,
     /// Engines and rivals: those whose name contains one of these words
@@ -37,6 +39,12 @@ struct Options {
     /// Updates a call
     #[arg(long, value_delimiter = ',', default_values_t = [1, 256, 4096])]
     calls: Vec<usize>,
+    /// Include rivals that take minutes to build
+    #[arg(long)]
+    slow: bool,
+    /// Seconds that an engine may take for a stream of updates; after that it gets no more
+    #[arg(long, default_value_t = 10)]
+    limit: u64,
     /// Skip the measurements of updates
     #[arg(long)]
     no_updates: bool,
@@ -65,7 +73,7 @@ fn main() -> Result<()> {
     let mut run = Run { options: &options, core, paths: data::paths()?, session };
     for size in &options.tables {
         let table = match size {
-            Size::Small => data::small()?,
+            Size::Small => data::small(options.names)?,
             Size::Large => data::large(options.names)?,
             Size::Tiny => data::made(200_000)?,
         };
@@ -103,7 +111,14 @@ impl Run<'_> {
         let build = |entry: Entry| {
             entry.build(names).inspect_err(|error| eprintln!("{}: left out: {error:#}", entry.name)).ok()
         };
-        entries.into_iter().filter(|entry| self.wants(entry.name)).filter_map(build).collect()
+        let wanted = |entry: &Entry| {
+            let in_time = self.options.slow || names.len() <= entry.most;
+            if self.wants(entry.name) && !in_time {
+                eprintln!("{}: left out: slow to build; --slow includes it", entry.name);
+            }
+            self.wants(entry.name) && in_time
+        };
+        entries.into_iter().filter(wanted).filter_map(build).collect()
     }
 
     fn trace(&self, names: &NameTable, kind: Kind) -> Result<Trace> {
@@ -142,23 +157,32 @@ impl Run<'_> {
                 // One at a time makes an engine a patch of each.
                 let count = if call == 1 { options.updates / 16 } else { options.updates };
                 let updates = stream.draw(&names, results, seed + 8 * at + part, count)?;
-                let rates = contest::race_updates(&mut lanes, &updates, call, rounds);
+                let limit = Duration::from_secs(options.limit);
+                let outcomes = contest::race_updates(&mut lanes, &updates, call, rounds, limit);
                 updates.iter().for_each(|update| {
                     names.apply(update);
                 });
                 let (trace, items) = (stream.name().to_owned(), updates.len());
                 let setting = Setting { trace, items, seed, ..setting(table) };
                 let mut measured = Vec::new();
-                for (lane, rates) in lanes.iter().zip(rates).filter(|(_, rates)| !rates.is_empty()) {
+                let mut kept = Vec::new();
+                for (lane, result) in lanes.into_iter().zip(outcomes) {
+                    measured.push(row(&setting, &lane, "update", call, result.rates, "updates/s"));
+                    if result.applied < updates.len() {
+                        let (name, done) = (&lane.name, result.applied);
+                        eprintln!("{name}: stopped after {done} of {items} {}", stream.name());
+                        continue;
+                    }
                     ensure!(
-                        contest::agrees_after(lane, &names, &updates),
+                        contest::agrees_after(&lane, &names, &updates),
                         "{} after {}",
                         lane.name,
                         stream.name()
                     );
-                    measured.push(row(&setting, lane, "update", call, rates, "updates/s"));
+                    kept.push(lane);
                 }
-                self.session.show(measured.into_iter());
+                lanes = kept;
+                self.session.show(measured.into_iter().filter(|row| !row.rounds.is_empty()));
             }
         }
         let updates = Stream::Mixed.draw(&names, results, seed + 99, 8 * options.updates)?;

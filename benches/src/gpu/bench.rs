@@ -24,6 +24,8 @@ pub struct Bench {
     ended: Event,
     /// One without times, which costs less.
     done: Event,
+    /// Streams that nobody uses at present, each with an event without times.
+    pub(crate) spare: Vec<(Stream, Event)>,
 }
 
 /// Keys on the device, in the planes of their kind, and room for their results.
@@ -54,7 +56,7 @@ impl Bench {
         let mut driver = Cuda::open(0)?;
         let (stream, began, ended) = (driver.stream()?, driver.event(true)?, driver.event(true)?);
         let done = driver.event(false)?;
-        Ok(Self { driver, stream, began, ended, done })
+        Ok(Self { driver, stream, began, ended, done, spare: Vec::new() })
     }
 
     /// What it is.

@@ -9,7 +9,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 use wirespeed_gpu::program::OnDevice;
 use wirespeed_image::Table as _;
-use wirespeed_namelookup::generate::Paths;
+use wirespeed_namelookup::generate::{Domains, Paths};
 use wirespeed_namelookup::mata::Mata;
 use wirespeed_namelookup::{Acta, NameEngine, NameLpm, NameTable, NameUpdate};
 
@@ -19,7 +19,6 @@ use crate::gpu::bench::Bench;
 use crate::names::data::{Kind, Table, Trace};
 use crate::names::lane::Contestant;
 use crate::names::lineup::Alone;
-use crate::names::update::Stream;
 use crate::report::{Sheet, median};
 
 /// Parts of a table.
@@ -34,6 +33,8 @@ const TRACE: usize = 1 << 19;
 const CPU_BATCH: usize = 1024;
 /// Streams of a batch of 16 MB.
 const STREAMS: usize = 64;
+/// Cores with which tables of all sizes are built at once.
+const MANY_CORES: usize = 8;
 const SEED: u64 = 1;
 
 /// The columns of the sheet that the figures are cut from.
@@ -67,6 +68,8 @@ const FIGURES: [(u32, &str, &[&str]); 4] = [
 
 /// A table of so many parts, with what is done to it.
 struct Part {
+    /// The whole table's name.
+    table: String,
     names: NameTable,
     trace: Trace,
     insertions: Vec<NameUpdate>,
@@ -76,15 +79,18 @@ struct Part {
 impl Part {
     fn new(table: &Table, paths: &Paths, parts: usize) -> Result<Self> {
         let entries = table.names.iter().enumerate().filter(|(at, _)| at % PARTS < parts);
-        let names: NameTable = entries.map(|(_, entry)| entry).collect();
-        let results = u32::try_from(table.next_hops)?;
+        let names: NameTable = match parts == PARTS {
+            true => table.names.clone(),
+            false => entries.map(|(_, entry)| entry).collect(),
+        };
         let count = UPDATES.min(names.len() / 2);
-        Ok(Self {
-            trace: Trace::draw(&names, Kind::Average, paths, TRACE, SEED)?,
-            insertions: Stream::Insertions.draw(&names, results, SEED, count)?,
-            deletions: Stream::Deletions.draw(&names, results, SEED, count)?,
-            names,
-        })
+        let mut made = Domains::new(SEED);
+        let fresh = std::iter::repeat_with(|| made.draw().to_owned()).filter(|name| names.result(name) == 0);
+        let insertions = fresh.take(count).map(|name| NameUpdate::Insert(name, 1)).collect();
+        let present = names.iter().step_by(names.len() / count.max(1));
+        let deletions = present.take(count).map(|(name, _)| NameUpdate::Remove(name)).collect();
+        let trace = Trace::draw(&names, Kind::Average, paths, TRACE, SEED)?;
+        Ok(Self { table: table.name.clone(), trace, insertions, deletions, names })
     }
 }
 
@@ -102,23 +108,21 @@ pub fn figures(
     seconds: f64,
 ) -> Result<Vec<(u32, Sheet)>> {
     let mut sheet = Sheet { title: "Growth".into(), columns: COLUMNS, rows: Vec::new() };
-    for table in tables {
-        // As many at once as there are cores for: a build takes two, and memory for a few tables is needed anyway.
-        let at_once = (rayon::current_num_threads() / 2).max(1);
-        let sizes: Vec<usize> = (1..=PARTS).collect();
-        for sizes in sizes.chunks(at_once) {
-            let parts =
-                sizes.par_iter().map(|&parts| Part::new(table, paths, parts)).collect::<Result<Vec<_>>>()?;
-            rows::<Mata>(bench.as_deref_mut(), &table.name, &parts, seconds, &mut sheet)?;
-            rows::<Acta>(bench.as_deref_mut(), &table.name, &parts, seconds, &mut sheet)?;
-        }
+    let all: Vec<(&Table, usize)> =
+        tables.iter().flat_map(|&table| (1..=PARTS).map(move |parts| (table, parts))).collect();
+    // All at once where there are cores for that, and then memory; otherwise one by one.
+    let at_once = if rayon::current_num_threads() >= MANY_CORES { all.len() } else { 1 };
+    for all in all.chunks(at_once) {
+        let part = |&(table, parts): &(&Table, usize)| Part::new(table, paths, parts);
+        let parts = all.par_iter().map(part).collect::<Result<Vec<_>>>()?;
+        rows::<Mata>(bench.as_deref_mut(), &parts, seconds, &mut sheet)?;
+        rows::<Acta>(bench.as_deref_mut(), &parts, seconds, &mut sheet)?;
     }
     Ok(FIGURES.map(|(number, what, columns)| (number, cut(&sheet, number, what, columns))).into())
 }
 
 fn rows<E: NameEngine<Table: OnDevice>>(
     mut bench: Option<&mut Bench>,
-    table: &str,
     parts: &[Part],
     seconds: f64,
     sheet: &mut Sheet,
@@ -143,7 +147,7 @@ fn rows<E: NameEngine<Table: OnDevice>>(
         let each = image as f64 / part.names.len() as f64;
         for (method, figures) in on_gpu {
             let cells = [
-                table.to_owned(),
+                part.table.clone(),
                 method.to_owned(),
                 part.names.len().to_string(),
                 image.to_string(),

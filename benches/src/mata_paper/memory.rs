@@ -1,16 +1,14 @@
 //! Section 6.1, and one thread of a CPU, section 6.2.2: bytes of each structure beside the state transition table, and lookups a second.
 
-use std::time::Instant;
-
 use anyhow::Result;
-use wirespeed_image::Table as _;
+use wirespeed_image::Table;
 use wirespeed_namelookup::ata::Ata;
 use wirespeed_namelookup::fsm::{Fsm, Stride};
 use wirespeed_namelookup::mata::Mata;
-use wirespeed_namelookup::{Acta, BuildOptions, NameEngine, NameTable};
+use wirespeed_namelookup::{Acta, NameEngine, NameLpm, NameTable};
 
 use super::growth::cpu_rate;
-use super::subject::Subject;
+use super::subject::{Subject, Timed};
 use crate::report::Sheet;
 
 /// Section 6.1: each structure's bytes; the paper's own ratios to STT are 101 (102) for ATA and 130 (142) for MATA.
@@ -47,34 +45,38 @@ pub fn sizes(subjects: &[&Subject]) -> Result<Sheet> {
         let row = [subject.table.name.clone(), "stt".into(), names.len().to_string(), stt.to_string()];
         let rest = [each(stt, names), "1.0".into(), "1".into(), dash(), dash(), dash()];
         sheet.rows.push(row.into_iter().chain(rest).collect());
-        sheet.rows.push(row_of::<Ata<1>>(subject, stt, papers[0])?);
-        sheet.rows.push(row_of::<Mata>(subject, stt, papers[1])?);
-        sheet.rows.push(row_of::<Acta>(subject, stt, "-")?);
+        let Some(compiled) = &subject.compiled else { continue };
+        sheet.rows.push(row_of(subject, Ata::<1>::NAME, &compiled.ata, stt, papers[0]));
+        sheet.rows.push(row_of(subject, Mata::NAME, &compiled.mata, stt, papers[1]));
+        sheet.rows.push(row_of(subject, Acta::NAME, &compiled.acta, stt, "-"));
     }
     Ok(sheet)
 }
 
-fn row_of<E: NameEngine>(subject: &Subject, stt: u64, papers: &str) -> Result<Vec<String>> {
+fn row_of<T: Table + NameLpm>(
+    subject: &Subject,
+    method: &str,
+    built: &Timed<T>,
+    stt: u64,
+    papers: &str,
+) -> Vec<String> {
     let names = &subject.table.names;
-    let start = Instant::now();
-    let (_, table) = E::build(names, &BuildOptions::default())?;
-    let seconds = start.elapsed().as_secs_f64();
-    let bytes = table.image().bytes();
-    let [average, heavy] = subject.traces.each_ref().map(|trace| cpu_rate(&table, trace));
+    let bytes = built.table.image().bytes();
+    let [average, heavy] = subject.traces.each_ref().map(|trace| cpu_rate(&built.table, trace));
     #[allow(clippy::cast_precision_loss)] // a ratio
     let ratio = stt as f64 / bytes as f64;
-    Ok(vec![
+    vec![
         subject.table.name.clone(),
-        E::NAME.into(),
+        method.into(),
         names.len().to_string(),
         bytes.to_string(),
         each(bytes, names),
         format!("{ratio:.1}"),
         papers.into(),
-        format!("{seconds:.2}"),
+        format!("{:.2}", built.seconds),
         format!("{:.2}", average / 1e6),
         format!("{:.2}", heavy / 1e6),
-    ])
+    ]
 }
 
 #[allow(clippy::cast_precision_loss)] // for reading

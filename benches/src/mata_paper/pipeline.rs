@@ -95,7 +95,11 @@ impl Pipeline {
         let mut lanes = Vec::new();
         for _ in 0..packed.len().min(UNDER_WAY) {
             let blocks = bench.driver.alloc(&[largest, 4 * each + ALIGN])?;
-            lanes.push(Lane { stream: bench.driver.stream()?, done: bench.driver.event(false)?, blocks });
+            let (stream, done) = match bench.spare.pop() {
+                Some(spare) => spare,
+                None => (bench.driver.stream()?, bench.driver.event(false)?),
+            };
+            lanes.push(Lane { stream, done, blocks });
         }
         let bytes = packed.iter().map(|part| part.form.bytes()).sum();
         Ok(Self { parts: packed, names: pinned, results, lanes, count: names.len(), bytes })
@@ -187,6 +191,7 @@ impl Pipeline {
         }
         for lane in &self.lanes {
             bench.free(&lane.blocks)?;
+            bench.spare.push((lane.stream, lane.done));
         }
         // SAFETY: all streams were waited for.
         unsafe {

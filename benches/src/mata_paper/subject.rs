@@ -1,14 +1,16 @@
 //! What figures are about: tables with their traces, and the methods of section 6 on the GPU.
 
+use std::time::Instant;
+
 use anyhow::{Context, Result};
 use wirespeed_gpu::driver::{Driver, Shape};
 use wirespeed_gpu::names::{ENDS, PACKED, ROWS};
 use wirespeed_gpu::program::{Kind as Lie, OnDevice, Program};
-use wirespeed_namelookup::ata::Ata;
+use wirespeed_namelookup::ata::{Ata, AtaTable};
 use wirespeed_namelookup::generate::Paths;
-use wirespeed_namelookup::mata::Mata;
-use wirespeed_namelookup::stt::Stt;
-use wirespeed_namelookup::{Acta, BuildOptions, NameEngine, NameTable, Names};
+use wirespeed_namelookup::mata::{Mata, MataTable};
+use wirespeed_namelookup::stt::{Stt, SttTable};
+use wirespeed_namelookup::{Acta, ActaTable, BuildError, BuildOptions, NameEngine, NameTable, Names};
 
 use crate::gpu::bench::{Bench, Uploaded};
 use crate::gpu::names::{DeviceNames, KernelRate, Layout, kernel_rates};
@@ -18,14 +20,18 @@ use crate::names::data::{Kind, Table, Trace};
 pub const TRACE: usize = 1 << 20;
 /// Bytes of a batch in section 3 and after, before it is cut into parts.
 pub const BATCH: usize = 16 << 20;
+/// The most bytes of an STT.
+pub const STT_CAP: u64 = 8 << 30;
 const SEED: u64 = 1;
 
-/// A table with an average and a heavy trace.
+/// A table with an average and a heavy trace, and what engines make of it.
 pub struct Subject {
     /// The table.
     pub table: Table,
     /// What is looked up.
     pub traces: [Trace; 2],
+    /// What engines make of it, where that is wanted.
+    pub compiled: Option<Compiled>,
 }
 
 impl Subject {
@@ -33,7 +39,55 @@ impl Subject {
     pub fn new(table: Table, paths: &Paths) -> Result<Self> {
         let draw = |kind| Trace::draw(&table.names, kind, paths, TRACE, SEED);
         let (average, heavy) = rayon::join(|| draw(Kind::Average), || draw(Kind::Heavy));
-        Ok(Self { traces: [average?, heavy?], table })
+        Ok(Self { traces: [average?, heavy?], table, compiled: None })
+    }
+
+    /// Builds all tables, with STT where one fits [`STT_CAP`].
+    pub fn compile(self, with_stt: bool) -> Result<Self> {
+        let compiled = Compiled::new(&self.table.names, with_stt)?;
+        Ok(Self { compiled: Some(compiled), ..self })
+    }
+}
+
+/// What engines make of a table. All are built at once, so that their times are of a machine that is busy.
+pub struct Compiled {
+    /// The state transition table, where there is one.
+    pub stt: Option<Timed<SttTable>>,
+    /// The aligned transition array by single bytes.
+    pub ata: Timed<AtaTable>,
+    /// MATA.
+    pub mata: Timed<MataTable>,
+    /// Ours.
+    pub acta: Timed<ActaTable>,
+}
+
+/// A table and the seconds that building it took.
+pub struct Timed<T> {
+    /// The table.
+    pub table: T,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+fn timed<E: NameEngine>(names: &NameTable, options: &BuildOptions) -> Result<Timed<E::Table>, BuildError> {
+    let start = Instant::now();
+    let (_, table) = E::build(names, options)?;
+    Ok(Timed { table, seconds: start.elapsed().as_secs_f64() })
+}
+
+impl Compiled {
+    fn new(names: &NameTable, with_stt: bool) -> Result<Self> {
+        let options = BuildOptions::default();
+        let cap = BuildOptions { memory_cap: Some(STT_CAP), ..BuildOptions::default() };
+        let ((acta, mata), (ata, stt)) = rayon::join(
+            || rayon::join(|| timed::<Acta>(names, &options), || timed::<Mata>(names, &options)),
+            || {
+                let stt = || with_stt.then(|| timed::<Stt>(names, &cap));
+                rayon::join(|| timed::<Ata<1>>(names, &options), stt)
+            },
+        );
+        let stt = stt.and_then(|stt| stt.inspect_err(|why| eprintln!("stt: left out: {why}")).ok());
+        Ok(Self { stt, ata: ata?, mata: mata?, acta: acta? })
     }
 }
 
@@ -57,35 +111,16 @@ pub struct Method<'u> {
 /// Tables on the device, for methods to share.
 pub struct Placed(Vec<(&'static str, Uploaded)>);
 
-/// The most bytes of an STT.
-pub const STT_CAP: u64 = 8 << 30;
-
 impl Placed {
-    /// Builds tables, of some engines at once, and puts them on the device.
-    pub fn new(bench: &mut Bench, names: &NameTable, with_stt: bool, with_ata: bool) -> Result<Self> {
-        let options = BuildOptions::default();
-        let cap = BuildOptions { memory_cap: Some(STT_CAP), ..BuildOptions::default() };
-        let ((acta, mata), (ata, stt)) = rayon::join(
-            || rayon::join(|| Acta::build(names, &options), || Mata::build(names, &options)),
-            || {
-                rayon::join(
-                    || with_ata.then(|| Ata::<1>::build(names, &options)),
-                    || with_stt.then(|| Stt::build(names, &cap)),
-                )
-            },
-        );
+    /// Puts all tables on the device.
+    pub fn new(bench: &mut Bench, tables: &Compiled) -> Result<Self> {
         let mut placed = Self(Vec::new());
-        if let Some(stt) = stt {
-            match stt {
-                Ok((_, table)) => placed.put(bench, Stt::NAME, &table)?,
-                Err(why) => eprintln!("stt: left out: {why}"),
-            }
+        if let Some(stt) = &tables.stt {
+            placed.put(bench, Stt::NAME, &stt.table)?;
         }
-        if let Some(ata) = ata {
-            placed.put(bench, Ata::<1>::NAME, &ata?.1)?;
-        }
-        placed.put(bench, Mata::NAME, &mata?.1)?;
-        placed.put(bench, Acta::NAME, &acta?.1)?;
+        placed.put(bench, Ata::<1>::NAME, &tables.ata.table)?;
+        placed.put(bench, Mata::NAME, &tables.mata.table)?;
+        placed.put(bench, Acta::NAME, &tables.acta.table)?;
         Ok(placed)
     }
 

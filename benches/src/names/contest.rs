@@ -6,7 +6,7 @@ use wirespeed_namelookup::{NameTable, NameUpdate, Names};
 
 use super::data::{Table, Trace};
 use super::lane::{Lane, Mode};
-use crate::contest::Plan;
+use crate::contest::{Plan, Updates};
 use crate::report::{Row, Setting};
 
 /// A table without a trace, for the rows of a record.
@@ -102,23 +102,35 @@ fn run_for(lane: &mut Lane, mode: Mode, names: Names<'_>, place: &mut usize, tim
     }
 }
 
-/// Updates a second of lanes that take updates, in as many parts of the whole as there are rounds; none for one that doesn't.
+/// Updates a second of every lane, each taking `batch` updates a call, in as many parts of the whole as there are rounds. A lane that
+/// takes no updates, or is past `limit` in all, gets no more.
 pub fn race_updates(
     lanes: &mut [Lane],
     updates: &[NameUpdate],
     batch: usize,
     rounds: usize,
-) -> Vec<Vec<f64>> {
-    let mut rates = vec![Vec::new(); lanes.len()];
+    limit: Duration,
+) -> Vec<Updates> {
+    let mut results = vec![Updates { rates: Vec::new(), applied: 0 }; lanes.len()];
+    let mut left = vec![limit; lanes.len()];
     for part in updates.chunks(updates.len().div_ceil(rounds.max(1)).max(1)) {
-        for (lane, rates) in lanes.iter_mut().zip(&mut rates) {
-            let start = Instant::now();
-            if part.chunks(batch).all(|updates| lane.update(updates)) {
-                rates.push(part.len() as f64 / start.elapsed().as_secs_f64());
+        for ((lane, result), left) in lanes.iter_mut().zip(&mut results).zip(&mut left) {
+            let (start, mut done) = (Instant::now(), 0);
+            for updates in part.chunks(batch) {
+                if start.elapsed() >= *left || !lane.update(updates) {
+                    *left = Duration::ZERO;
+                    break;
+                }
+                done += updates.len();
             }
+            if done > 0 {
+                result.rates.push(done as f64 / start.elapsed().as_secs_f64());
+            }
+            result.applied += done;
+            *left = left.saturating_sub(start.elapsed());
         }
     }
-    rates
+    results
 }
 
 /// Whether a lane finds all names of updates, and what is above them, as the table after the updates has them.

@@ -36,29 +36,31 @@ fn file(name: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Domains with their own numbers as results: the real ones where they are, made ones otherwise; and what they are called.
-fn domains() -> Result<(String, NameFib)> {
+/// Domains with their own numbers as results: the real ones where they are, at most so many made ones otherwise; and what they are
+/// called.
+fn domains(most: usize) -> Result<(String, NameFib)> {
     match file("domains-3.6m.txt.zst") {
         Some(path) => {
             let options = ReadOptions { format: Some(NameFormat::Domains), ..LENIENT };
             Ok(("domains".into(), read::read_table(&Input::Path(path), &options)?.0))
         }
         None => {
-            let spec = TableSpec { names: AS_REAL, results: 0, seed: SEED };
+            let spec = TableSpec { names: AS_REAL.min(most), results: 0, seed: SEED };
             Ok(("synthetic".into(), generate::table(&spec)?))
         }
     }
 }
 
-/// The table of real domains: what stands for the paper's "3M name table".
-pub fn small() -> Result<Table> {
-    let (name, fib) = domains()?;
-    routed(name, &fib.names)
+/// The table of real domains, or of at most so many: what stands for the paper's "3M name table".
+pub fn small(most: usize) -> Result<Table> {
+    let (name, fib) = domains(most)?;
+    let table = routed(name, &fib.names)?;
+    Ok(if table.names.len() > most { subset(&table, most) } else { table })
 }
 
 /// The same with made names up to ten million: what stands for the paper's "10M name table".
 pub fn large(names: usize) -> Result<Table> {
-    let (name, mut fib) = domains()?;
+    let (name, mut fib) = domains(names)?;
     generate::extend(&mut fib, &TableSpec { names, results: 0, seed: SEED })?;
     let name = if name == "synthetic" { name } else { format!("{name}-and-made") };
     routed(name, &fib.names)

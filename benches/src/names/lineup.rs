@@ -16,10 +16,19 @@ use super::rivals::{DoubleArray, LinearHash, Patricia, TwoStageHash};
 pub struct Entry {
     /// The name in tables and records.
     pub name: &'static str,
+    /// The most names with which it is built within a minute or so.
+    pub most: usize,
     build: fn(&'static str, &NameTable) -> Result<Lane>,
 }
 
+/// The most names for a rival that takes half a minute for as many.
+const SLOW: usize = 5_000_000;
+
 impl Entry {
+    fn new(name: &'static str, build: fn(&'static str, &NameTable) -> Result<Lane>) -> Self {
+        Self { name, most: usize::MAX, build }
+    }
+
     /// Builds the lane.
     pub fn build(&self, names: &NameTable) -> Result<Lane> {
         (self.build)(self.name, names)
@@ -31,19 +40,17 @@ pub const REFERENCE: &str = "hash-two-stage";
 
 /// Engines and rivals that look up.
 pub fn lookups() -> Vec<Entry> {
+    let yada = Entry::new("yada", |name, names| Lane::build(name, names, DoubleArray::build));
     vec![
         compiled::<Acta>(),
         compiled::<Mata>(),
         compiled::<MataNw>(),
         compiled::<Ata>(),
         compiled::<Stt>(),
-        Entry { name: REFERENCE, build: |name, names| Lane::build(name, names, TwoStageHash::build) },
-        Entry { name: "hash-linear", build: |name, names| Lane::build(name, names, LinearHash::build) },
-        Entry { name: "yada", build: |name, names| Lane::build(name, names, DoubleArray::build) },
-        Entry {
-            name: "patricia-tree",
-            build: |name, names| Lane::build(name, names, |names| Ok(Patricia::build(names))),
-        },
+        Entry::new(REFERENCE, |name, names| Lane::build(name, names, TwoStageHash::build)),
+        linear(),
+        Entry { most: SLOW, ..yada },
+        patricia(),
     ]
 }
 
@@ -54,24 +61,29 @@ pub fn updates() -> Vec<Entry> {
         alone::<Acta>(),
         live::<Mata>("mata-live"),
         alone::<Mata>(),
-        Entry { name: "hash-linear", build: |name, names| Lane::build(name, names, LinearHash::build) },
-        Entry {
-            name: "patricia-tree",
-            build: |name, names| Lane::build(name, names, |names| Ok(Patricia::build(names))),
-        },
+        linear(),
+        patricia(),
     ]
 }
 
+fn linear() -> Entry {
+    Entry::new("hash-linear", |name, names| Lane::build(name, names, LinearHash::build))
+}
+
+fn patricia() -> Entry {
+    Entry::new("patricia-tree", |name, names| Lane::build(name, names, |names| Ok(Patricia::build(names))))
+}
+
 fn compiled<E: NameEngine>() -> Entry {
-    Entry { name: E::NAME, build: |name, names| Lane::build(name, names, Compiled::<E>::build) }
+    Entry::new(E::NAME, |name, names| Lane::build(name, names, Compiled::<E>::build))
 }
 
 fn live<E: NameEngine>(name: &'static str) -> Entry {
-    Entry { name, build: |name, names| Lane::build(name, names, Live::<E>::build) }
+    Entry::new(name, |name, names| Lane::build(name, names, Live::<E>::build))
 }
 
 fn alone<E: NameEngine>() -> Entry {
-    Entry { name: E::NAME, build: |name, names| Lane::build(name, names, Alone::<E>::build) }
+    Entry::new(E::NAME, |name, names| Lane::build(name, names, Alone::<E>::build))
 }
 
 /// An engine's table.
