@@ -227,8 +227,24 @@ pub fn collect_updates(
     options: &ReadOptions,
     labels: &mut Labels,
 ) -> Result<(Vec<TimedUpdate>, ReadReport), ReadError> {
+    collected(|give| read_updates(source, options, labels, give))
+}
+
+/// Reads all updates of a stream of bytes; `name` is for messages.
+pub fn collect_updates_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+    labels: &mut Labels,
+) -> Result<(Vec<TimedUpdate>, ReadReport), ReadError> {
+    collected(|give| read_updates_from(reader, name, options, labels, give))
+}
+
+fn collected(
+    read: impl FnOnce(&mut dyn FnMut(TimedUpdate) -> ControlFlow<()>) -> Result<ReadReport, ReadError>,
+) -> Result<(Vec<TimedUpdate>, ReadReport), ReadError> {
     let mut updates = Vec::new();
-    let report = read_updates(source, options, labels, |update| {
+    let report = read(&mut |update| {
         updates.push(update);
         ControlFlow::Continue(())
     })?;

@@ -71,6 +71,8 @@ fn hosts_ports_and_paths_of_urls() {
         ("http:///a", "a label is empty"),
         ("example.com:65536/", "not a port"),
         ("example.com:a/", "not a port"),
+        ("example.com:000080/", "not a port"),
+        ("example.com:99999999999/", "not a port"),
         ("[::1]a/", "not a port"),
     ] {
         let found = NameFormat::Urls.parse(url.as_bytes());

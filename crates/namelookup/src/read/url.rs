@@ -76,11 +76,7 @@ fn authority_of(scheme: Option<&[u8]>, authority: &[u8], name: &mut Vec<u8>) -> 
     match port.split_first() {
         None | Some((b':', [])) => {}
         Some((b':', digits)) => {
-            let is_number = digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit);
-            let number = digits.iter().fold(0, |n, &digit| n * 10 + u32::from(digit & 15));
-            if !is_number || number > u32::from(u16::MAX) {
-                return Err(NameReason::Port);
-            }
+            let number = port_number(digits).ok_or(NameReason::Port)?;
             if !is_usual(scheme, number) {
                 name.extend_from_slice(format!("/:{number}").as_bytes());
             }
@@ -90,10 +86,16 @@ fn authority_of(scheme: Option<&[u8]>, authority: &[u8], name: &mut Vec<u8>) -> 
     Ok(())
 }
 
+/// At most five digits, as a number of 16 bits.
+fn port_number(digits: &[u8]) -> Option<u16> {
+    let is_number = digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
+}
+
 /// Whether a port is the one that a scheme has anyway.
-fn is_usual(scheme: Option<&[u8]>, port: u32) -> bool {
+fn is_usual(scheme: Option<&[u8]>, port: u16) -> bool {
     let Some(scheme) = scheme else { return matches!(port, 80 | 443) };
-    let usual: &[(&str, u32)] = &[("http", 80), ("https", 443), ("ws", 80), ("wss", 443), ("ftp", 21)];
+    let usual: &[(&str, u16)] = &[("http", 80), ("https", 443), ("ws", 80), ("wss", 443), ("ftp", 21)];
     usual.iter().any(|&(name, usual)| usual == port && scheme.eq_ignore_ascii_case(name.as_bytes()))
 }
 
