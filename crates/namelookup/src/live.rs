@@ -26,6 +26,15 @@ impl NameUpdate {
     }
 }
 
+/// Head room of a table that will have updates, in hundredths.
+const FIRST_ROOM: u32 = 10;
+/// That of one that was outgrown, so that it isn't soon again.
+const LATER_ROOM: u32 = 30;
+
+fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
+    BuildOptions { head_room: options.head_room.max(least), ..options.clone() }
+}
+
 /// A table of names that takes updates while any number of readers look up. One owner; readers are independent of it.
 ///
 /// With [`BuildOptions::aggregate`] the image is of the reduced names: the results are the same, and lengths are those of the entries
@@ -82,10 +91,11 @@ impl Held {
         }
     }
 
-    fn apply(&mut self, update: &NameUpdate) -> bool {
+    /// Makes changes; how many changed something.
+    fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
         match self {
-            Self::Whole(names) => names.apply(update),
-            Self::Aggregated(both) => both.apply(update),
+            Self::Whole(names) => names.apply_all(updates),
+            Self::Aggregated(both) => updates.into_iter().filter(|update| both.apply(update)).count(),
         }
     }
 
@@ -101,7 +111,7 @@ impl<E: NameEngine> LiveNames<E> {
     /// Compiles a table and puts it live.
     pub fn new(names: NameTable, options: BuildOptions) -> Result<Self, BuildError> {
         let names = Held::new(names, &options);
-        let (engine, table) = E::build(names.compiled(), &options)?;
+        let (engine, table) = E::build(names.compiled(), &with_room(&options, FIRST_ROOM))?;
         Ok(Self { names, engine: Some(engine), writer: Writer::new(table), options, rebuilds: 0 })
     }
 
@@ -120,10 +130,7 @@ impl<E: NameEngine> LiveNames<E> {
         &mut self,
         updates: impl IntoIterator<Item = &'u NameUpdate>,
     ) -> Result<Applied, BuildError> {
-        let mut applied = Applied::default();
-        for update in updates {
-            applied.changes += usize::from(self.names.apply(update));
-        }
+        let mut applied = Applied { changes: self.names.apply_all(updates), ..Applied::default() };
         let names = self.names.compiled_mut();
         let changed = names.take_changed();
         if changed.is_empty() {
@@ -138,7 +145,7 @@ impl<E: NameEngine> LiveNames<E> {
             self.writer.patch(patch).expect("an engine's patch fits its own table");
         } else {
             self.engine = None;
-            let (engine, table) = E::build(names, &self.options)?;
+            let (engine, table) = E::build(names, &with_room(&self.options, LATER_ROOM))?;
             self.engine = Some(engine);
             self.writer.replace(table);
             self.rebuilds += 1;
