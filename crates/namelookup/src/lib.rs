@@ -10,10 +10,13 @@
 //! the table wins. `/com/ab` is no prefix of `/com/abc`. A lookup gives a [`Match`]: the result, an index into the user's own
 //! table with 0 for none, and how much of the name matched.
 
+pub mod acta;
+mod aggregate;
 pub mod aligned;
 pub mod ata;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod fetch;
 pub mod fsm;
 mod live;
 mod lookup;
@@ -24,6 +27,8 @@ pub mod oracle;
 pub mod stt;
 mod table;
 
+pub use acta::{Acta, ActaTable};
+pub use aggregate::Aggregated;
 pub use live::{LiveNames, NameUpdate};
 pub use lookup::{BuildError, BuildOptions, Match, NameEngine, NameLpm, Outgrown, Step};
 pub use name::{Components, Name, NameBuf, NameError};

@@ -101,11 +101,17 @@ pub trait NameEngine: Sized + Send + 'static {
 pub struct BuildOptions {
     /// Most bytes that one image may take; past it building fails.
     pub memory_cap: Option<u64>,
+    /// Room to leave for names to come, in hundredths of what the names take; engines leave some in any case, and a live table
+    /// asks for some.
+    pub head_room: u32,
     /// The largest result to make room for, where more are expected than the table has.
     pub results: u32,
     /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can choose names
     /// must not know it.
     pub seed: Option<u64>,
+    /// Whether live names are looked up in the reduced table, which gives the same results and not always the same lengths; see
+    /// [`Aggregated`](crate::Aggregated). An engine takes no notice: it is given the table that it is to compile.
+    pub aggregate: bool,
 }
 
 /// Why a table can't be built.

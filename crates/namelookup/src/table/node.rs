@@ -25,7 +25,9 @@ impl NodeId {
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// What is kept of a node: a cache line, so that reading it is one miss.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Inner {
     pub(super) parent: u32,
     pub(super) first: u32,
@@ -40,6 +42,8 @@ pub(super) struct Inner {
     /// What it was when changes were last asked for, where it was changed since.
     pub(super) changed: Option<Changed>,
 }
+
+const _: () = assert!(size_of::<Inner>() == 64);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Changed {

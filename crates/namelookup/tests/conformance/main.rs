@@ -1,12 +1,17 @@
 //! The suite that every engine of names passes, held against an engine too simple to be wrong, and against broken ones that each of
 //! its tests must fail.
 
+#![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
+
+mod aggregated;
 mod broken;
 mod sorted;
 
 wirespeed_namelookup::conformance!(sorted_names, crate::sorted::Sorted);
+
 wirespeed_namelookup::conformance!(stt, wirespeed_namelookup::stt::Stt);
 wirespeed_namelookup::conformance!(ata, wirespeed_namelookup::ata::Ata);
 wirespeed_namelookup::conformance!(ata_2, wirespeed_namelookup::ata::Ata<2>);
 wirespeed_namelookup::conformance!(mata, wirespeed_namelookup::mata::Mata);
 wirespeed_namelookup::conformance!(mata_nw, wirespeed_namelookup::mata::MataNw);
+wirespeed_namelookup::conformance!(acta, wirespeed_namelookup::Acta);

@@ -1,0 +1,171 @@
+//! How fast ACTA is on names of a list: `acta_speed DOMAINS [URLS] [--copies N] [--only build|lookup|update]`.
+//!
+//! The table is the domains reversed, the result of each its line number, then one of 62; the queries are random names of it, each
+//! with the path of a random URL behind it. One thread looks up; answers are compared with the names' own. With `--copies` each
+//! domain is there so many times, under first components of its own.
+
+use std::time::Instant;
+
+use wirespeed_fib::read::{Line, Source, open};
+use wirespeed_fib::synth::rng::Rng;
+use wirespeed_image::Table;
+use wirespeed_namelookup::{
+    Acta, BuildOptions, LiveNames, Match, NameBatch, NameBuf, NameEngine, NameLpm, NameTable, NameUpdate,
+};
+
+const QUERIES: usize = 4_000_000;
+const CALL: usize = 4096;
+const UPDATES: usize = 400_000;
+
+type Error = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Error> {
+    let mut args: Vec<_> = std::env::args().skip(1).collect();
+    let mut option = |name: &str| {
+        let at = args.iter().position(|arg| arg == name)?;
+        args.drain(at..(at + 2).min(args.len())).nth(1)
+    };
+    let copies: u32 = option("--copies").map_or(Ok(1), |n| n.parse())?;
+    let only = option("--only");
+    let wants = |what: &str| only.as_deref().is_none_or(|only| only == what);
+    let domains = lines(&args[0])?;
+    let paths = args.get(1).map_or(Ok(vec![]), |urls| lines(urls))?;
+    let path = |url: &Vec<u8>| url.iter().position(|&b| b == b'/').map(|at| url[at..].to_vec());
+    let paths: Vec<_> = paths.iter().filter_map(path).collect();
+    let mut names: Vec<NameBuf> = Vec::new();
+    for copy in 0..copies {
+        names.extend(
+            domains
+                .iter()
+                .filter_map(|domain| NameBuf::from_domain(&[domain.as_slice(), &suffix(copy)].concat()).ok()),
+        );
+    }
+    for results in [u32::MAX, 62] {
+        println!("results up to {}", results.min(u32::try_from(names.len())?));
+        let result = |at: usize| u32::try_from(at).map(|at| at % results + 1);
+        let start = Instant::now();
+        let mut table = NameTable::new();
+        for (at, name) in names.iter().enumerate() {
+            table.insert(name, result(at)?);
+        }
+        println!(
+            "  model      {:6.2} s, {} names, {} nodes",
+            start.elapsed().as_secs_f64(),
+            table.len(),
+            table.node_count()
+        );
+        let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
+        let start = Instant::now();
+        let (engine, compiled) = Acta::build(&table, &options)?;
+        let bytes = compiled.image().bytes();
+        println!(
+            "  build      {:6.2} s, {:.2} bytes a name, {} MB; engine {} MB; {}",
+            start.elapsed().as_secs_f64(),
+            bytes as f64 / table.len() as f64,
+            bytes / 1_000_000,
+            engine.memory_usage() / 1_000_000,
+            compiled.shape().unwrap_or_default()
+        );
+        drop(engine);
+        if wants("lookup") {
+            lookups(&table, &compiled, &names, &paths);
+        }
+        if wants("update") {
+            updates(table, &names, result)?;
+        }
+    }
+    Ok(())
+}
+
+fn suffix(copy: u32) -> Vec<u8> {
+    if copy == 0 { vec![] } else { format!(".x{copy}").into_bytes() }
+}
+
+fn lines(path: &str) -> Result<Vec<Vec<u8>>, Error> {
+    let mut input = open(&Source::from_arg(path))?;
+    let mut lines = Vec::new();
+    while let Some(line) = input.next_line()? {
+        if let Line::Whole(line) = line {
+            lines.push(line.to_vec());
+        }
+    }
+    Ok(lines)
+}
+
+fn lookups(table: &NameTable, compiled: &<Acta as NameEngine>::Table, names: &[NameBuf], paths: &[Vec<u8>]) {
+    let mut rng = Rng::new(7);
+    let mut queries = NameBatch::new();
+    let mut bytes = Vec::new();
+    for _ in 0..QUERIES {
+        bytes.clear();
+        bytes.extend_from_slice(names[rng.index(names.len())].as_bytes());
+        if !paths.is_empty() {
+            bytes.extend_from_slice(&paths[rng.index(paths.len())]);
+        }
+        if let Ok(name) = NameBuf::new(&bytes) {
+            queries.push(&name).expect("under 4 GiB");
+        }
+    }
+    let all = queries.names();
+    let mut results = vec![0; all.len()];
+    let mut rates = Vec::new();
+    for _ in 0..5 {
+        let start = Instant::now();
+        for from in (0..all.len()).step_by(CALL) {
+            let to = (from + CALL).min(all.len());
+            compiled.lookup_batch(all.part(from..to), &mut results[from..to]);
+        }
+        rates.push(all.len() as f64 / start.elapsed().as_secs_f64() / 1e6);
+    }
+    rates.sort_by(f64::total_cmp);
+    for at in (0..all.len()).step_by(31) {
+        assert_eq!(results[at], table.lookup(all.name(at)).result);
+    }
+    let mut matches = vec![Match::NONE; all.len()];
+    let start = Instant::now();
+    compiled.match_batch(all, &mut matches);
+    let matching = all.len() as f64 / start.elapsed().as_secs_f64() / 1e6;
+    let bytes = all.bytes().len() as f64 / all.len() as f64;
+    println!(
+        "  lookup     {:6.2} M/s (of {rates:.1?}), with lengths {matching:.2}; {bytes:.1} bytes a query",
+        rates[rates.len() / 2]
+    );
+}
+
+fn updates(
+    table: NameTable,
+    names: &[NameBuf],
+    result: impl Fn(usize) -> Result<u32, std::num::TryFromIntError>,
+) -> Result<(), Error> {
+    let mut rng = Rng::new(9);
+    let mut numbers: Vec<_> = (0..names.len()).collect();
+    for at in 0..UPDATES.min(names.len()) {
+        let other = at + rng.index(numbers.len() - at);
+        numbers.swap(at, other);
+    }
+    numbers.truncate(UPDATES);
+    let removals: Vec<_> = numbers.iter().map(|&at| NameUpdate::Remove(names[at].clone())).collect();
+    let mut insertions = Vec::new();
+    for &at in &numbers {
+        insertions.push(NameUpdate::Insert(names[at].clone(), result(at)?));
+    }
+    let mut live = LiveNames::<Acta>::new(table, BuildOptions { seed: Some(1), ..BuildOptions::default() })?;
+    for round in 0..3 {
+        for (what, updates) in [("deletions", &removals), ("insertions", &insertions)] {
+            let start = Instant::now();
+            let (mut changes, mut writes) = (0, 0);
+            for updates in updates.chunks(CALL) {
+                let applied = live.apply(updates)?;
+                changes += applied.changes;
+                writes += applied.writes;
+            }
+            println!(
+                "  {what:10} {:6.2} M/s, {:.2} writes each, {} rebuilds (round {round})",
+                changes as f64 / start.elapsed().as_secs_f64() / 1e6,
+                writes as f64 / changes as f64,
+                live.rebuilds()
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,296 @@
+//! [`Acta`]: from the names to the buckets.
+//!
+//! Nodes with children get states, in order of their ids; components are hashed on all threads, and placed one after the other, in
+//! order of the nodes' ids too, with their buckets fetched ahead. The same names and seed make the same image, byte for byte.
+
+use rayon::prelude::*;
+use wirespeed_image::{Patch, Table};
+
+use super::hash::Seeds;
+use super::layout::{
+    ActaTable, B_AT, BUCKETS, HEAD, HEAD_LEN, HEADER_BYTES, INLINE_MOST, LONG, LONG_BYTES, MOST_BUCKETS,
+    NO_STATE, ROOT_RESULT_AT, ROOT_STATE_AT, SEEDS_AT, STATE_BYTES, State, TURNS, WIDTH_AT, allocate,
+};
+use super::place::{Form, Full, Gives, Key, ROOM};
+use crate::fetch::prefetch;
+use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
+use crate::table::{NameTable, Node, NodeId};
+
+/// How full the buckets are after building: their bytes for entries, in hundredths.
+const FILL: u64 = 84;
+/// The fewest buckets, so that small tables have head room too.
+const FEWEST: u64 = 16;
+/// How often placing is tried.
+const ATTEMPTS: u64 = 12;
+/// The least bytes that entries take in a bucket, by classes that are placed one after the other.
+const CLASSES: [usize; 2] = [ROOM / 2 + 1, 0];
+/// Nodes that are hashed at once.
+const PART: usize = 1 << 16;
+/// How many nodes ahead buckets are fetched.
+const AHEAD: usize = 12;
+
+/// No state, in [`Acta::states`].
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The control plane of ACTA.
+#[derive(Debug)]
+pub struct Acta {
+    pub(super) form: Form,
+    /// The states of nodes with children by their ids.
+    pub(super) states: Vec<u32>,
+    pub(super) pool: States,
+    /// The largest result of the table.
+    pub(super) results: u32,
+}
+
+impl NameEngine for Acta {
+    const NAME: &'static str = "acta";
+    type Table = ActaTable;
+
+    fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, ActaTable), BuildError> {
+        let random = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        let seed = options.seed.unwrap_or_else(random);
+        let census = Census::of(names);
+        let results = names.results();
+        let width = bytes_of(results.max(options.results));
+        let mut buckets = census.buckets(width, options.head_room);
+        for attempt in 0..ATTEMPTS {
+            if buckets > MOST_BUCKETS {
+                let (what, limit) = ("buckets of 64 bytes", MOST_BUCKETS);
+                return Err(BuildError::Limit { engine: Self::NAME, what, limit, found: buckets });
+            }
+            let count = u32::try_from(buckets).expect("at most 2^28");
+            let mut form = Form::new(count, Seeds::of(seed, attempt), width);
+            let mut pool = States::new(count);
+            let states = pool.of_all(names).ok_or(Full);
+            if let Ok(states) = states
+                && place(names, &mut form, &states).is_ok()
+            {
+                form.track();
+                let mut engine = Self { form, states, pool, results };
+                let table = engine.table(names, options.memory_cap)?;
+                return Ok((engine, table));
+            }
+            // Another seed first, as names may have been chosen for this one.
+            buckets += buckets * attempt / 20 + attempt;
+        }
+        let (what, found) = ("attempts to place the names with ever more room", ATTEMPTS + 1);
+        Err(BuildError::Limit { engine: Self::NAME, what, limit: ATTEMPTS, found })
+    }
+
+    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        self.patch(names, changed)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        let states = (self.states.capacity() + self.pool.free.capacity()) * size_of::<u32>();
+        self.form.memory_usage() + states as u64
+    }
+}
+
+impl Acta {
+    /// The state of the root and its result, as `head` has them.
+    pub(super) fn root(&self, names: &NameTable) -> [u64; 2] {
+        let state = match self.states[NodeId::ROOT.index()] {
+            NONE => NO_STATE,
+            state => u64::from(state),
+        };
+        [state, u64::from(names.root().result())]
+    }
+
+    fn table(&mut self, names: &NameTable, cap: Option<u64>) -> Result<ActaTable, BuildError> {
+        let long = self.form.long.words().len();
+        let capacity = long + long / 8 + 1024;
+        self.form.long.bound(capacity);
+        let mut image = allocate(u64::from(self.form.count()), capacity as u64, cap)?;
+        let words = self.form.words().as_flattened();
+        let to = image.section_mut::<u64>(BUCKETS)?;
+        to.par_chunks_mut(PART).zip(words.par_chunks(PART)).for_each(|(to, from)| to.copy_from_slice(from));
+        image.section_mut::<u64>(LONG)?[..long].copy_from_slice(self.form.long.words());
+        let mut head = [0; HEAD_LEN];
+        head[B_AT] = u64::from(self.form.count());
+        head[WIDTH_AT] = self.form.width as u64;
+        head[SEEDS_AT..SEEDS_AT + 2].copy_from_slice(&self.form.seeds.0);
+        [head[ROOT_STATE_AT], head[ROOT_RESULT_AT]] = self.root(names);
+        image.section_mut::<u64>(HEAD)?.copy_from_slice(&head);
+        image.set_counts(names.len() as u64, u64::from(self.results));
+        debug_assert!(ActaTable::from_image(image.clone()).is_ok());
+        Ok(ActaTable::new(image))
+    }
+}
+
+/// Bytes of the narrowest results that hold this one.
+pub(super) const fn bytes_of(result: u32) -> usize {
+    match result {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xff_ffff => 3,
+        _ => 4,
+    }
+}
+
+/// Which states are in use.
+#[derive(Debug)]
+pub(super) struct States {
+    buckets: u32,
+    /// How far two states of one turn that follow each other are apart.
+    stride: u32,
+    /// States from here on have never been used.
+    fresh: u64,
+    free: Vec<u32>,
+}
+
+impl States {
+    fn new(buckets: u32) -> Self {
+        let about = (u64::from(buckets) * 618 / 1000).max(1);
+        let stride = (about..).find(|&stride| coprime(stride, u64::from(buckets)));
+        let stride = u32::try_from(stride.unwrap_or(1)).expect("below twice the buckets");
+        Self { buckets, stride, fresh: 0, free: Vec::new() }
+    }
+
+    /// A state that is not in use, `None` where there is none.
+    pub(super) fn take(&mut self) -> Option<State> {
+        if let Some(state) = self.free.pop() {
+            return Some(State(state));
+        }
+        let buckets = u64::from(self.buckets);
+        let turn = u32::try_from(self.fresh / buckets).ok().filter(|&turn| turn < TURNS)?;
+        let base = self.fresh % buckets * u64::from(self.stride) % buckets;
+        self.fresh += 1;
+        Some(State::new(u32::try_from(base).ok()?, turn))
+    }
+
+    /// Takes back states.
+    pub(super) fn take_back(&mut self, states: impl IntoIterator<Item = u32>) {
+        self.free.extend(states);
+    }
+
+    /// States for all nodes that have children, by their ids; `None` where there are too few.
+    fn of_all(&mut self, names: &NameTable) -> Option<Vec<u32>> {
+        let mut states = vec![NONE; names.id_bound()];
+        for node in names.nodes_of(0..names.id_bound()).filter(Node::has_children) {
+            states[node.id().index()] = self.take()?.0;
+        }
+        Some(states)
+    }
+}
+
+fn coprime(a: u64, b: u64) -> bool {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a == 1
+}
+
+/// How much there is to place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Census {
+    entries: u64,
+    leading: u64,
+    ending: u64,
+    /// Bytes of components in the buckets.
+    components: u64,
+    /// Entries of which no two, and no three, fit into a bucket together, whatever else they hold.
+    wide: u64,
+    middling: u64,
+}
+
+impl Census {
+    fn of(names: &NameTable) -> Self {
+        let ids = names.id_bound();
+        (0..ids.div_ceil(PART))
+            .into_par_iter()
+            .map(|part| {
+                let mut census = Self::default();
+                names.nodes_of(part * PART..ids.min((part + 1) * PART)).for_each(|node| census.add(node));
+                census
+            })
+            .reduce(Self::default, Self::plus)
+    }
+
+    fn add(&mut self, node: Node<'_>) {
+        if node.id() == NodeId::ROOT {
+            return;
+        }
+        let len = match node.component().len() {
+            len if len > INLINE_MOST => LONG_BYTES,
+            len => len,
+        };
+        self.entries += 1;
+        self.components += len as u64;
+        self.leading += u64::from(node.has_children());
+        self.ending += u64::from(node.result() != 0);
+        let size = HEADER_BYTES + len + if node.has_children() { STATE_BYTES } else { 0 };
+        self.wide += u64::from(2 * size > ROOM);
+        self.middling += u64::from(3 * size > ROOM);
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            entries: self.entries + other.entries,
+            leading: self.leading + other.leading,
+            ending: self.ending + other.ending,
+            components: self.components + other.components,
+            wide: self.wide + other.wide,
+            middling: self.middling + other.middling,
+        }
+    }
+
+    /// How many buckets to try. With two choices and room for one entry a bucket half of the buckets can be filled, with room for
+    /// two about 0.9 of them.
+    fn buckets(self, width: usize, head_room: u32) -> u64 {
+        let headers = HEADER_BYTES as u64 * self.entries;
+        let gives = STATE_BYTES as u64 * self.leading + width as u64 * self.ending;
+        let bytes = headers + self.components + gives;
+        let by_bytes = (bytes * 100).div_ceil(ROOM as u64 * FILL);
+        let by_wide = self.wide * 9 / 4;
+        let by_middling = self.middling * 10 / 17;
+        let tight = by_bytes.max(by_wide).max(by_middling);
+        (tight + tight * u64::from(head_room) / 100).max(FEWEST)
+    }
+}
+
+/// Places all nodes, the largest first: small ones fit into what these leave.
+fn place(names: &NameTable, form: &mut Form, states: &[u32]) -> Result<(), Full> {
+    let (seeds, count, width, ids) = (form.seeds, form.count(), form.width, names.id_bound());
+    let hashed = |part: usize| {
+        let mut classes: [Vec<(NodeId, Key)>; CLASSES.len()] = Default::default();
+        for node in names.nodes_of(part * PART..(part + 1) * PART) {
+            let Some(parent) = node.parent() else { continue };
+            let state = State(states[parent.id().index()]);
+            let component = node.component();
+            let key = Key::new(state, seeds.hash(component), component.len(), count);
+            let size = HEADER_BYTES + key.payload_bytes(gives(node, states), width);
+            let class = CLASSES.iter().position(|&least| size >= least).unwrap_or(CLASSES.len() - 1);
+            classes[class].push((node.id(), key));
+        }
+        classes
+    };
+    let parts: Vec<_> = (0..ids.div_ceil(PART)).into_par_iter().map(hashed).collect();
+    (0..CLASSES.len())
+        .flat_map(|class| parts.iter().map(move |classes| &classes[class]))
+        .try_for_each(|part| place_part(names, form, states, part))
+}
+
+fn place_part(
+    names: &NameTable,
+    form: &mut Form,
+    states: &[u32],
+    part: &[(NodeId, Key)],
+) -> Result<(), Full> {
+    for (at, (id, key)) in part.iter().enumerate() {
+        if let Some((_, ahead)) = part.get(at + AHEAD) {
+            prefetch(form.words(), ahead.buckets[0] as usize);
+        }
+        let node = names.node(*id);
+        form.insert(key, node.component(), gives(node, states))?;
+    }
+    Ok(())
+}
+
+/// What a node's transition gives.
+pub(super) fn gives(node: Node<'_>, states: &[u32]) -> Gives {
+    let state = states[node.id().index()];
+    Gives { state: (state != NONE).then_some(State(state)), result: node.result() }
+}

@@ -1,0 +1,399 @@
+//! Lookups: component by component from the root's state on, until nothing is found or nothing leads on.
+//!
+//! A batch has many names under way, in a ring: at each turn of the ring a name probes the bucket that was fetched for it a turn ago,
+//! and fetches the next one; a name that is through makes place for the next one of the batch. Names that take many components
+//! so hold nobody up.
+
+use super::hash::{Hash, bucket};
+use super::layout::{
+    ActaTable, BUCKET_WORDS, Bucket, Header, NO_STATE, ROOT_RESULT_AT, ROOT_STATE_AT, SECOND, Slot, State,
+    View,
+};
+use super::simd;
+use crate::fetch::prefetch;
+use crate::lookup::{Match, NameLpm, Step};
+use crate::name::{Name, SLASH};
+use crate::names::Names;
+
+/// How many names are under way.
+pub(super) const UNDER_WAY: usize = 32;
+
+impl NameLpm for ActaTable {
+    fn lookup(&self, name: &Name) -> Match {
+        let view = self.view();
+        let mut found = Match { result: view.root_result, length: 0 };
+        let (mut state, mut length) = (view.root, 0);
+        for component in name.components() {
+            let Some(from) = state else { break };
+            let Some((bucket, slot)) = view.find(from, component) else { break };
+            length += 1 + component.len();
+            if slot.header.ends() {
+                found = Match::new(bucket.result(slot, view.width), length);
+            }
+            state = slot.header.leads().then(|| bucket.state(slot, view.width));
+        }
+        found
+    }
+
+    fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]) {
+        simd::batch(self.view(), names, results);
+    }
+
+    fn match_batch(&self, names: Names<'_>, matches: &mut [Match]) {
+        simd::batch(self.view(), names, matches);
+    }
+
+    fn shape(&self) -> Option<String> {
+        let view = self.view();
+        let (mut entries, mut second, mut bytes) = (0usize, 0usize, 0usize);
+        for bucket in view.buckets.iter().map(Bucket::of) {
+            for slot in bucket.slots(view.width) {
+                entries += 1;
+                second += usize::from(slot.header.is_second());
+                bytes += 2 + slot.end - slot.start;
+            }
+        }
+        let percent = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
+        Some(format!(
+            "{} buckets, {:.1} % full; {entries} transitions, {:.1} % in their second bucket",
+            view.buckets.len(),
+            percent(bytes, 62 * view.buckets.len()),
+            percent(second, entries),
+        ))
+    }
+
+    fn explain(&self, name: &Name) -> Vec<Step> {
+        Explained { view: self.view(), steps: Vec::new() }.of(name)
+    }
+}
+
+/// What a batch writes for a name.
+pub(super) trait Answer: Copy + Send {
+    fn answer(result: u32, length: u32) -> Self;
+}
+
+impl Answer for u32 {
+    #[inline(always)]
+    fn answer(result: u32, _: u32) -> Self {
+        result
+    }
+}
+
+impl Answer for Match {
+    #[inline(always)]
+    fn answer(result: u32, length: u32) -> Self {
+        Self { result, length }
+    }
+}
+
+impl<'t> View<'t> {
+    /// The transition of a state by a component.
+    fn find(&self, state: State, component: &[u8]) -> Option<(Bucket<'t>, Slot)> {
+        let hash = self.seeds.hash(component);
+        let wanted = Header::wanted(component.len(), state.turn(), hash.tag());
+        let [first, second] = hash.choices(self.count).map(|choice| bucket(state.base(), choice, self.count));
+        let bucket = self.bucket(first);
+        if let Some(slot) = self.find_in(bucket, wanted, component) {
+            return Some((bucket, slot));
+        }
+        if bucket.head() & hash.filter_bit() == 0 {
+            return None;
+        }
+        let bucket = self.bucket(second);
+        let slot = self.find_in(bucket, Header(wanted.0 | SECOND), component)?;
+        Some((bucket, slot))
+    }
+
+    #[inline(always)]
+    pub(super) fn bucket(&self, at: u32) -> Bucket<'t> {
+        Bucket::of(&self.buckets[at as usize])
+    }
+
+    /// The entry of a bucket that has this header and component.
+    #[inline]
+    fn find_in(&self, bucket: Bucket<'_>, wanted: Header, component: &[u8]) -> Option<Slot> {
+        bucket
+            .slots(self.width)
+            .find(|slot| slot.header.0 & Header::WANTED == wanted.0 && self.is(bucket, *slot, component))
+    }
+
+    /// Whether an entry is of this component.
+    fn is(&self, bucket: Bucket<'_>, slot: Slot, component: &[u8]) -> bool {
+        match slot.header.is_long() {
+            true => self.is_long(bucket, slot, component),
+            false => bucket.component(slot) == component,
+        }
+    }
+
+    /// Whether an entry is of this long component.
+    pub(super) fn is_long(&self, bucket: Bucket<'_>, slot: Slot, component: &[u8]) -> bool {
+        let (word, len) = bucket.long(slot);
+        len as usize == component.len() && self.long[8 * word as usize..].starts_with(component)
+    }
+}
+
+/// What a CPU may have instructions for.
+pub(super) trait Probe: Copy {
+    /// The length and hash of the component that starts here, of which there is at least a byte.
+    fn component(self, view: &View<'_>, rest: &[u8]) -> (usize, Hash);
+
+    /// The entry of a bucket that has this header and this component.
+    fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: &[u8]) -> Option<Slot>;
+}
+
+/// Instructions that every CPU has.
+#[derive(Clone, Copy)]
+pub(super) struct Portable;
+
+impl Probe for Portable {
+    #[inline(always)]
+    fn component(self, view: &View<'_>, rest: &[u8]) -> (usize, Hash) {
+        let len = component_len(rest);
+        (len, view.seeds.hash(&rest[..len]))
+    }
+
+    #[inline(always)]
+    fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: &[u8]) -> Option<Slot> {
+        view.find_in(bucket, wanted, component)
+    }
+}
+
+/// Bytes before the next slash, or all: eight at a time.
+#[inline]
+pub(super) fn component_len(rest: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 0xff;
+    let (words, tail) = rest.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let zero_where_slash = u64::from_le_bytes(*word) ^ (ONES * SLASH as u64);
+        let found = zero_where_slash.wrapping_sub(ONES) & !zero_where_slash & (ONES << 7);
+        if found != 0 {
+            return 8 * at + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let before = rest.len() - tail.len();
+    before + tail.iter().position(|&byte| byte == SLASH).unwrap_or(tail.len())
+}
+
+/// A name under way.
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    /// Where its bytes start and end, and where the component that is looked for does.
+    start: u32,
+    end: u32,
+    from: u32,
+    to: u32,
+    /// Which name of the batch.
+    number: u32,
+    bucket: u32,
+    base: u32,
+    wanted: u16,
+    hash: u64,
+    result: u32,
+    length: u32,
+}
+
+/// Looks up a batch.
+#[inline(always)]
+pub(super) fn ring<P: Probe, A: Answer>(probe: P, view: View<'_>, names: Names<'_>, answers: &mut [A]) {
+    assert_eq!(names.len(), answers.len(), "an answer for each name");
+    let Some(root) = view.root else {
+        answers.fill(A::answer(view.root_result, 0));
+        return;
+    };
+    let mut ring = Ring { probe, view, names, root, next: 0, answers };
+    let mut lanes = [Lane::default(); UNDER_WAY];
+    let mut under_way = 0;
+    while under_way < UNDER_WAY && ring.enter(&mut lanes[under_way]) {
+        under_way += 1;
+    }
+    while under_way > 0 {
+        let mut at = 0;
+        while at < under_way {
+            if ring.turn(&mut lanes[at]) || ring.enter(&mut lanes[at]) {
+                at += 1;
+            } else {
+                under_way -= 1;
+                lanes[at] = lanes[under_way];
+            }
+        }
+    }
+}
+
+struct Ring<'b, P, A> {
+    probe: P,
+    view: View<'b>,
+    names: Names<'b>,
+    root: State,
+    /// The next name of the batch.
+    next: usize,
+    answers: &'b mut [A],
+}
+
+impl<P: Probe, A: Answer> Ring<'_, P, A> {
+    /// Puts the next name under way; whether there is one. Names without components are answered at once.
+    #[inline(always)]
+    fn enter(&mut self, lane: &mut Lane) -> bool {
+        let ends = self.names.ends();
+        while let Some(&end) = ends.get(self.next) {
+            let start = if self.next == 0 { self.names.start() } else { ends[self.next - 1] };
+            let number = self.next;
+            self.next += 1;
+            if start < end {
+                #[allow(clippy::cast_possible_truncation)]
+                // names have bytes, of which there are fewer than 2^32
+                let number = number as u32;
+                *lane = Lane { start, end, number, result: self.view.root_result, ..Lane::default() };
+                self.ask(lane, start + 1, self.root);
+                return true;
+            }
+            self.answers[number] = A::answer(self.view.root_result, 0);
+        }
+        false
+    }
+
+    /// Looks for the component that starts at `from` in a state: fetches its bucket.
+    #[inline(always)]
+    fn ask(&mut self, lane: &mut Lane, from: u32, state: State) {
+        let rest = &self.names.bytes()[from as usize..lane.end as usize];
+        let (len, hash) = self.probe.component(&self.view, rest);
+        lane.from = from;
+        #[allow(clippy::cast_possible_truncation)] // within a name
+        {
+            lane.to = from + len as u32;
+        }
+        lane.hash = hash.0;
+        lane.base = state.base();
+        lane.wanted = Header::wanted(len, state.turn(), hash.tag()).0;
+        self.fetch(lane, hash.first(self.view.count));
+    }
+
+    #[inline(always)]
+    fn fetch(&self, lane: &mut Lane, choice: u32) {
+        lane.bucket = bucket(lane.base, choice, self.view.count);
+        prefetch(self.view.buckets, lane.bucket as usize);
+    }
+
+    /// Probes the bucket that was fetched; whether the name goes on.
+    #[inline(always)]
+    fn turn(&mut self, lane: &mut Lane) -> bool {
+        let bucket = self.view.bucket(lane.bucket);
+        let component = &self.names.bytes()[lane.from as usize..lane.to as usize];
+        if let Some(slot) = self.probe.find(&self.view, bucket, Header(lane.wanted), component) {
+            if slot.header.ends() {
+                lane.result = bucket.result(slot, self.view.width);
+                lane.length = lane.to - lane.start;
+            }
+            if slot.header.leads() && lane.to < lane.end {
+                self.ask(lane, lane.to + 1, bucket.state(slot, self.view.width));
+                return true;
+            }
+        } else if lane.wanted & SECOND == 0 && bucket.head() & Hash(lane.hash).filter_bit() != 0 {
+            lane.wanted |= SECOND;
+            self.fetch(lane, Hash(lane.hash).second(self.view.count));
+            return true;
+        }
+        self.answers[lane.number as usize] = A::answer(lane.result, lane.length);
+        false
+    }
+}
+
+/// A lookup that says what it reads.
+struct Explained<'t> {
+    view: View<'t>,
+    steps: Vec<Step>,
+}
+
+impl<'t> Explained<'t> {
+    fn of(mut self, name: &Name) -> Vec<Step> {
+        let view = self.view;
+        let state = view.root.map_or(NO_STATE, |state| u64::from(state.0));
+        let mut result = view.root_result;
+        self.step("head", ROOT_RESULT_AT as u64, u64::from(result), "the root's own".to_owned());
+        let meaning = match view.root {
+            None => "the root has no children".to_owned(),
+            Some(state) => format!("the root's state: base {}, turn {}", state.base(), state.turn()),
+        };
+        self.step("head", ROOT_STATE_AT as u64, state, meaning);
+        let mut state = view.root;
+        for component in name.components() {
+            let Some(from) = state else { break };
+            let Some((bucket, slot)) = self.probe(from, component) else { break };
+            if slot.header.ends() {
+                result = bucket.result(slot, view.width);
+            }
+            state = slot.header.leads().then(|| bucket.state(slot, view.width));
+        }
+        let last = if result == 0 { "no match".to_owned() } else { format!("result {result}") };
+        if let Some(step) = self.steps.last_mut() {
+            step.meaning = format!("{}; {last}", step.meaning);
+        }
+        self.steps
+    }
+
+    fn step(&mut self, section: &'static str, index: u64, value: u64, meaning: String) {
+        self.steps.push(Step { section, index, value, meaning });
+    }
+
+    /// The transition of a state by a component, with the buckets read for it.
+    fn probe(&mut self, state: State, component: &[u8]) -> Option<(Bucket<'t>, Slot)> {
+        let view = self.view;
+        let hash = view.seeds.hash(component);
+        let wanted = Header::wanted(component.len(), state.turn(), hash.tag());
+        let [first, second] = hash.choices(view.count).map(|choice| bucket(state.base(), choice, view.count));
+        let at = u64::from(first) * BUCKET_WORDS as u64;
+        let bucket = view.bucket(first);
+        let count = bucket.len();
+        if let Some(slot) = view.find_in(bucket, wanted, component) {
+            self.word(at, 0, format!("bucket {first}, the first choice, has {count} transitions"));
+            self.found(at, bucket, slot);
+            return Some((bucket, slot));
+        }
+        if bucket.head() & hash.filter_bit() == 0 {
+            let meaning = format!(
+                "bucket {first}, the first choice, has {count} transitions, not this one; nor has the second"
+            );
+            self.word(at, 0, meaning);
+            return None;
+        }
+        self.word(
+            at,
+            0,
+            format!(
+                "bucket {first}, the first choice, has {count} transitions; this one may be in the second"
+            ),
+        );
+        let at = u64::from(second) * BUCKET_WORDS as u64;
+        let bucket = view.bucket(second);
+        let slot = view.find_in(bucket, Header(wanted.0 | SECOND), component);
+        let not = if slot.is_some() { "" } else { ", not this one" };
+        self.word(
+            at,
+            0,
+            format!("bucket {second}, the second choice, has {} transitions{not}", bucket.len()),
+        );
+        self.found(at, bucket, slot?);
+        Some((bucket, slot?))
+    }
+
+    fn found(&mut self, at: u64, bucket: Bucket<'_>, slot: Slot) {
+        if slot.header.is_long() {
+            let (word, len) = bucket.long(slot);
+            let value = self.view.long[8 * word as usize..][..8].try_into().map_or(0, u64::from_le_bytes);
+            self.step("long", word.into(), value, format!("a component of {len} bytes"));
+        }
+        let gives = match (slot.header.leads(), slot.header.ends()) {
+            (true, true) => "an entry that leads on",
+            (true, false) => "leads on",
+            _ => "an entry",
+        };
+        self.word(at, (slot.start / 8) as u64, format!("transition {} is it: {gives}", slot.number));
+    }
+
+    /// A word of a bucket.
+    fn word(&mut self, bucket: u64, word: u64, meaning: String) {
+        let index = bucket + word;
+        let words = self.view.buckets.as_flattened();
+        let value = usize::try_from(index).ok().and_then(|index| words.get(index)).copied().unwrap_or(0);
+        self.step("buckets", index, value, meaning);
+    }
+}

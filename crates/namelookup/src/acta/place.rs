@@ -1,0 +1,521 @@
+//! [`Form`]: the buckets as the control plane has them, where entries are put in, taken out and moved.
+//!
+//! An entry may lie in either of two buckets; where both are full, a breadth-first search finds the shortest way to make room by
+//! moving entries to their other bucket (as in cuckoo hashing with buckets; here entries are of different sizes). An entry's other
+//! bucket follows from its component and the one that it lies in, so that nothing beside the buckets has to be kept of it but how
+//! many entries each bit of a bucket's filter stands for.
+
+use super::hash::{Hash, Seeds, base, bucket};
+use super::layout::{
+    BUCKET_BYTES, BUCKET_WORDS, Bucket, COUNT_BITS, ENDS, FILTER_BITS, HEADER_BYTES, Header, INLINE_MOST,
+    LEADS, MOST_ENTRIES, SECOND, Slot, State,
+};
+use super::long::Long;
+use crate::fetch::prefetch;
+
+/// The words of a bucket.
+pub(super) type Words = [u64; BUCKET_WORDS];
+
+/// Bytes of a bucket for headers and payloads.
+pub(super) const ROOM: usize = BUCKET_BYTES - HEADER_BYTES;
+
+/// The most buckets that a search for room looks at.
+const SEARCH: usize = 400;
+
+/// The most times that entries are thrown out for a large one.
+const EVICTIONS: u32 = 127;
+
+/// Which choice they are thrown out of, by bits: those of pi.
+const EITHER: u128 = 0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344;
+
+/// A filter's bit stands for so many entries or more once it did: how many is no longer known.
+const MANY: u64 = 15;
+
+/// There is no room for an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+/// A component as input of a state: where it may lie and what its header is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub(super) hash: Hash,
+    pub(super) buckets: [u32; 2],
+    /// The header in the first choice.
+    pub(super) wanted: Header,
+}
+
+impl Key {
+    /// Of a state and the component's hash and length.
+    pub(super) fn new(state: State, hash: Hash, len: usize, buckets: u32) -> Self {
+        let choices = hash.choices(buckets).map(|choice| bucket(state.base(), choice, buckets));
+        Self { hash, buckets: choices, wanted: Header::wanted(len, state.turn(), hash.tag()) }
+    }
+
+    /// Bytes of the payload of a transition that gives this.
+    pub(super) fn payload_bytes(&self, gives: Gives, width: usize) -> usize {
+        Header(self.wanted.0 | gives.flags()).payload_bytes(width)
+    }
+
+    fn header(&self, choice: usize) -> Header {
+        Header(self.wanted.0 | if choice == 1 { SECOND } else { 0 })
+    }
+}
+
+/// What a transition gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gives {
+    pub(super) state: Option<State>,
+    /// 0 where it is no entry.
+    pub(super) result: u32,
+}
+
+impl Gives {
+    fn flags(self) -> u16 {
+        (if self.state.is_some() { LEADS } else { 0 }) | if self.result != 0 { ENDS } else { 0 }
+    }
+}
+
+/// An entry on its way.
+#[derive(Clone, Copy)]
+struct Entry {
+    header: Header,
+    payload: [u8; BUCKET_BYTES],
+    len: usize,
+}
+
+impl Entry {
+    fn payload(&self) -> &[u8] {
+        &self.payload[..self.len]
+    }
+
+    /// Bytes that it takes in a bucket.
+    const fn size(&self) -> usize {
+        HEADER_BYTES + self.len
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.payload[self.len..][..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+}
+
+/// An entry that lies in no bucket, and those in which it may.
+#[derive(Clone, Copy)]
+struct Homeless {
+    entry: Entry,
+    hash: Hash,
+    buckets: [u32; 2],
+}
+
+/// What was there before a bucket was touched.
+#[derive(Debug, Default)]
+struct Touched {
+    before: Vec<(u32, Words)>,
+    is_in: Vec<u64>,
+}
+
+/// The buckets.
+#[derive(Debug)]
+pub(super) struct Form {
+    words: Vec<Words>,
+    /// Bytes of each bucket that are taken, its head's apart.
+    taken: Vec<u8>,
+    /// For each bucket how many entries each bit of its filter stands for, four bits each.
+    away: Vec<u64>,
+    pub(super) long: Long,
+    pub(super) seeds: Seeds,
+    pub(super) width: usize,
+    /// `None` while the table is built.
+    touched: Option<Touched>,
+}
+
+impl Form {
+    pub(super) fn new(buckets: u32, seeds: Seeds, width: usize) -> Self {
+        let count = buckets as usize;
+        Self {
+            words: vec![[0; BUCKET_WORDS]; count],
+            taken: vec![0; count],
+            away: vec![0; count],
+            long: Long::default(),
+            seeds,
+            width,
+            touched: None,
+        }
+    }
+
+    /// Number of buckets.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.words.len()).expect("at most 2^28 buckets")
+    }
+
+    /// All buckets.
+    pub(super) fn words(&self) -> &[Words] {
+        &self.words
+    }
+
+    /// Asks for what an update of a transition reads.
+    #[inline]
+    pub(super) fn fetch(&self, key: &Key) {
+        for at in key.buckets.map(|at| at as usize) {
+            prefetch(&self.words, at);
+            prefetch(&self.taken, at);
+        }
+        prefetch(&self.away, key.buckets[0] as usize);
+    }
+
+    /// From now on remembers what it touches.
+    pub(super) fn track(&mut self) {
+        let is_in = vec![0; self.words.len().div_ceil(64)];
+        self.touched = Some(Touched { before: Vec::new(), is_in });
+    }
+
+    /// The buckets that were touched since the last call, in order, as they were before.
+    pub(super) fn take_touched(&mut self) -> Vec<(u32, Words)> {
+        let Some(touched) = &mut self.touched else { return Vec::new() };
+        let mut before = std::mem::take(&mut touched.before);
+        for &(at, _) in &before {
+            touched.is_in[at as usize / 64] = 0;
+        }
+        before.sort_unstable_by_key(|&(at, _)| at);
+        before
+    }
+
+    /// Bytes held.
+    pub(super) fn memory_usage(&self) -> u64 {
+        let touched = self.touched.as_ref().map_or(0, |touched| touched.is_in.len() * 8);
+        let bucket = size_of::<Words>() + 1 + size_of::<u64>();
+        (self.words.len() * bucket + touched) as u64 + self.long.memory_usage()
+    }
+
+    /// Where a component lies.
+    pub(super) fn find(&self, key: &Key, component: &[u8]) -> Option<(u32, Slot)> {
+        let first = key.buckets[0];
+        if let Some(slot) = self.find_in(first, key.header(0), component) {
+            return Some((first, slot));
+        }
+        if Bucket::of(&self.words[first as usize]).head() & key.hash.filter_bit() == 0 {
+            return None;
+        }
+        let second = key.buckets[1];
+        self.find_in(second, key.header(1), component).map(|slot| (second, slot))
+    }
+
+    /// Puts a transition in that isn't there.
+    pub(super) fn insert(&mut self, key: &Key, component: &[u8], gives: Gives) -> Result<(), Full> {
+        let mut entry =
+            Entry { header: Header(key.wanted.0 | gives.flags()), payload: [0; BUCKET_BYTES], len: 0 };
+        if component.len() > INLINE_MOST {
+            let at = self.long.put(component).ok_or(Full)?;
+            entry.push(&at.to_le_bytes());
+            entry.push(&u32::try_from(component.len()).expect("a name's length").to_le_bytes());
+        } else {
+            entry.push(component);
+        }
+        if let Some(state) = gives.state {
+            entry.push(&state.0.to_le_bytes());
+        }
+        if gives.result != 0 {
+            entry.push(&gives.result.to_le_bytes()[..self.width]);
+        }
+        let homeless = Homeless { entry, hash: key.hash, buckets: key.buckets };
+        match self.room_for(&homeless) {
+            Some(choice) => self.settle(&homeless, choice),
+            None => self.force(homeless)?,
+        }
+        Ok(())
+    }
+
+    /// Takes a transition out.
+    pub(super) fn remove(&mut self, key: &Key, at: u32, slot: Slot) {
+        if slot.header.is_long() {
+            let (word, len) = Bucket::of(&self.words[at as usize]).long(slot);
+            self.long.take_back(word, len);
+        }
+        if slot.header.is_second() {
+            self.come_back(key.buckets[0], key.hash);
+        }
+        self.cut(at, slot);
+    }
+
+    /// Gives a transition something else of the same shape; whether it is that.
+    pub(super) fn replace(&mut self, at: u32, slot: Slot, gives: Gives) -> bool {
+        if slot.header.0 & (LEADS | ENDS) != gives.flags() {
+            return false;
+        }
+        let width = self.width;
+        let bytes = self.touch(at);
+        let mut end = slot.end;
+        if gives.result != 0 {
+            end -= width;
+            bytes[end..slot.end].copy_from_slice(&gives.result.to_le_bytes()[..width]);
+        }
+        if let Some(state) = gives.state {
+            bytes[end - 4..end].copy_from_slice(&state.0.to_le_bytes());
+        }
+        true
+    }
+
+    fn find_in(&self, at: u32, wanted: Header, component: &[u8]) -> Option<Slot> {
+        let bucket = Bucket::of(&self.words[at as usize]);
+        let is_it = |slot: &Slot| {
+            slot.header.0 & Header::WANTED == wanted.0 && self.component(bucket, *slot) == component
+        };
+        bucket.slots(self.width).find(is_it)
+    }
+
+    fn component<'f>(&'f self, bucket: Bucket<'f>, slot: Slot) -> &'f [u8] {
+        if !slot.header.is_long() {
+            return bucket.component(slot);
+        }
+        let (word, len) = bucket.long(slot);
+        self.long.component(word, len)
+    }
+
+    fn fits(&self, at: u32, size: usize) -> bool {
+        let taken = usize::from(self.taken[at as usize]);
+        taken + size <= ROOM && (size * MOST_ENTRIES > ROOM - taken || self.entries(at) < MOST_ENTRIES)
+    }
+
+    fn entries(&self, at: u32) -> usize {
+        Bucket::of(&self.words[at as usize]).len()
+    }
+
+    /// Which of its two buckets has room for an entry, or has it once others have moved.
+    #[inline]
+    fn room_for(&mut self, homeless: &Homeless) -> Option<usize> {
+        let size = homeless.entry.size();
+        let fitting = homeless.buckets.iter().position(|&at| self.fits(at, size));
+        fitting.or_else(|| self.search(Search::new(homeless.buckets, size)))
+    }
+
+    /// Puts an entry into one of its buckets, which has room.
+    #[inline]
+    fn settle(&mut self, homeless: &Homeless, choice: usize) {
+        let mut entry = homeless.entry;
+        if choice == 1 {
+            entry.header.0 |= SECOND;
+            self.leave(homeless.buckets[0], homeless.hash);
+        }
+        self.push(homeless.buckets[choice], &entry);
+    }
+
+    /// Puts a large entry in, for which several small ones have to go, and these wherever they find room. What is left when that
+    /// takes too long is lost: whoever is told so builds anew.
+    #[cold]
+    fn force(&mut self, homeless: Homeless) -> Result<(), Full> {
+        let mut all = vec![homeless];
+        let mut evictions = 0u32;
+        while let Some(homeless) = all.pop() {
+            let choice = match self.room_for(&homeless) {
+                Some(choice) => choice,
+                None if evictions == EVICTIONS => return Err(Full),
+                None => {
+                    evictions += 1;
+                    // At random: by turns two large entries may throw each other out for ever.
+                    let choice = usize::from(EITHER >> evictions & 1 == 1);
+                    let at = homeless.buckets[choice];
+                    while !self.fits(at, homeless.entry.size()) {
+                        all.push(self.evict(at));
+                    }
+                    choice
+                }
+            };
+            self.settle(&homeless, choice);
+        }
+        Ok(())
+    }
+
+    /// Takes the smallest entry out of a bucket, one that has any.
+    fn evict(&mut self, at: u32) -> Homeless {
+        let words = self.words[at as usize];
+        let bucket_of = Bucket::of(&words);
+        let slot = bucket_of.slots(self.width).min_by_key(|slot| slot.end - slot.start);
+        let slot = slot.expect("an empty bucket has room for any entry");
+        let hash = self.seeds.hash(self.component(bucket_of, slot));
+        let other = self.other(at, bucket_of, slot);
+        let mut entry = Entry { header: Header(slot.header.0 & !SECOND), payload: [0; BUCKET_BYTES], len: 0 };
+        entry.push(bucket_of.payload(slot));
+        self.cut(at, slot);
+        if slot.header.is_second() {
+            self.come_back(other, hash);
+            return Homeless { entry, hash, buckets: [other, at] };
+        }
+        Homeless { entry, hash, buckets: [at, other] }
+    }
+
+    /// Moves entries along the shortest way that makes room in one of two buckets; in which one.
+    fn search(&mut self, mut search: Search) -> Option<usize> {
+        let mut next = 0;
+        while let Some(&Step { at, size: wanted, .. }) = search.steps.get(next) {
+            let words = self.words[at as usize];
+            let bucket = Bucket::of(&words);
+            let free = ROOM - usize::from(self.taken[at as usize]);
+            for slot in bucket.slots(self.width) {
+                let freed = HEADER_BYTES + slot.end - slot.start;
+                if free + freed < wanted {
+                    continue;
+                }
+                let other = self.other(at, bucket, slot);
+                if search.passes(next, other) {
+                    continue;
+                }
+                if self.fits(other, freed) {
+                    let choice = search.choice(next);
+                    self.shift(&search, next, slot, other);
+                    return Some(choice);
+                }
+                if search.steps.len() < SEARCH {
+                    search.steps.push(Step { at: other, size: freed, from: Some((next, slot)) });
+                }
+            }
+            next += 1;
+        }
+        None
+    }
+
+    /// Moves the entry of a slot to a bucket that has room, then the one that led there into its place, and so on.
+    fn shift(&mut self, search: &Search, mut step: usize, mut slot: Slot, mut to: u32) {
+        loop {
+            let Step { at, from, .. } = search.steps[step];
+            self.transfer(at, slot, to);
+            let Some((before, its)) = from else { return };
+            (to, step, slot) = (at, before, its);
+        }
+    }
+
+    /// Moves an entry to its other bucket.
+    fn transfer(&mut self, from: u32, slot: Slot, to: u32) {
+        let words = self.words[from as usize];
+        let bucket = Bucket::of(&words);
+        let hash = self.seeds.hash(self.component(bucket, slot));
+        let mut entry = Entry { header: Header(slot.header.0 ^ SECOND), payload: [0; BUCKET_BYTES], len: 0 };
+        entry.push(bucket.payload(slot));
+        self.cut(from, slot);
+        if slot.header.is_second() {
+            self.come_back(to, hash);
+        } else {
+            self.leave(from, hash);
+        }
+        self.push(to, &entry);
+    }
+
+    /// The other bucket of an entry.
+    fn other(&self, at: u32, bucket_of: Bucket<'_>, slot: Slot) -> u32 {
+        let count = self.count();
+        let [first, second] = self.seeds.hash(self.component(bucket_of, slot)).choices(count);
+        match slot.header.is_second() {
+            true => bucket(base(at, second, count), first, count),
+            false => bucket(base(at, first, count), second, count),
+        }
+    }
+
+    /// An entry whose first choice is this bucket lies in its second.
+    fn leave(&mut self, at: u32, hash: Hash) {
+        let counts = &mut self.away[at as usize];
+        let shift = 4 * hash.filter();
+        let count = *counts >> shift & MANY;
+        if count < MANY {
+            *counts += 1 << shift;
+        }
+        if count == 0 {
+            let head = Bucket::of(&self.words[at as usize]).head() | hash.filter_bit();
+            self.touch(at)[..HEADER_BYTES].copy_from_slice(&head.to_le_bytes());
+        }
+    }
+
+    /// It does no longer.
+    fn come_back(&mut self, at: u32, hash: Hash) {
+        let counts = &mut self.away[at as usize];
+        let shift = 4 * hash.filter();
+        let count = *counts >> shift & MANY;
+        if count < MANY {
+            *counts -= 1 << shift;
+        }
+        if count == 1 {
+            let head = Bucket::of(&self.words[at as usize]).head() & !hash.filter_bit();
+            self.touch(at)[..HEADER_BYTES].copy_from_slice(&head.to_le_bytes());
+        }
+    }
+
+    /// Adds an entry to a bucket that has room.
+    fn push(&mut self, at: u32, entry: &Entry) {
+        let taken = usize::from(self.taken[at as usize]);
+        let bytes = self.touch(at);
+        let entries = usize::from(bytes[0]) & MOST_ENTRIES;
+        let end = BUCKET_BYTES - (taken - HEADER_BYTES * entries);
+        bytes[end - entry.len..end].copy_from_slice(entry.payload());
+        let header = HEADER_BYTES * (1 + entries);
+        bytes[header..header + HEADER_BYTES].copy_from_slice(&entry.header.0.to_le_bytes());
+        bytes[0] += 1;
+        self.taken[at as usize] = u8::try_from(taken + entry.size()).expect("at most 62");
+    }
+
+    /// Takes an entry out of a bucket, and closes up.
+    fn cut(&mut self, at: u32, slot: Slot) {
+        let taken = usize::from(self.taken[at as usize]);
+        let bytes = self.touch(at);
+        let entries = usize::from(bytes[0]) & MOST_ENTRIES;
+        let size = slot.end - slot.start;
+        let lowest = BUCKET_BYTES - (taken - HEADER_BYTES * entries);
+        bytes.copy_within(lowest..slot.start, lowest + size);
+        bytes[lowest..lowest + size].fill(0);
+        let headers = HEADER_BYTES * (1 + entries);
+        let header = HEADER_BYTES * (1 + slot.number);
+        bytes.copy_within(header + HEADER_BYTES..headers, header);
+        bytes[headers - HEADER_BYTES..headers].fill(0);
+        bytes[0] -= 1;
+        self.taken[at as usize] = u8::try_from(taken - size - HEADER_BYTES).expect("at most 62");
+    }
+
+    /// A bucket's bytes, to write.
+    fn touch(&mut self, at: u32) -> &mut [u8; BUCKET_BYTES] {
+        let words = &mut self.words[at as usize];
+        if let Some(touched) = &mut self.touched {
+            let (word, bit) = (at as usize / 64, 1 << (at % 64));
+            if touched.is_in[word] & bit == 0 {
+                touched.is_in[word] |= bit;
+                touched.before.push((at, *words));
+            }
+        }
+        bytemuck::cast_mut(words)
+    }
+}
+
+const _: () = assert!(MOST_ENTRIES == (1 << COUNT_BITS) - 1 && FILTER_BITS * 4 <= u64::BITS);
+
+/// A bucket on the way to room.
+#[derive(Clone, Copy)]
+struct Step {
+    at: u32,
+    /// Bytes for which it is to have room.
+    size: usize,
+    /// The step before, and the entry of its bucket that would come here.
+    from: Option<(usize, Slot)>,
+}
+
+struct Search {
+    steps: Vec<Step>,
+}
+
+impl Search {
+    fn new(choices: [u32; 2], size: usize) -> Self {
+        let mut steps = Vec::with_capacity(16);
+        steps.extend(choices.map(|at| Step { at, size, from: None }));
+        Self { steps }
+    }
+
+    /// The steps from one back to the first.
+    fn back(&self, from: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(from), |&step| self.steps[step].from.map(|(before, _)| before))
+    }
+
+    /// Whether the way to a step goes through a bucket.
+    fn passes(&self, step: usize, at: u32) -> bool {
+        self.back(step).any(|step| self.steps[step].at == at)
+    }
+
+    /// Of which choice the way to a step comes.
+    fn choice(&self, step: usize) -> usize {
+        self.back(step).last().unwrap_or(0)
+    }
+}

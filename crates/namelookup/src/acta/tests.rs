@@ -1,0 +1,221 @@
+use proptest::prelude::*;
+use wirespeed_image::{Image, PatchBuilder, Table};
+
+use super::hash::Seeds;
+use super::layout::{BUCKETS, HEAD, LONG, WIDTH_AT};
+use super::lookup::{Portable, ring};
+use super::{Acta, ActaTable};
+use crate::lookup::{BuildOptions, Match, NameEngine, NameLpm};
+use crate::name::NameBuf;
+use crate::names::NameBatch;
+use crate::oracle::Oracle;
+use crate::{NameTable, NameUpdate};
+
+fn options(seed: u64) -> BuildOptions {
+    BuildOptions { seed: Some(seed), ..BuildOptions::default() }
+}
+
+/// Components of all lengths around what matters, few of each, so that names share them.
+fn component() -> impl Strategy<Value = Vec<u8>> {
+    let lengths = vec![1, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 39, 40, 41, 48, 63, 64, 65, 130, 8000];
+    (prop::sample::select(lengths), prop::sample::select(vec![0u8, b'a', b'b', 0xff]))
+        .prop_map(|(len, byte)| vec![byte; len])
+}
+
+fn name() -> impl Strategy<Value = NameBuf> {
+    proptest::collection::vec(component(), 0..5)
+        .prop_map(|parts| NameBuf::from_components(parts.iter().map(Vec::as_slice)).expect("components"))
+}
+
+fn check(table: &ActaTable, oracle: &Oracle, names: &[NameBuf]) {
+    let batch: NameBatch = names.iter().map(|name| &**name).collect();
+    let right: Vec<Match> = names.iter().map(|name| oracle.lookup(name)).collect();
+    let (mut results, mut matches) = (vec![u32::MAX; names.len()], vec![Match::NONE; names.len()]);
+    table.lookup_batch(batch.names(), &mut results);
+    table.match_batch(batch.names(), &mut matches);
+    assert_eq!(matches, right);
+    assert!(results.iter().zip(&right).all(|(result, right)| *result == right.result));
+    matches.fill(Match { result: 9, length: 9 });
+    ring(Portable, table.view(), batch.names(), &mut matches);
+    assert_eq!(matches, right, "without vectors");
+    for (name, right) in names.iter().zip(right) {
+        assert_eq!(table.lookup(name), right);
+        let last = table.explain(name).pop().expect("the head is read").meaning;
+        let said = if right.is_some() { format!("result {}", right.result) } else { "no match".to_owned() };
+        assert!(last.ends_with(&said), "{last}");
+    }
+}
+
+/// The names and others around them.
+fn around(names: &[NameBuf]) -> Vec<NameBuf> {
+    let mut all = names.to_vec();
+    for name in names {
+        for more in [&b"a"[..], b"zz", &[b'a'; 41]] {
+            let mut longer = name.clone();
+            longer.push(more).expect("a component");
+            all.push(longer);
+        }
+        let mut bytes = name.as_bytes().to_vec();
+        bytes.push(b'a');
+        all.extend(NameBuf::new(&bytes).ok());
+        bytes.truncate(bytes.len().saturating_sub(2));
+        all.extend(NameBuf::new(&bytes).ok());
+    }
+    all
+}
+
+fn saved_and_opened(table: &ActaTable) -> ActaTable {
+    let mut bytes = Vec::new();
+    table.image().write(&mut bytes).expect("memory");
+    ActaTable::from_image(Image::from_bytes(&bytes).expect("an image")).expect("a table")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Random tables and updates, compared after each, an engine's own and an image that was saved and opened.
+    #[test]
+    fn it_is_right_after_every_update(
+        start in proptest::collection::vec((name(), 1..70_000u32), 0..60),
+        steps in proptest::collection::vec(proptest::collection::vec((name(), 0..300u32), 1..30), 0..8),
+        seed in any::<u64>(),
+    ) {
+        let mut oracle: Oracle = start.iter().cloned().collect();
+        let mut names: NameTable = start.iter().map(|(name, result)| (name, *result)).collect();
+        let all: Vec<_> = start.iter().chain(steps.iter().flatten()).map(|(name, _)| name.clone()).collect();
+        let all = around(&all);
+        let (mut engine, mut table) = Acta::build(&names, &options(seed)).expect("a table");
+        check(&table, &oracle, &all);
+        names.track();
+        for step in &steps {
+            for (name, result) in step {
+                let update = match result {
+                    0 => NameUpdate::Remove(name.clone()),
+                    &result => NameUpdate::Insert(name.clone(), result),
+                };
+                names.apply(&update);
+                match result {
+                    0 => drop(oracle.0.remove(name)),
+                    &result => drop(oracle.0.insert(name.clone(), result)),
+                }
+            }
+            let changed = names.take_changed();
+            match engine.update(&names, &changed) {
+                Ok(patch) => table.apply(&patch).expect("it fits"),
+                Err(_) => (engine, table) = Acta::build(&names, &options(seed)).expect("a table"),
+            }
+            names.forget_gone(changed);
+            check(&table, &oracle, &all);
+            check(&saved_and_opened(&table), &oracle, &all);
+        }
+    }
+
+    /// Whatever single words a patch sets, it is taken exactly if the image with them is, and lookups end.
+    #[test]
+    fn check_and_from_image_agree(
+        start in proptest::collection::vec((name(), 1..70_000u32), 0..20),
+        writes in proptest::collection::vec((0..3u16, any::<prop::sample::Index>(), any::<u64>(), 0..64u32, any::<bool>()), 1..4),
+    ) {
+        let names: NameTable = start.iter().map(|(name, result)| (name, *result)).collect();
+        let (_, mut table) = Acta::build(&names, &options(1)).expect("a table");
+        let mut patch = PatchBuilder::new();
+        for (section, index, value, bit, flip) in writes {
+            let id = [BUCKETS, LONG, HEAD][usize::from(section)];
+            let words = table.image().section::<u64>(id);
+            let at = index.index(words.len());
+            let value = if flip { words[at] ^ 1 << bit } else { value >> bit };
+            patch.set(id, at as u64, value);
+        }
+        let patch = patch.finish(None);
+        let mut image = table.image().clone();
+        image.apply(&patch).expect("it has its places");
+        let taken = ActaTable::from_image(image);
+        prop_assert_eq!(taken.is_ok(), table.apply(&patch).is_ok());
+        if let Ok(table) = taken {
+            let all = around(&start.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>());
+            let batch: NameBatch = all.iter().map(|name| &**name).collect();
+            let mut matches = vec![Match::NONE; all.len()];
+            let mut plainly = matches.clone();
+            table.match_batch(batch.names(), &mut matches);
+            ring(Portable, table.view(), batch.names(), &mut plainly);
+            prop_assert_eq!(&plainly, &matches);
+            for (name, found) in all.iter().zip(matches) {
+                prop_assert_eq!(table.lookup(name), found);
+                table.explain(name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wider_result_is_checked_against_all_buckets() {
+    let names: NameTable = [(NameBuf::new("/com/a").unwrap(), 5)].into_iter().collect();
+    let (_, table) = Acta::build(&names, &options(1)).unwrap();
+    for width in 0..9 {
+        let mut patch = PatchBuilder::new();
+        patch.set(HEAD, WIDTH_AT as u64, width);
+        let patch = patch.finish(None);
+        let mut image = table.image().clone();
+        image.apply(&patch).unwrap();
+        assert_eq!(table.check(&patch).is_ok(), ActaTable::from_image(image).is_ok(), "width {width}");
+    }
+}
+
+#[test]
+fn the_same_seed_makes_the_same_image() {
+    let names: NameTable =
+        (1..5000).map(|n| (NameBuf::new(&format!("/com/host{n}/{}", n % 7)).unwrap(), n)).collect();
+    let bytes = |seed| {
+        let mut bytes = Vec::new();
+        Acta::build(&names, &options(seed)).unwrap().1.image().write(&mut bytes).unwrap();
+        bytes
+    };
+    assert_eq!(bytes(1), bytes(1));
+    assert_ne!(bytes(1), bytes(2));
+}
+
+/// Names that whoever knows the seed has chosen so that all want the same sixteenth of the buckets.
+#[test]
+fn names_that_collide_under_a_known_seed_are_placed_by_another() {
+    let known = Seeds::of(1, 0);
+    let collides = |component: &String| {
+        let hash = known.hash(component.as_bytes()).0;
+        hash >> 32 < 1 << 28 && hash & u64::from(u32::MAX) < 1 << 28
+    };
+    let chosen = (0..200_000).map(|n| format!("host{n}")).filter(collides);
+    let entries: Vec<_> =
+        (1..).zip(chosen).map(|(n, c)| (NameBuf::new(&format!("/{c}")).unwrap(), n)).collect();
+    assert!(entries.len() > 500);
+    let names: NameTable = entries.iter().map(|(name, result)| (name, *result)).collect();
+    let (_, table) = Acta::build(&names, &options(1)).unwrap();
+    assert_ne!(table.view().seeds, known);
+    let bytes = table.image().bytes();
+    assert!(bytes < 40 * entries.len() as u64 + 16_384, "{bytes}");
+    let all: Vec<_> = entries.iter().map(|(name, _)| name.clone()).collect();
+    check(&table, &entries.into_iter().collect(), &around(&all));
+}
+
+/// A name as deep as names may be: a chain of millions of states, by components that all are the same.
+#[test]
+fn millions_of_components_are_no_harm() {
+    let deep = NameBuf::from_components(std::iter::repeat_n(&b"d"[..], 2_000_000)).unwrap();
+    let half = NameBuf::new(&deep.as_bytes()[..2_000_000]).unwrap();
+    let names: NameTable = [(&half, 1), (&deep, 2)].into_iter().collect();
+    let (mut engine, mut table) = Acta::build(&names, &options(1)).unwrap();
+    let bytes = table.image().bytes();
+    assert!(bytes < 2_000_000 * 16, "{bytes}");
+    let mut deeper = deep.clone();
+    deeper.push(b"d").unwrap();
+    assert_eq!(table.lookup(&deeper), Match::new(2, deep.len()));
+    let batch: NameBatch = [&*half, &*deeper, &*deep].into_iter().collect();
+    let mut matches = [Match::NONE; 3];
+    table.match_batch(batch.names(), &mut matches);
+    assert_eq!(matches.map(|found| found.result), [1, 2, 2]);
+    let mut names = names;
+    names.track();
+    assert_eq!(names.remove(&deep), 2);
+    let changed = names.take_changed();
+    table.apply(&engine.update(&names, &changed).unwrap()).unwrap();
+    names.forget_gone(changed);
+    assert_eq!(table.lookup(&deeper), Match::new(1, half.len()));
+}
