@@ -43,16 +43,20 @@ impl<F: Form> Aligned<F> {
             candidates.reverse();
         }
         let count = if other == state { 1 } else { 2 };
-        // A state in its own way is moved first or last, with the input.
         let candidates = &candidates[..count];
-        for how in [How::Vacant, How::ByForce, How::Kept] {
+        // The one that stays must stay where it is.
+        self.moving.push(self.space.place_of(state));
+        let mut way = None;
+        'found: for how in [How::Vacant, How::ByForce, How::Kept] {
             for &(one, more) in candidates {
                 if let Some(to) = self.relocate(one, more, how)? {
-                    return Ok(Some(if one == state { to } else { state }));
+                    way = Some(if one == state { to } else { state });
+                    break 'found;
                 }
             }
         }
-        Ok(None)
+        self.moving.pop();
+        Ok(way)
     }
 
     /// Whether a state has fewer transitions than another. O(fewer).

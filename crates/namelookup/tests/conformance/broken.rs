@@ -418,16 +418,16 @@ fn real_names_fail() {
 }
 
 /// The names of the last update, where every table of [`Shared`] looks first.
-static SHARED: Mutex<Option<Vec<(Vec<u8>, u32)>>> = Mutex::new(None);
+static SHARED: Mutex<Vec<(Vec<u8>, u32)>> = Mutex::new(Vec::new());
 
 /// Changes what live readers see before the patch is applied, bit by bit.
 struct Shared;
 
 impl Fault for Shared {
     fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        *SHARED.lock().unwrap() = Some(Vec::new());
+        SHARED.lock().unwrap().clear();
         for (name, result) in names.iter() {
-            SHARED.lock().unwrap().as_mut().unwrap().push((name.as_bytes().to_vec(), result));
+            SHARED.lock().unwrap().push((name.as_bytes().to_vec(), result));
             std::thread::yield_now();
         }
         engine.update(names, changed)
@@ -436,7 +436,7 @@ impl Fault for Shared {
     fn lookup(table: &SortedTable, name: &Name) -> Match {
         let found = table.lookup(name);
         let shared = SHARED.lock().unwrap();
-        let mut now = shared.iter().flatten().filter(|(other, _)| other == name.as_bytes());
+        let mut now = shared.iter().filter(|(other, _)| other == name.as_bytes());
         now.next().map_or(found, |&(_, result)| Match::new(result, name.len()))
     }
 }
