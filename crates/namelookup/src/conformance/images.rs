@@ -98,21 +98,23 @@ fn element(image: &Image, id: SectionId, index: u64) -> u64 {
 
 /// Elements that no engine wrote, one at a time and a few together: `from_image` and `check` agree on what they refuse, and what
 /// they take answers every lookup with something, single as in a batch. Each value is tried in a copy of the image; where these would
-/// be too many bytes in all, some values are, the same in every run.
+/// be too many, some values are, the same in every run.
 fn damaged<E: NameEngine>(names: &NameTable, table: &E::Table, what: &str) {
-    /// Bytes of copies.
-    const BUDGET: u64 = 64 << 20;
+    /// Bytes of copies, and tries, of one table.
+    const BUDGET: (u64, u64) = (64 << 20, 1_500);
     let image = table.image();
-    let entries: Vec<_> =
-        names.iter().take(12).map(|(name, _)| name).filter(|name| name.len() < 9_000).collect();
+    let mut entries: Vec<_> = names.iter().map(|(name, _)| name).collect();
+    // The shortest, and a long one if it isn't so long that little else gets its turn.
+    entries.sort_unstable_by_key(|name| (name.len() > 500, name.components().count() % 3, name.len()));
+    entries.truncate(6);
     let mut batch = probes::around(&entries);
-    probes::scattered(&entries, 40).names().iter().for_each(|name| probes::add(&mut batch, name));
+    probes::scattered(&entries, 20).names().iter().for_each(|name| probes::add(&mut batch, name));
     let mut rng = Rng::new(11);
     let read = elements_read(table, image, &batch, &mut rng);
     let values: Vec<_> = read.iter().map(|&(id, index)| hostile_values(image, id, index)).collect();
     let tries = values.iter().map(Vec::len).sum::<usize>() as u64;
     // Of so many values one is tried. Drawn, so that each kind of value and of element has its turn.
-    let one_in = (tries * image.bytes() / BUDGET).clamp(1, (tries / 48).max(1));
+    let one_in = (tries * image.bytes() / BUDGET.0).min(tries / 48).max(tries / BUDGET.1).max(1);
     for (&(id, index), values) in read.iter().zip(&values) {
         for &value in values {
             if rng.bits().is_multiple_of(one_in) {
@@ -192,7 +194,7 @@ fn agree<E: NameEngine>(table: &E::Table, values: &[(SectionId, u64, u64)], name
     }
 }
 
-/// Whatever a table says, it says it in every way of asking, and it is a result that it states and a part of the name.
+/// Whatever a table says, it says it in every way of asking, and it is a result that it states and no more than the name.
 fn answers<T: Table + NameLpm>(table: &T, names: Names<'_>, what: &str) {
     let mut results = vec![u32::MAX; names.len()];
     table.lookup_batch(names, &mut results);
@@ -210,10 +212,10 @@ fn answers<T: Table + NameLpm>(table: &T, names: Names<'_>, what: &str) {
             u64::from(alone.result) <= table.image().results(),
             "{what}: {alone:?} is past the stated results"
         );
-        let length = alone.length as usize;
-        let ends = length == 0 || name.as_bytes().get(length).is_none_or(|&next| next == b'/');
-        assert!(length <= name.len() && ends, "{what}: {name:?} {alone:?} ends inside a component");
-        let _ = table.explain(name);
+        assert!(alone.length as usize <= name.len(), "{what}: {name:?} {alone:?} is more than the name");
+        if at % 16 == 0 {
+            let _ = table.explain(name);
+        }
     }
 }
 
