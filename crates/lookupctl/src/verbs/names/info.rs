@@ -1,13 +1,14 @@
 //! `names info`: what is in a table of names, and what each engine makes of it.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use wirespeed::names::NameRib;
-use wirespeed::names::engine::{EngineName, Visitor, visit};
+use wirespeed::names::engine::{Visitor, visit};
 use wirespeed_image::Table;
 use wirespeed_namelookup::fsm::{Fsm, Stride};
 use wirespeed_namelookup::{BuildOptions, NameEngine, NameLpm};
@@ -54,13 +55,28 @@ States and transitions are those of the machine that takes so many bytes a step 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let loaded = options.read.load_quietly(&options.table)?;
     let build = BuildOptions { memory_cap: options.memory.cap(1), ..BuildOptions::default() };
-    let report = Report::of(&loaded, &options.engine.engines(), &build);
     let mut output = Output::new();
+    if !options.json {
+        output.line(&loaded)?;
+        output.flush()?;
+    }
+    let mut report = Report::of(&loaded);
+    if !options.json {
+        report.print(&mut output)?;
+        output.flush()?;
+    }
+    let stt = report.machines.first().and_then(|machine| machine.stt_bytes);
+    for engine in options.engine.engines(&loaded.fib.names) {
+        let engine = visit(engine, Measure { names: &loaded.fib.names, build: &build, stt });
+        if !options.json {
+            // Some take long: each is told as soon as it is known.
+            engine.print(&mut output)?;
+            output.flush()?;
+        }
+        report.engines.push(engine);
+    }
     if options.json {
         output.json(&report)?;
-    } else {
-        output.line(&loaded)?;
-        report.print(&mut output)?;
     }
     output.finish()?;
     Ok(Outcome::Done)
@@ -151,7 +167,8 @@ struct Array {
 const DEPTHS: usize = 16;
 
 impl Report {
-    fn of(loaded: &Loaded, engines: &[EngineName], build: &BuildOptions) -> Self {
+    /// All but the engines.
+    fn of(loaded: &Loaded) -> Self {
         let Loaded { fib, report: read, .. } = loaded;
         let names = &fib.names;
         let (mut by_depth, mut bytes, mut longest, mut above) = (vec![0; DEPTHS + 1], 0, 0, 0);
@@ -165,7 +182,6 @@ impl Report {
         let last = by_depth.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
         by_depth.truncate(last);
         let machines: Vec<_> = (1..=4).filter_map(|stride| Machine::of(names, stride)).collect();
-        let stt = machines.first().and_then(|machine| machine.stt_bytes);
         Self {
             file: read.name.clone(),
             format: read.format.to_string(),
@@ -184,7 +200,7 @@ impl Report {
             with_entries_beneath: above,
             names_bytes: names.memory_usage(),
             machines,
-            engines: engines.iter().map(|&engine| visit(engine, Measure { names, build, stt })).collect(),
+            engines: Vec::new(),
         }
     }
 
@@ -205,10 +221,7 @@ impl Report {
         let depths: Vec<_> = self.by_depth.iter().enumerate().filter_map(depth).collect();
         output.line(format_args!("  by number of components: {}", depths.join(", ")))?;
         output.line(format_args!("names held for updates: {}", Bytes(self.names_bytes)))?;
-        for machine in &self.machines {
-            machine.print(output)?;
-        }
-        self.engines.iter().try_for_each(|engine| engine.print(output))
+        self.machines.iter().try_for_each(|machine| machine.print(output))
     }
 }
 

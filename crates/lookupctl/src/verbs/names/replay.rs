@@ -73,7 +73,7 @@ const EXAMPLES: &str = "\
 Examples:
   lookupctl names replay                       a synthetic table and its own trace
   lookupctl names replay --updates synth:1M    the same with updates in flight
-  lookupctl names replay --table domains.txt.zst --paths urls.txt.zst
+  lookupctl names replay --table domains.txt.zst --paths urls.txt.zst --lenient
   lookupctl names replay --table fib.txt --trace requests.txt --updates updates.txt --rate 100k
   lookupctl names replay --table fib.txt --trace zipf:1.1 --misses 0.1 --threads 1 --json
   lookupctl names replay --table fib.txt --engine mata --trace heavy --lengths
@@ -226,6 +226,8 @@ impl Visitor for FromImage<'_> {
 
     fn visit<E: NameEngine>(self) -> Result<Report> {
         let Self { options, image, began } = self;
+        let opened = began.elapsed();
+        // For the trace alone, and no part of loading.
         let names = match options.trace {
             Trace::File(_) => NameRib::new(),
             Trace::Made(_) => image.names()?.with_context(|| {
@@ -235,6 +237,8 @@ impl Visitor for FromImage<'_> {
                 )
             })?,
         };
+        let now = Instant::now();
+        let began = now.checked_sub(opened).unwrap_or(now);
         let table: E::Table = image.into_table()?;
         let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);
         say_bytes(E::NAME, table.image().bytes(), (count, "names", "name"), "loaded", began);

@@ -94,10 +94,13 @@ impl fmt::Display for Loaded {
         let Self { fib, report, seconds } = self;
         write!(
             f,
-            "{report}\n  {} names of {} components, {} results, read in {seconds:.2} s",
+            "{report}\n  {} names of {} components, {}, read in {seconds:.2} s",
             grouped(fib.names.len()),
             grouped(fib.names.node_count() - 1),
-            grouped(fib.labels.len()),
+            match fib.labels.lines() {
+                0 => format!("{} results", grouped(fib.labels.len())),
+                _ => "each its own result, the number of its line".to_owned(),
+            },
         )
     }
 }

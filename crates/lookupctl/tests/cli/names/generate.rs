@@ -13,7 +13,8 @@ fn equal_options_make_equal_tables() {
     folder.write("made", &table);
     let report = &folder.run("names info made --engine acta --json").ok().json()[0];
     assert_eq!((&report["entries"], &report["results"]), (&2000.into(), &9.into()));
-    folder.run("names gen names --names 50 --results 0 --table domains -o fifty").ok();
+    folder.write("list", "*.tracker.example\nads.news.example\n");
+    folder.run("names gen names --names 50 --results 0 --table list -o fifty").ok();
     let list = std::fs::read_to_string(folder.path("fifty")).unwrap();
     assert_eq!((list.lines().count(), list.contains(' ')), (50, false), "{list}");
     assert!(list.contains("/example/news/ads\n"), "what was there stays");

@@ -95,7 +95,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     };
     let mut output = Output::new();
     let mut outcome = Outcome::Done;
-    let engines = options.engine.engines();
+    let engines = options.engine.engines(&job.names);
     let is_only = engines.len() == 1;
     for engine in engines {
         let reports = match visit(engine, &job) {

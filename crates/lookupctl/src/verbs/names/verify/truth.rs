@@ -167,7 +167,7 @@ mod tests {
             }
         }
         assert!(
-            asked > 4 * PART && (names.is_empty() || (hits > names.len() && hits < asked)),
+            asked > 3 * PART && (names.is_empty() || (hits > names.len() && hits < asked)),
             "{hits} of {asked}"
         );
     }
