@@ -83,7 +83,8 @@ impl Part {
             true => table.names.clone(),
             false => entries.map(|(_, entry)| entry).collect(),
         };
-        let count = UPDATES.min(names.len() / 2);
+        // Few enough that the table doesn't outgrow itself.
+        let count = UPDATES.min(names.len() / 32);
         let mut made = Domains::new(SEED);
         let fresh = std::iter::repeat_with(|| made.draw().to_owned()).filter(|name| names.result(name) == 0);
         let insertions = fresh.take(count).map(|name| NameUpdate::Insert(name, 1)).collect();
