@@ -167,26 +167,57 @@ struct Acta {
     }
 
     // The entry of a bucket that has this header and these bytes; and the bucket's filter.
+    //
+    // All headers are gone through before any bytes are compared: threads of a warp find theirs at different places, and would
+    // compare one after the other. Of several entries with the wanted header, one in a hundred buckets or fewer, those after the
+    // first are looked at once that has turned out to be another.
     template <class Text>
     WS_FN Entry search(const Text& text, const Component& component, u32 bucket, u32 wanted, u32* filter) const {
         const u64* words = buckets + u64(bucket) * (ACTA_BUCKET_BYTES / 8);
         call_for(words + ACTA_BUCKET_BYTES / 16);
-        u64 word = element(words);
-        u32 count = u32(word) & 15, end = ACTA_BUCKET_BYTES, headers = 2 + 2 * count;
+        // Their sector, at once: 15 headers at most.
+        auto low = pair_of(words), high = pair_of(words + 2);
+        u64 word = low.at[0];
+        u32 count = u32(word) & 15, headers = 2 + 2 * count;
         *filter = (u32(word) & 0xffff) >> ACTA_FILTER_SHIFT;
-        for (u32 i = 1; i <= count; i++) {
-            word = i % 4 == 0 ? element(words + i / 4) : word >> 16;
-            u32 header = u32(word) & 0xffff, length = header % (1u << 6);
-            u32 size = length == ACTA_LONG ? 8 : length;
-            if (header & ACTA_LEADS) size += 4;
-            if (header & ACTA_ENDS) size += width;
-            // Payloads that lap over headers are of no table.
-            if (end < headers + size) break;
-            bool may_be = (header & ~u32(ACTA_LEADS | ACTA_ENDS)) == wanted;
-            if (may_be && has(text, component, words_of(bucket), end - size)) return Entry{end, header};
-            end -= size;
+        for (u32 from = 1;;) {
+            u32 end = ACTA_BUCKET_BYTES, found = 0, found_size = 0, found_header = 0, next = 0;
+            for (u32 i = 1; i <= count; i++) {
+                if (i % 4 == 0) {
+                    word = i == 4 ? low.at[1] : i == 8 ? high.at[0] : high.at[1];
+                } else {
+                    word = (i == 1 ? low.at[0] : word) >> 16;
+                }
+                u32 header = u32(word) & 0xffff, length = header % (1u << 6);
+                u32 size = length == ACTA_LONG ? 8 : length;
+                if (header & ACTA_LEADS) size += 4;
+                if (header & ACTA_ENDS) size += width;
+                // Payloads that lap over headers are of no table.
+                if (end < headers + size) break;
+                if ((header & ~u32(ACTA_LEADS | ACTA_ENDS)) == wanted && i >= from) {
+                    if (found == 0) {
+                        found = end, found_size = size, found_header = header;
+                    } else if (next == 0) {
+                        next = i;
+                    }
+                }
+                end -= size;
+            }
+            if (found == 0) return Entry{0, 0};
+            if (has(text, component, words_of(bucket), found - found_size)) return Entry{found, found_header};
+            if (next == 0) return Entry{0, 0};
+            from = next;
         }
-        return Entry{0, 0};
+    }
+
+    // Two words of a bucket at once.
+    static WS_FN Vector<u64, 2> pair_of(const u64* at) {
+#if WS_GPU
+        auto v = __ldg(reinterpret_cast<const ulonglong2*>(at));
+        return Vector<u64, 2>{{v.x, v.y}};
+#else
+        return *reinterpret_cast<const Vector<u64, 2>*>(at);
+#endif
     }
 
     // Whether the payload at a place in a bucket is of this component.
@@ -203,11 +234,13 @@ struct Acta {
             }
             return true;
         }
-        u32 differ = 0;
+        u32 differ = 0, shift = at % 4 * 8, last = word_of(words, at / 4);
         WS_UNROLL
         for (u32 i = 0; i < 4; i++) {
             if (i * 4 < component.length) {
-                differ |= keep_bytes(bytes_of(words, at + 4 * i), component.length - 4 * i) ^ component.head[i];
+                u32 next = word_of(words, at / 4 + i + 1);
+                differ |= keep_bytes(funnel(last, next, shift), component.length - 4 * i) ^ component.head[i];
+                last = next;
             }
         }
         for (u32 done = 16; done < component.length && differ == 0; done += 4) {
@@ -221,10 +254,13 @@ struct Acta {
         return reinterpret_cast<const u32*>(buckets) + u64(bucket) * (ACTA_BUCKET_BYTES / 4);
     }
 
-    // Four bytes of a bucket, zeros after its end.
+    // A word of a bucket, the last one for those after it.
+    static WS_FN u32 word_of(const u32* words, u32 at) {
+        return element(words + (at < ACTA_BUCKET_BYTES / 4 ? at : ACTA_BUCKET_BYTES / 4 - 1));
+    }
+
+    // Four bytes of a bucket.
     static WS_FN u32 bytes_of(const u32* words, u32 at) {
-        u32 low = at / 4 % (ACTA_BUCKET_BYTES / 4);
-        u32 high = low + 1 < ACTA_BUCKET_BYTES / 4 ? low + 1 : low;
-        return funnel(element(words + low), element(words + high), at % 4 * 8);
+        return funnel(word_of(words, at / 4), word_of(words, at / 4 + 1), at % 4 * 8);
     }
 };

@@ -11,6 +11,7 @@
 //! table with 0 for none, and how much of the name matched.
 
 pub mod acta;
+mod aggregate;
 pub mod aligned;
 pub mod ata;
 #[cfg(feature = "conformance")]
@@ -31,6 +32,7 @@ pub mod tlv;
 pub mod write;
 
 pub use acta::{Acta, ActaTable};
+pub use aggregate::Aggregated;
 pub use live::{LiveNames, NameUpdate};
 pub use lookup::{BuildError, BuildOptions, Load, Match, NameEngine, NameLpm, Outgrown, Step};
 pub use name::{Components, Name, NameBuf, NameError};

@@ -3,6 +3,7 @@
 use wirespeed_fib::{Applied, NextHop};
 use wirespeed_image::live::{Follower, Reader, Writer};
 
+use crate::aggregate::Aggregated;
 use crate::lookup::{BuildError, BuildOptions, NameEngine};
 use crate::name::{Name, NameBuf};
 use crate::table::NameTable;
@@ -46,10 +47,14 @@ fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
 
 /// A table of names that takes updates while any number of readers look up. One owner; readers are independent of it.
 ///
-/// Memory: the names, what the engine holds, and two copies of the image (four while it is rebuilt).
+/// With [`BuildOptions::aggregate`] the image is of the reduced names: the results are the same, and lengths are those of the entries
+/// that were left.
+///
+/// Memory: the names (with `aggregate` the reduced ones, too), what the engine holds, and two copies of the image (four while it is
+/// rebuilt).
 #[derive(Debug)]
 pub struct LiveNames<E: NameEngine> {
-    names: NameTable,
+    names: Held,
     /// `None` after a rebuild that failed, and for a table that came compiled: the next update builds.
     engine: Option<E>,
     writer: Writer<E::Table>,
@@ -57,18 +62,73 @@ pub struct LiveNames<E: NameEngine> {
     rebuilds: u64,
 }
 
+/// The names, and with them those that are compiled.
+#[derive(Debug)]
+enum Held {
+    Whole(NameTable),
+    Aggregated(Aggregated),
+}
+
+impl Held {
+    /// Takes names, and from now on tracks the changes of those that are compiled.
+    fn new(names: NameTable, options: &BuildOptions) -> Self {
+        let mut held = match options.aggregate {
+            false => Self::Whole(names),
+            true => Self::Aggregated(Aggregated::new(names)),
+        };
+        held.compiled_mut().track();
+        held
+    }
+
+    const fn all(&self) -> &NameTable {
+        match self {
+            Self::Whole(names) => names,
+            Self::Aggregated(both) => both.full(),
+        }
+    }
+
+    const fn compiled(&self) -> &NameTable {
+        match self {
+            Self::Whole(names) => names,
+            Self::Aggregated(both) => both.reduced(),
+        }
+    }
+
+    const fn compiled_mut(&mut self) -> &mut NameTable {
+        match self {
+            Self::Whole(names) => names,
+            Self::Aggregated(both) => both.reduced_mut(),
+        }
+    }
+
+    /// Makes changes in order; how many changed anything.
+    fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
+        match self {
+            Self::Whole(names) => names.apply_all(updates),
+            Self::Aggregated(both) => updates.into_iter().filter(|update| both.apply(update)).count(),
+        }
+    }
+
+    fn memory_usage(&self) -> u64 {
+        match self {
+            Self::Whole(names) => names.memory_usage(),
+            Self::Aggregated(both) => both.memory_usage(),
+        }
+    }
+}
+
 impl<E: NameEngine> LiveNames<E> {
     /// Compiles a table and puts it live.
-    pub fn new(mut names: NameTable, options: BuildOptions) -> Result<Self, BuildError> {
-        let (engine, table) = E::build(&names, &with_room(&options, FIRST_ROOM))?;
-        names.track();
+    pub fn new(names: NameTable, options: BuildOptions) -> Result<Self, BuildError> {
+        let names = Held::new(names, &options);
+        let (engine, table) = E::build(names.compiled(), &with_room(&options, FIRST_ROOM))?;
         Ok(Self { names, engine: Some(engine), writer: Writer::new(table), options, rebuilds: 0 })
     }
 
     /// Puts an image live that was compiled before from the same names, such as one from a file, at once. The first update builds
     /// it anew: an engine does not go into an image.
-    pub fn resume(mut names: NameTable, table: E::Table, options: BuildOptions) -> Self {
-        names.track();
+    pub fn resume(names: NameTable, table: E::Table, options: BuildOptions) -> Self {
+        let names = Held::new(names, &options);
         Self { names, engine: None, writer: Writer::new(table), options, rebuilds: 0 }
     }
 
@@ -81,20 +141,21 @@ impl<E: NameEngine> LiveNames<E> {
         updates: impl IntoIterator<Item = &'u NameUpdate>,
     ) -> Result<Applied, BuildError> {
         let mut applied = Applied { changes: self.names.apply_all(updates), ..Applied::default() };
-        let changed = self.names.take_changed();
+        let names = self.names.compiled_mut();
+        let changed = names.take_changed();
         if changed.is_empty() {
             return Ok(applied);
         }
         // A table that was emptied is built anew, and gives back its memory.
-        let engine = self.engine.as_mut().filter(|_| !self.names.is_empty());
-        let patch = engine.and_then(|engine| engine.update(&self.names, &changed).ok());
-        self.names.forget_gone(changed);
+        let engine = self.engine.as_mut().filter(|_| !names.is_empty());
+        let patch = engine.and_then(|engine| engine.update(names, &changed).ok());
+        names.forget_gone(changed);
         if let Some(patch) = patch {
             applied.writes = patch.writes().len();
             self.writer.patch(patch).expect("an engine's patch fits its own table");
         } else {
             self.engine = None;
-            let (engine, table) = E::build(&self.names, &with_room(&self.options, LATER_ROOM))?;
+            let (engine, table) = E::build(names, &with_room(&self.options, LATER_ROOM))?;
             self.engine = Some(engine);
             self.writer.replace(table);
             self.rebuilds += 1;
@@ -118,7 +179,12 @@ impl<E: NameEngine> LiveNames<E> {
 
     /// The names as they are now.
     pub const fn names(&self) -> &NameTable {
-        &self.names
+        self.names.all()
+    }
+
+    /// The names that the image holds: all, or the reduced ones.
+    pub const fn compiled(&self) -> &NameTable {
+        self.names.compiled()
     }
 
     /// How often an update made the table outgrow itself.

@@ -134,6 +134,9 @@ pub struct BuildOptions {
     /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can choose names
     /// must not know it.
     pub seed: Option<u64>,
+    /// Whether live names are looked up in the reduced table, which gives the same results and not always the same lengths; see
+    /// [`Aggregated`](crate::Aggregated). An engine takes no notice: it is given the table that it is to compile.
+    pub aggregate: bool,
 }
 
 /// Why a table can't be built.

@@ -484,6 +484,15 @@ impl Driver for Cuda {
             return Ok(0);
         }
         let function = self.function(kernel, shared)?;
+        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+        let mut most = 0;
+        // SAFETY: see the head.
+        let result = unsafe { sys::cuFuncGetAttribute(&raw mut most, attribute, function) };
+        self.check("cuFuncGetAttribute", result)?;
+        // The occupancy of blocks that a launch would refuse is not 0.
+        if threads > most.unsigned_abs() {
+            return Ok(0);
+        }
         let mut blocks = 0;
         // SAFETY: see the head.
         let result = unsafe {
@@ -494,10 +503,6 @@ impl Driver for Cuda {
                 shared as usize,
             )
         };
-        // So many threads as no block of this kernel may have.
-        if result == CUresult::CUDA_ERROR_INVALID_VALUE {
-            return Ok(0);
-        }
         self.check("cuOccupancyMaxActiveBlocksPerMultiprocessor", result)?;
         Ok(blocks.unsigned_abs())
     }

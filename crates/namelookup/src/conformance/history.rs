@@ -123,6 +123,7 @@ pub fn churn<E: NameEngine>() {
     let calls = affordable::<E>(500);
     let tally = Tally::<E>::new("churn");
     let pool = tables::scattered_names(4_000);
+    emptied::<E>(&pool);
     let mut rng = Rng::new(7);
     let mut patched = Patched::new(&tally, NameTable::new(), "churn").expect("no names are held");
     for round in 0..2 {
@@ -156,7 +157,6 @@ pub fn churn<E: NameEngine>() {
             patched.rebuilds - before
         );
     }
-    emptied::<E>(&pool);
     tally.finish();
 }
 

@@ -13,6 +13,14 @@ use crate::table::NameTable;
 /// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup still answers.
 pub fn images<E: NameEngine>() {
     let tally = Tally::<E>::new("images");
+    let empty = |kind: &str, layout| ImageBuilder::new(kind, layout).build(None).expect("an empty image");
+    let other = E::Table::from_image(empty("other", E::Table::LAYOUT));
+    assert!(matches!(other, Err(ImageError::Kind { .. })), "an image of another kind is taken");
+    let later = E::Table::from_image(empty(E::Table::KIND, u32::MAX));
+    assert!(matches!(later, Err(ImageError::Layout { .. })), "an image of a later layout is taken");
+    let bare = E::Table::from_image(empty(E::Table::KIND, E::Table::LAYOUT));
+    assert!(bare.is_err(), "sections are missing");
+    other_sections::<E>(&tally);
     let dir = tempfile::tempdir().expect("a temporary folder");
     for (what, names) in tables::hand_picked() {
         let Some((_, table)) = tally.build(&names, what) else { continue };
@@ -26,14 +34,6 @@ pub fn images<E: NameEngine>() {
         check_all(&mapped, &names, &[], what);
         damaged::<E>(&names, &table, what);
     }
-    let empty = |kind: &str, layout| ImageBuilder::new(kind, layout).build(None).expect("an empty image");
-    let other = E::Table::from_image(empty("other", E::Table::LAYOUT));
-    assert!(matches!(other, Err(ImageError::Kind { .. })), "an image of another kind is taken");
-    let later = E::Table::from_image(empty(E::Table::KIND, u32::MAX));
-    assert!(matches!(later, Err(ImageError::Layout { .. })), "an image of a later layout is taken");
-    let bare = E::Table::from_image(empty(E::Table::KIND, E::Table::LAYOUT));
-    assert!(bare.is_err(), "sections are missing");
-    other_sections::<E>(&tally);
     tally.finish();
 }
 

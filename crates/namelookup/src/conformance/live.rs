@@ -1,6 +1,7 @@
 //! Live tables under concurrent readers.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use wirespeed_image::live::Reader;
 
@@ -22,11 +23,12 @@ pub fn live_readers<E: NameEngine>() {
     let mut live = LiveNames::<E>::new(names, options()).expect("the table was built before");
     let probes: NameBatch = probes(&entries).iter().map(|name| &**name).collect();
     let stop = AtomicBool::new(false);
+    let passes = [const { AtomicU64::new(0) }; 2];
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for passes in &passes {
             let reader = live.reader();
             let (probes, stop) = (&probes, &stop);
-            scope.spawn(move || read::<E>(&reader, probes, stop));
+            scope.spawn(move || read::<E>(&reader, probes, passes, stop));
         }
         let mut rebuilt = 0;
         let rounds = affordable::<E>(600);
@@ -38,10 +40,14 @@ pub fn live_readers<E: NameEngine>() {
             let applied = live.apply(&updates).expect("the table takes the update");
             assert!(applied.changes >= entries.len());
             rebuilt += u64::from(applied.rebuilt);
+            if round % 16 == 0 {
+                wait_for(&passes);
+            }
         }
         assert_eq!(rebuilt, live.rebuilds());
         stop.store(true, Ordering::Relaxed);
     });
+    assert!(passes.iter().all(|passes| passes.load(Ordering::Relaxed) > 0), "a reader never read");
     in_turn(&mut live, &entries);
     tally.finish();
 }
@@ -76,12 +82,23 @@ fn passing(entries: &[NameBuf], round: u32, result: u32) -> Vec<NameUpdate> {
     let update = |entry: &NameBuf, n: u32| {
         let mut name = entry.clone();
         name.push(format!("passing{n}").as_bytes()).expect("a component");
-        if round % (n + 2) == 0 { NameUpdate::Remove(name) } else { NameUpdate::Insert(name, result) }
+        if round.is_multiple_of(n + 2) { NameUpdate::Remove(name) } else { NameUpdate::Insert(name, result) }
     };
     entries.iter().flat_map(|entry| (0..3).map(move |n| update(entry, n))).collect()
 }
 
-fn read<E: NameEngine>(reader: &Reader<E::Table>, probes: &NameBatch, stop: &AtomicBool) {
+/// Lets every reader have a pass, so that the writer isn't done before they begin; not for long, as one may have panicked.
+fn wait_for(passes: &[AtomicU64; 2]) {
+    let before = passes.each_ref().map(|passes| passes.load(Ordering::Relaxed));
+    let end = Instant::now() + Duration::from_millis(100);
+    let is_behind =
+        || passes.iter().zip(before).any(|(passes, before)| passes.load(Ordering::Relaxed) == before);
+    while is_behind() && Instant::now() < end {
+        std::thread::yield_now();
+    }
+}
+
+fn read<E: NameEngine>(reader: &Reader<E::Table>, probes: &NameBatch, passes: &AtomicU64, stop: &AtomicBool) {
     let mut found = vec![0; probes.len()];
     while !stop.load(Ordering::Relaxed) {
         let table = reader.enter();
@@ -92,6 +109,7 @@ fn read<E: NameEngine>(reader: &Reader<E::Table>, probes: &NameBatch, stop: &Ato
             "the state changed under a reader"
         );
         drop(table);
+        passes.fetch_add(1, Ordering::Relaxed);
         // The writer is to have its share of two cores, too.
         std::thread::yield_now();
     }

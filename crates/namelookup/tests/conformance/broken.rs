@@ -1,1 +1,448 @@
-//! Engines that are each wrong in one way, and the tests of the suite that see it.
+//! Engines that are each wrong in one way, and the tests of the suite that see it: proof that each test can fail.
+
+use std::marker::PhantomData;
+use std::sync::Mutex;
+
+use wirespeed_image::{Checked, Image, ImageError, Patch, PatchBuilder, PatchError, SectionId, Table};
+use wirespeed_namelookup::conformance::{
+    churn, hand_picked_tables, hostile_names, images, live_readers, memory_cap, random_tables,
+    random_updates, read_domains, real_names,
+};
+use wirespeed_namelookup::{
+    BuildError, BuildOptions, Match, Name, NameBuf, NameEngine, NameLpm, NameTable, Names, NodeId, Outgrown,
+    Step,
+};
+
+use crate::sorted::{Sorted, SortedTable};
+
+type Built = Result<(Sorted, SortedTable), BuildError>;
+
+/// What is wrong: each method stands for [`Sorted`]'s own, and one of them is replaced.
+trait Fault: Sized + Send + Sync + 'static {
+    fn build(names: &NameTable, options: &BuildOptions) -> Built {
+        Sorted::build(names, options)
+    }
+    fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        engine.update(names, changed)
+    }
+    fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+        SortedTable::from_image(image)
+    }
+    fn check(table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
+        table.check(patch)
+    }
+    fn lookup(table: &SortedTable, name: &Name) -> Match {
+        table.lookup(name)
+    }
+    fn lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+        names.iter().zip(results).for_each(|(name, result)| *result = Self::lookup(table, name).result);
+    }
+    fn match_batch(table: &SortedTable, names: Names<'_>, matches: &mut [Match]) {
+        names.iter().zip(matches).for_each(|(name, found)| *found = Self::lookup(table, name));
+    }
+    fn par_lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+        Self::lookup_batch(table, names, results);
+    }
+    fn explain(table: &SortedTable, name: &Name) -> Vec<Step> {
+        let mut steps = table.explain(name);
+        let meaning = match Self::lookup(table, name) {
+            Match::NONE => "no match".to_owned(),
+            found => format!("result {}", found.result),
+        };
+        steps.last_mut().unwrap().meaning = meaning;
+        steps
+    }
+}
+
+/// An engine with a fault.
+struct Faulty<F>(Sorted, PhantomData<F>);
+
+/// Its table.
+struct FaultyTable<F>(SortedTable, PhantomData<F>);
+
+impl<F> Clone for FaultyTable<F> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone(), PhantomData)
+    }
+}
+
+impl<F: Fault> NameEngine for Faulty<F> {
+    const NAME: &'static str = "faulty";
+    type Table = FaultyTable<F>;
+
+    fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
+        let (engine, table) = F::build(names, options)?;
+        Ok((Self(engine, PhantomData), FaultyTable(table, PhantomData)))
+    }
+
+    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        F::update(&mut self.0, names, changed)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.0.memory_usage()
+    }
+}
+
+impl<F: Fault> Table for FaultyTable<F> {
+    const KIND: &'static str = SortedTable::KIND;
+    const LAYOUT: u32 = SortedTable::LAYOUT;
+
+    fn from_image(image: Image) -> Result<Self, ImageError> {
+        Ok(Self(F::from_image(image)?, PhantomData))
+    }
+
+    fn image(&self) -> &Image {
+        self.0.image()
+    }
+
+    fn image_mut(&mut self, checked: Checked) -> &mut Image {
+        self.0.image_mut(checked)
+    }
+
+    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
+        self.0.admits(section, value, results)
+    }
+
+    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
+        F::check(&self.0, patch)
+    }
+}
+
+impl<F: Fault> NameLpm for FaultyTable<F> {
+    fn lookup(&self, name: &Name) -> Match {
+        F::lookup(&self.0, name)
+    }
+
+    fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]) {
+        F::lookup_batch(&self.0, names, results);
+    }
+
+    fn match_batch(&self, names: Names<'_>, matches: &mut [Match]) {
+        F::match_batch(&self.0, names, matches);
+    }
+
+    fn par_lookup_batch(&self, names: Names<'_>, results: &mut [u32]) {
+        F::par_lookup_batch(&self.0, names, results);
+    }
+
+    fn explain(&self, name: &Name) -> Vec<Step> {
+        F::explain(&self.0, name)
+    }
+}
+
+/// A fault as a type that replaces some methods, and a test module in which each of the named tests must fail of it.
+macro_rules! faults {
+    ($($(#[doc = $doc:literal])+ $name:ident: $($test:ident $(= $message:literal)?),+ => { $($method:item)* })+) => {
+        $(
+            $(#[doc = $doc])+
+            struct $name;
+            impl Fault for $name { $($method)* }
+        )+
+        /// Each fault is seen by each of the tests that are to see it.
+        mod each_fails {
+            $(
+                #[allow(non_snake_case)]
+                mod $name {
+                    $(
+                        #[test]
+                        #[should_panic $((expected = $message))?]
+                        fn $test() {
+                            super::super::$test::<super::super::Faulty<super::super::$name>>();
+                        }
+                    )+
+                }
+            )+
+        }
+    };
+}
+
+/// The name's last component cut off.
+fn parent(name: &Name) -> &Name {
+    name.parent().unwrap_or(name)
+}
+
+/// The name of these bytes, the root for none.
+fn named(bytes: &[u8]) -> NameBuf {
+    if bytes.is_empty() { NameBuf::root() } else { NameBuf::new(bytes).unwrap() }
+}
+
+/// The first components of a name.
+fn cut(name: &Name, most: usize) -> Vec<u8> {
+    name.components().take(most).flat_map(|c| [b"/", c].concat()).collect()
+}
+
+faults! {
+    /// Takes `/com/a` for a prefix of `/com/ab`.
+    ByteWise: hand_picked_tables, random_updates => {
+        fn lookup(table: &SortedTable, name: &Name) -> Match {
+            let bytes = name.as_bytes();
+            let found = (2..bytes.len()).rev().find_map(|len| {
+                let prefix = Name::new(&bytes[..len]).ok()?;
+                Some(table.lookup(prefix)).filter(|found| found.length as usize == len)
+            });
+            let whole = table.lookup(name);
+            found.filter(|found| found.length > whole.length).unwrap_or(whole)
+        }
+    }
+    /// Knows nothing of the root's entry.
+    NoRoot: hand_picked_tables, random_updates, live_readers => {
+        fn lookup(table: &SortedTable, name: &Name) -> Match {
+            let found = table.lookup(name);
+            if found.length == 0 { Match::NONE } else { found }
+        }
+    }
+    /// Takes a name for one that ends in a zero more.
+    Padded: hand_picked_tables, hostile_names => {
+        fn lookup(table: &SortedTable, name: &Name) -> Match {
+            let found = table.lookup(name);
+            if found.length as usize == name.len() || name.is_empty() {
+                return found;
+            }
+            let padded = table.lookup(Name::new(&[name.as_bytes(), &[0]].concat()).unwrap());
+            if padded.length as usize == name.len() + 1 { Match::new(padded.result, name.len()) } else { found }
+        }
+    }
+    /// Doesn't tell letters of different case apart.
+    CaseBlind: hand_picked_tables => {
+        fn lookup(table: &SortedTable, name: &Name) -> Match {
+            let lower = name.as_bytes().to_ascii_lowercase();
+            let found = table.lookup(&named(&lower));
+            if found.is_some() { found } else { table.lookup(name) }
+        }
+    }
+    /// Counts the slash after the prefix, too.
+    WrongLength: hand_picked_tables, random_tables => {
+        fn match_batch(table: &SortedTable, names: Names<'_>, matches: &mut [Match]) {
+            for (name, found) in names.iter().zip(matches) {
+                *found = table.lookup(name);
+                found.length += u32::from((found.length as usize) < name.len() && found.is_some());
+            }
+        }
+    }
+    /// Forgets the last name of an odd batch.
+    OddRemainder: hand_picked_tables, random_tables, images => {
+        fn lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+            let even = names.len() / 2 * 2;
+            table.lookup_batch(names.part(0..even), &mut results[..even]);
+        }
+    }
+    /// Goes wrong in batches past 1,000 names only.
+    LongBatch: hand_picked_tables => {
+        fn lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+            table.lookup_batch(names, results);
+            if names.len() > 1_000 {
+                results.swap(0, 3);
+            }
+        }
+    }
+    /// Mixes up the parts on several cores.
+    Mixed: hand_picked_tables = "on all cores", random_tables = "on all cores" => {
+        fn par_lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+            table.lookup_batch(names, results);
+            results.rotate_left(1);
+        }
+    }
+    /// Explains something else than it does.
+    Explained: hand_picked_tables = "explained", random_tables = "explained" => {
+        fn explain(table: &SortedTable, name: &Name) -> Vec<Step> {
+            table.explain(parent(name))
+        }
+    }
+    /// Stops after 64 components.
+    Shallow: hand_picked_tables, hostile_names => {
+        fn lookup(table: &SortedTable, name: &Name) -> Match {
+            let short = cut(name, 64);
+            table.lookup(&named(&short))
+        }
+    }
+    /// Takes a component for another that has the same words in another order.
+    Summed: hostile_names => {
+        fn lookup(table: &SortedTable, name: &Name) -> Match {
+            let mut sorted = name.as_bytes().to_vec();
+            if name.as_bytes().starts_with(b"/com/") && name.len() == 53 {
+                sorted[5..].sort_unstable();
+                let found = table.lookup(Name::new(&sorted).unwrap());
+                if found.is_some() {
+                    return found;
+                }
+            }
+            table.lookup(name)
+        }
+    }
+    /// Works its way through a deep name once for each component.
+    Quadratic: hostile_names = "deep names take" => {
+        fn lookup(table: &SortedTable, name: &Name) -> Match {
+            if name.len() > 9 << 20 {
+                std::thread::sleep(std::time::Duration::from_secs(8));
+            }
+            table.lookup(name)
+        }
+    }
+    /// Takes room for the square of what there is under one node.
+    OutOfProportion: hostile_names = "for random names" => {
+        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+            let words = names.iter().any(|(name, _)| name.as_bytes().starts_with(b"/com/qq"));
+            let (engine, table) = Sorted::build(names, options)?;
+            if !words {
+                return Ok((engine, table));
+            }
+            let image = table.image().with_attachment("waste", &vec![0; 8 << 20])?;
+            Ok((engine, crate::sorted::unchecked(image)))
+        }
+    }
+    /// Leaves out of a patch what was removed.
+    StaleRemoves: random_updates, hand_picked_tables => {
+        fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+            let came = changed.iter().filter(|&&id| !names.node(id).is_gone()).count();
+            if came == 0 { Ok(Patch::default()) } else { engine.update(names, changed) }
+        }
+    }
+    /// Keeps the counts of the first table.
+    StaleCounts: random_updates = "entries", hand_picked_tables = "entries" => {
+        fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+            let mut same = PatchBuilder::new();
+            engine.update(names, changed)?.writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
+            Ok(same.finish(None))
+        }
+        fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+            Ok(crate::sorted::unchecked(image))
+        }
+        fn check(_: &SortedTable, _: &Patch) -> Result<(), PatchError> {
+            Ok(())
+        }
+    }
+    /// Takes room for each insertion, and never gives it back.
+    Leaks: churn = "not reclaimed" => {
+        fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+            engine.lose(changed.len() / 10)?;
+            engine.update(names, changed)
+        }
+    }
+    /// An image depends on how many were built before it.
+    Remembers: churn = "as if new" => {
+        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+            static TURN: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+            let (engine, table) = Sorted::build(names, options)?;
+            let turn = TURN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let image = table.image().with_attachment("turn", &[turn])?;
+            Ok((engine, crate::sorted::unchecked(image)))
+        }
+        fn check(table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
+            table.image().check(patch)
+        }
+    }
+    /// Takes whatever image comes.
+    Trusting: images => {
+        fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+            Ok(crate::sorted::unchecked(image))
+        }
+    }
+    /// Takes whatever image and patch come, as long as they are of its kind.
+    TrustingAlike: images => {
+        fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+            SortedTable::expect_kind(&image)?;
+            Ok(crate::sorted::unchecked(image))
+        }
+        fn check(table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
+            table.image().check(patch)
+        }
+    }
+    /// Takes a patch that an image of the same content would be refused for.
+    TrustingPatches: images = "check Ok" => {
+        fn check(table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
+            table.image().check(patch)
+        }
+    }
+    /// Takes images of layouts to come.
+    AnyLayout: images = "later layout" => {
+        fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+            if image.layout() == u32::MAX {
+                let (_, table) = Sorted::build(&NameTable::new(), &BuildOptions::default()).unwrap();
+                return Ok(table);
+            }
+            SortedTable::from_image(image)
+        }
+    }
+    /// Has no regard for the cap.
+    Uncapped: memory_cap => {
+        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+            Sorted::build(names, &BuildOptions { memory_cap: None, ..options.clone() })
+        }
+    }
+    /// Refuses the table that takes just what the cap is.
+    OffByOne: memory_cap = "capped at" => {
+        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+            let memory_cap = options.memory_cap.map(|cap| cap - 1);
+            Sorted::build(names, &BuildOptions { memory_cap, ..options.clone() })
+        }
+    }
+    /// Refuses every table that isn't empty.
+    Refuses: hand_picked_tables = "is refused", random_tables = "is refused", images = "is refused",
+        memory_cap = "is refused" => {
+        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+            if names.len() > 1 {
+                let (limit, found) = (1, names.len() as u64);
+                return Err(BuildError::Limit { engine: "faulty", what: "names", limit, found });
+            }
+            Sorted::build(names, options)
+        }
+    }
+    /// Refuses tables that are within what it says is its limit.
+    RefusesForNothing: hand_picked_tables => {
+        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+            if names.len() > 1_000 {
+                let (limit, found) = (10_000, names.len() as u64);
+                return Err(BuildError::Limit { engine: "faulty", what: "names", limit, found });
+            }
+            Sorted::build(names, options)
+        }
+    }
+}
+
+/// Wrong for one name in some thousands.
+struct SeldomWrong;
+
+impl Fault for SeldomWrong {
+    fn lookup(table: &SortedTable, name: &Name) -> Match {
+        if name.as_bytes().ends_with(b"xk") { Match::NONE } else { table.lookup(name) }
+    }
+}
+
+#[test]
+fn real_names_fail() {
+    if read_domains(0).is_some() {
+        let failed = std::panic::catch_unwind(real_names::<Faulty<SeldomWrong>>);
+        assert!(failed.is_err(), "a table that is seldom wrong passes");
+    }
+}
+
+/// The names of the last update, where every table of [`Shared`] looks first.
+static SHARED: Mutex<Option<Vec<(Vec<u8>, u32)>>> = Mutex::new(None);
+
+/// Changes what live readers see before the patch is applied, bit by bit.
+struct Shared;
+
+impl Fault for Shared {
+    fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        *SHARED.lock().unwrap() = Some(Vec::new());
+        for (name, result) in names.iter() {
+            SHARED.lock().unwrap().as_mut().unwrap().push((name.as_bytes().to_vec(), result));
+            std::thread::yield_now();
+        }
+        engine.update(names, changed)
+    }
+
+    fn lookup(table: &SortedTable, name: &Name) -> Match {
+        let found = table.lookup(name);
+        let shared = SHARED.lock().unwrap();
+        let mut now = shared.iter().flatten().filter(|(other, _)| other == name.as_bytes());
+        now.next().map_or(found, |&(_, result)| Match::new(result, name.len()))
+    }
+}
+
+#[test]
+#[should_panic(expected = "scoped thread panicked")]
+fn readers_see_a_state_that_changes() {
+    live_readers::<Faulty<Shared>>();
+}

@@ -84,7 +84,9 @@ impl NameEngine for Sorted {
     fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
         assert!(!changed.is_empty(), "an update that changes nothing");
         let flat = Flat::of(names);
-        if flat.text.len() > self.text || flat.ends.len() > self.entries {
+        // A patch of all of it costs more than a table anew.
+        let is_long = flat.text.len() > 1 << 22;
+        if is_long || flat.text.len() > self.text || flat.ends.len() > self.entries {
             return Err(Outgrown("room"));
         }
         Ok(flat.patch())
@@ -92,6 +94,14 @@ impl NameEngine for Sorted {
 
     fn memory_usage(&self) -> u64 {
         0
+    }
+}
+
+impl Sorted {
+    /// Has room for fewer entries from now on, for engines that are to be seen to be wrong.
+    pub(crate) fn lose(&mut self, entries: usize) -> Result<(), Outgrown> {
+        self.entries = self.entries.checked_sub(entries).ok_or(Outgrown("room"))?;
+        Ok(())
     }
 }
 
@@ -125,9 +135,20 @@ impl SortedTable {
         usize::try_from(self.0.section::<u64>(HEAD)[1]).unwrap()
     }
 
+    /// Number and length of the entry that matches: of few entries each is tried, of many those that prefixes of the name are.
     fn longest_match(&self, name: &Name, longest: usize) -> Option<(usize, usize)> {
-        let prefixes = name.prefixes().skip_while(|prefix| prefix.len() > longest);
-        prefixes.into_iter().find_map(|prefix| Some((self.find(prefix)?, prefix.len())))
+        const FEW: usize = 64;
+        if self.len() < FEW {
+            let is_prefix = |entry: &[u8]| {
+                name.as_bytes().starts_with(entry)
+                    && name.as_bytes().get(entry.len()).is_none_or(|&next| next == b'/')
+            };
+            let entries = (0..self.len()).map(|at| (at, self.name(at)));
+            let found = entries.filter(|(_, entry)| is_prefix(entry)).max_by_key(|(_, entry)| entry.len());
+            return found.map(|(at, entry)| (at, entry.len()));
+        }
+        let mut prefixes = name.prefixes().skip_while(|prefix| prefix.len() > longest);
+        prefixes.find_map(|prefix| Some((self.find(prefix)?, prefix.len())))
     }
 
     fn lookup_below(&self, name: &Name, longest: usize) -> Match {
@@ -221,4 +242,9 @@ impl NameLpm for SortedTable {
             }
         }
     }
+}
+
+/// A table of an image that nobody checked, for engines that are to be seen to be wrong.
+pub(crate) fn unchecked(image: Image) -> SortedTable {
+    SortedTable(image)
 }

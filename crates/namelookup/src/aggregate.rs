@@ -1,0 +1,207 @@
+//! [`Aggregated`]: a table of names and the smaller one that gives the same results (the paper's section 2.1).
+//!
+//! ```text
+//! full              reduced
+//! /com        1     /com        1
+//! /com/a      1                       the nearest entry above it has its result: dropped
+//! /com/a/b    2     /com/a/b    2
+//! /com/a/b/c  1     /com/a/b/c  1     the nearest one is /com/a/b
+//! ```
+//!
+//! The paper's two rules: an entry may go where another is its longest proper prefix in the table and has the same result. The paper says
+//! "shortest prefix" and means the nearest, as in its example: with the shortest, `/com/a/b/c` above would go, and be wrong.
+//!
+//! The tables are equivalent in the *results* of lookups, not in the lengths that matched (`/com/a` matches 4 bytes in the reduced
+//! table) nor in which names are entries. Whoever needs these keeps the full table.
+//!
+//! An update changes the reduced table in what depends on the entry, in either direction: entries beneath it that were dropped
+//! come back, others go. Nothing is lost by it, as the full table is kept: after any updates the reduced one is what it would be if
+//! made anew.
+
+use crate::live::NameUpdate;
+use crate::name::Name;
+use crate::table::{NameTable, NodeId};
+
+/// A table of names and its reduced one, kept in step. Memory: that of both.
+#[derive(Clone, Debug, Default)]
+pub struct Aggregated {
+    full: NameTable,
+    reduced: NameTable,
+}
+
+impl Aggregated {
+    /// Reduces a table. O(bytes of all names).
+    pub fn new(full: NameTable) -> Self {
+        let mut reduced = NameTable::new();
+        let mut stack = vec![(NodeId::ROOT, 0)];
+        while let Some((id, above)) = stack.pop() {
+            let node = full.node(id);
+            let covers = match node.result() {
+                0 => above,
+                result => {
+                    if result != above {
+                        reduced.insert(&node.name(), result);
+                    }
+                    result
+                }
+            };
+            stack.extend(node.children().map(|child| (child.id(), covers)));
+        }
+        Self { full, reduced }
+    }
+
+    /// All entries.
+    pub const fn full(&self) -> &NameTable {
+        &self.full
+    }
+
+    /// The entries that lookups need.
+    pub const fn reduced(&self) -> &NameTable {
+        &self.reduced
+    }
+
+    /// The reduced table, to follow its changes. Whoever changes an entry of it breaks the step.
+    pub(crate) const fn reduced_mut(&mut self) -> &mut NameTable {
+        &mut self.reduced
+    }
+
+    /// Makes a change in both; whether it changed anything in the full one.
+    ///
+    /// O(length) expected, and where names beneath the entry get another result by it, the nodes from it down to the next entries on
+    /// each way: an entry high up that covers much, such as the root's, costs as much as it covers directly.
+    pub fn apply(&mut self, update: &NameUpdate) -> bool {
+        let name = update.name();
+        let above = self.nearest_above(name);
+        let before = self.full.result(name);
+        if !self.full.apply(update) {
+            return false;
+        }
+        let now = self.full.result(name);
+        match now {
+            0 => self.reduced.remove(name),
+            now if now == above => self.reduced.remove(name),
+            now => self.reduced.insert(name, now),
+        };
+        let or_above = |result| if result == 0 { above } else { result };
+        self.cover(name, or_above(before), or_above(now));
+        true
+    }
+
+    /// Bytes held by both.
+    pub fn memory_usage(&self) -> u64 {
+        self.full.memory_usage() + self.reduced.memory_usage()
+    }
+
+    /// The result of the longest proper prefix that is an entry, 0 for none.
+    fn nearest_above(&self, name: &Name) -> u32 {
+        name.parent().map_or(0, |parent| self.full.lookup(parent).result)
+    }
+
+    /// What is directly beneath a name was covered by one result and is by another: entries of that one are needed again, and those
+    /// of this one no more.
+    fn cover(&mut self, name: &Name, before: u32, now: u32) {
+        if before == now {
+            return;
+        }
+        let Some(at) = self.full.find(name) else { return };
+        let mut stack: Vec<NodeId> = self.full.node(at).children().map(|child| child.id()).collect();
+        while let Some(id) = stack.pop() {
+            let node = self.full.node(id);
+            match node.result() {
+                0 => stack.extend(node.children().map(|child| child.id())),
+                result if result == before => {
+                    self.reduced.insert(&node.name(), result);
+                }
+                result if result == now => {
+                    self.reduced.remove(&node.name());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::name::NameBuf;
+    use crate::oracle::Oracle;
+
+    fn name(text: &str) -> NameBuf {
+        NameBuf::new(text).unwrap()
+    }
+
+    fn entries(table: &NameTable) -> BTreeMap<NameBuf, u32> {
+        table.iter().collect()
+    }
+
+    #[test]
+    fn the_picture_above() {
+        let texts = [("/com", 1), ("/com/a", 1), ("/com/a/b", 2), ("/com/a/b/c", 1)];
+        let full: NameTable = texts.map(|(text, result)| (name(text), result)).into_iter().collect();
+        let mut both = Aggregated::new(full);
+        let left =
+            |both: &Aggregated| entries(&both.reduced).keys().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(left(&both), ["/com", "/com/a/b", "/com/a/b/c"]);
+        // The entry that covered a dropped one goes, and the dropped one is back.
+        assert!(both.apply(&NameUpdate::Remove(name("/com"))));
+        assert_eq!(left(&both), ["/com/a", "/com/a/b", "/com/a/b/c"]);
+        // A dropped entry goes, and nothing changes.
+        assert!(both.apply(&NameUpdate::Insert(name("/com"), 1)));
+        assert!(both.apply(&NameUpdate::Remove(name("/com/a"))));
+        assert_eq!(left(&both), ["/com", "/com/a/b", "/com/a/b/c"]);
+        // The one between goes: what is beneath it is covered by the same result.
+        assert!(both.apply(&NameUpdate::Remove(name("/com/a/b"))));
+        assert_eq!(left(&both), ["/com"]);
+        assert!(!both.apply(&NameUpdate::Remove(name("/com/a/b"))));
+    }
+
+    fn names() -> impl Strategy<Value = NameBuf> {
+        let component = prop::sample::select(vec![&b"a"[..], b"ab", b"b"]);
+        proptest::collection::vec(component, 0..6)
+            .prop_map(|components| NameBuf::from_components(components).expect("components are names"))
+    }
+
+    /// The full table is what it should be, the reduced one agrees in results, and no entry of it is one that the rules drop.
+    fn held(both: &Aggregated, oracle: &Oracle, probes: &[NameBuf]) -> Result<(), TestCaseError> {
+        prop_assert_eq!(&entries(both.full()), &oracle.0);
+        let reduced = entries(both.reduced());
+        for probe in oracle.0.keys().chain(probes) {
+            prop_assert_eq!(both.reduced().lookup(probe).result, oracle.lookup(probe).result);
+        }
+        for (entry, &result) in &reduced {
+            let above = entry.parent().map_or(0, |parent| both.reduced().lookup(parent).result);
+            prop_assert_ne!(above, result, "{} could go", entry);
+        }
+        prop_assert_eq!(&entries(Aggregated::new(both.full().clone()).reduced()), &reduced);
+        Ok(())
+    }
+
+    proptest! {
+        /// After every update the tables agree in results, and no entry is left that the rules drop.
+        #[test]
+        fn equivalent_and_minimal_after_every_update(
+            start in proptest::collection::vec((names(), 1..4u32), 0..40),
+            updates in proptest::collection::vec((names(), 0..4u32), 0..60),
+            probes in proptest::collection::vec(names(), 30),
+        ) {
+            let mut oracle: Oracle = start.iter().cloned().collect();
+            let mut both = Aggregated::new(start.into_iter().collect());
+            held(&both, &oracle, &probes)?;
+            for (name, result) in updates {
+                let (update, had) = match result {
+                    0 => (NameUpdate::Remove(name.clone()), oracle.0.remove(&name)),
+                    result => {
+                        (NameUpdate::Insert(name.clone(), result), oracle.0.insert(name.clone(), result))
+                    }
+                };
+                prop_assert_eq!(both.apply(&update), had.unwrap_or(0) != result);
+                held(&both, &oracle, &probes)?;
+            }
+        }
+    }
+}
