@@ -114,11 +114,12 @@ fn main() -> Result<()> {
     let record = Record::new(&options, bench.as_ref());
     let mut run = Run { bench, record, options: &options, figures, paths, began, failed: Vec::new() };
     run.say(if compiles { "tables, traces and engines" } else { "tables and traces" });
-    run.attempt("section 6.1", |run| run.memory(&small, &large));
-    run.attempt("figures 21 to 24", |run| run.growth(&small, &large));
-    run.attempt("figures 9 to 12", |run| run.subsets(&small, &large));
-    run.attempt("the 3M table", |run| run.whole(&small, [13, 14, 17, 19], true));
-    run.attempt("the 10M table", |run| run.whole(&large, [15, 16, 18, 20], false));
+    let of_tables = [Figure::Streams, Figure::Tables, Figure::Bus, Figure::Kernels];
+    run.attempt(&[Figure::Memory], "section 6.1", |run| run.memory(&small, &large));
+    run.attempt(&[Figure::Growth], "figures 21 to 24", |run| run.growth(&small, &large));
+    run.attempt(&[Figure::Subsets], "figures 9 to 12", |run| run.subsets(&small, &large));
+    run.attempt(&of_tables, "the 3M table", |run| run.whole(&small, [13, 14, 17, 19], true));
+    run.attempt(&of_tables[1..], "the 10M table", |run| run.whole(&large, [15, 16, 18, 20], false));
     ensure!(run.failed.is_empty(), "failed: {}", run.failed.join(", "));
     Ok(())
 }
@@ -143,8 +144,11 @@ impl Run<'_> {
         eprintln!("{:6.1} s: {what}", self.began.elapsed().as_secs_f64());
     }
 
-    /// Makes figures; where that fails says so and goes on to the next.
-    fn attempt(&mut self, what: &'static str, make: impl FnOnce(&mut Self) -> Result<()>) {
+    /// Makes figures where any of them is wanted; where that fails says so and goes on to the next.
+    fn attempt(&mut self, of: &[Figure], what: &'static str, make: impl FnOnce(&mut Self) -> Result<()>) {
+        if !of.iter().any(|&figure| self.wants(figure)) {
+            return;
+        }
         match make(self) {
             Ok(()) => self.say(what),
             Err(why) => {
@@ -155,16 +159,10 @@ impl Run<'_> {
     }
 
     fn memory(&self, small: &Subject, large: &Subject) -> Result<()> {
-        if !self.wants(Figure::Memory) {
-            return Ok(());
-        }
         self.record.show("section-6-1", &memory::sizes(&[small, large])?, &[])
     }
 
     fn growth(&mut self, small: &Subject, large: &Subject) -> Result<()> {
-        if !self.wants(Figure::Growth) {
-            return Ok(());
-        }
         let tables = [&small.table, &large.table];
         for (number, sheet) in
             growth::figures(self.bench.as_mut(), &tables, &self.paths, self.options.seconds)?
@@ -187,7 +185,7 @@ impl Run<'_> {
 
     /// Figures 9 to 12: parts of both tables that a state transition table fits.
     fn subsets(&mut self, small: &Subject, large: &Subject) -> Result<()> {
-        let Some(bench) = self.bench.as_mut().filter(|_| self.figures.contains(&Figure::Subsets)) else {
+        let Some(bench) = self.bench.as_mut() else {
             return Ok(());
         };
         for (subject, figures) in [(small, [9, 10]), (large, [11, 12])] {
@@ -211,11 +209,8 @@ impl Run<'_> {
         [average, heavy, bus, kernels]: [u32; 4],
         with_streams: bool,
     ) -> Result<()> {
-        let any = [Figure::Streams, Figure::Tables, Figure::Bus, Figure::Kernels]
-            .iter()
-            .any(|&figure| self.wants(figure));
         let wants = |figure| self.figures.contains(&figure);
-        let Some(bench) = self.bench.as_mut().filter(|_| any) else { return Ok(()) };
+        let Some(bench) = self.bench.as_mut() else { return Ok(()) };
         let Some(compiled) = &subject.compiled else { return Ok(()) };
         let placed = Placed::new(bench, compiled)?;
         let (record, options) = (&self.record, self.options);

@@ -1,7 +1,7 @@
 //! Section 6.3 and 6.4: figures 21 to 24, how a table's speed, memory, latency and update rates grow with it.
 //!
 //! A table is cut into ten parts, every tenth name a part; the k-th table of ten has the first k of them. Update rates are those of
-//! an engine with its names and one image, in calls of [`CALL`]; the paper's are one by one, on a CPU too.
+//! an engine with its names and one image, in calls of 256; the paper's are one by one, on a CPU too.
 
 use std::time::Instant;
 
@@ -83,7 +83,8 @@ impl Part {
             true => table.names.clone(),
             false => entries.map(|(_, entry)| entry).collect(),
         };
-        let count = UPDATES.min(names.len() / 2);
+        // Few enough that the table doesn't outgrow itself.
+        let count = UPDATES.min(names.len() / 32);
         let mut made = Domains::new(SEED);
         let fresh = std::iter::repeat_with(|| made.draw().to_owned()).filter(|name| names.result(name) == 0);
         let insertions = fresh.take(count).map(|name| NameUpdate::Insert(name, 1)).collect();

@@ -46,7 +46,8 @@ pub fn sizes(subjects: &[&Subject]) -> Result<Sheet> {
         let rest = [each(stt, names), "1.0".into(), "1".into(), dash(), dash(), dash()];
         sheet.rows.push(row.into_iter().chain(rest).collect());
         let Some(compiled) = &subject.compiled else { continue };
-        sheet.rows.push(row_of(subject, Ata::<1>::NAME, &compiled.ata, stt, papers[0]));
+        let ata = compiled.ata.iter();
+        sheet.rows.extend(ata.map(|ata| row_of(subject, Ata::<1>::NAME, ata, stt, papers[0])));
         sheet.rows.push(row_of(subject, Mata::NAME, &compiled.mata, stt, papers[1]));
         sheet.rows.push(row_of(subject, Acta::NAME, &compiled.acta, stt, "-"));
     }

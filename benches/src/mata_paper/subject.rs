@@ -53,8 +53,8 @@ impl Subject {
 pub struct Compiled {
     /// The state transition table, where there is one.
     pub stt: Option<Timed<SttTable>>,
-    /// The aligned transition array by single bytes.
-    pub ata: Timed<AtaTable>,
+    /// The aligned transition array by single bytes, where it can be built.
+    pub ata: Option<Timed<AtaTable>>,
     /// MATA.
     pub mata: Timed<MataTable>,
     /// Ours.
@@ -87,7 +87,8 @@ impl Compiled {
             },
         );
         let stt = stt.and_then(|stt| stt.inspect_err(|why| eprintln!("stt: left out: {why}")).ok());
-        Ok(Self { stt, ata: ata?, mata: mata?, acta: acta? })
+        let ata = ata.inspect_err(|why| eprintln!("ata: left out: {why}")).ok();
+        Ok(Self { stt, ata, mata: mata?, acta: acta? })
     }
 }
 
@@ -118,7 +119,9 @@ impl Placed {
         if let Some(stt) = &tables.stt {
             placed.put(bench, Stt::NAME, &stt.table)?;
         }
-        placed.put(bench, Ata::<1>::NAME, &tables.ata.table)?;
+        if let Some(ata) = &tables.ata {
+            placed.put(bench, Ata::<1>::NAME, &ata.table)?;
+        }
         placed.put(bench, Mata::NAME, &tables.mata.table)?;
         placed.put(bench, Acta::NAME, &tables.acta.table)?;
         Ok(placed)

@@ -57,7 +57,7 @@ fn deepest(names: &NameTable, start: usize) -> FxHashMap<NodeId, usize> {
 }
 
 fn above(node: Node<'_>, levels: usize) -> NodeId {
-    let parents = std::iter::successors(Some(node), |node| node.parent());
+    let parents = std::iter::successors(Some(node), Node::parent);
     parents.take(levels + 1).last().map_or(NodeId::ROOT, |node| node.id())
 }
 
