@@ -224,7 +224,7 @@ impl<F: Form> Placed<F> {
         let (mut left, mut length) = (self.lengths.slots / 40, 4_000);
         for at in 0..64 {
             length = prime::at_least(length + 1 + length / 64);
-            left = left.checked_sub(length).unwrap_or(0);
+            left = left.saturating_sub(length);
             if left == 0 {
                 break;
             }
