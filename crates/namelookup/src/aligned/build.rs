@@ -63,7 +63,7 @@ impl<F: Form> Aligned<F> {
         options: &BuildOptions,
     ) -> Result<(Self, AlignedTable<F>), BuildError> {
         let placed = Placed::of(&mut fsm, options)?;
-        let most = names.results().max(options.results);
+        let most = largest(names).max(options.results);
         let width = width_for(u64::from(most));
         let image = allocate::<F>(&placed.space.shapes, width, options.memory_cap)?;
         let mut engine = Self {
@@ -71,7 +71,7 @@ impl<F: Form> Aligned<F> {
             space: placed.space,
             root: fsm.root().map_or(0, |root| placed.states[root as usize]),
             root_result: fsm.root_result(),
-            results: names.results(),
+            results: largest(names),
             dirty: Vec::new(),
             dirty_results: Vec::new(),
             moving: Vec::new(),
@@ -138,9 +138,14 @@ impl<F: Form> Aligned<F> {
             2 => bytemuck::cast_slice_mut(image.section_mut::<u16>(RESULTS)?).copy_from_slice(results),
             _ => bytemuck::cast_slice_mut(image.section_mut::<u32>(RESULTS)?).copy_from_slice(results),
         }
-        image.set_counts(names.len() as u64, u64::from(names.results()));
+        image.set_counts(names.len() as u64, u64::from(largest(names)));
         Ok(image)
     }
+}
+
+/// The largest result: none in a table that was emptied.
+fn largest(names: &NameTable) -> u32 {
+    if names.is_empty() { 0 } else { names.results() }
 }
 
 /// A machine whose states have their places.
@@ -219,7 +224,7 @@ impl<F: Form> Placed<F> {
         let (mut left, mut length) = (self.lengths.slots / 40, 4_000);
         for at in 0..64 {
             length = prime::at_least(length + 1 + length / 64);
-            left = left.checked_sub(length).unwrap_or(0);
+            left = left.saturating_sub(length);
             if left == 0 {
                 break;
             }

@@ -25,6 +25,7 @@ use std::marker::PhantomData;
 use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, SectionId, Table, number};
 
 use super::form::Form;
+use crate::name::SLASH;
 
 /// Stride, root and its result.
 pub const HEAD: SectionId = SectionId(0);
@@ -206,6 +207,14 @@ impl<F: Form> AlignedTable<F> {
         if first == transitions.len { Ok(()) } else { malformed("the arrays are not all slots") }
     }
 
+    /// Whether an entry may end with a transition, where one does: with the slash that its input ends with. The second half of a
+    /// number may have had it in the first.
+    fn may_end(&self, slot: u64) -> bool {
+        let last = (slot & 0xffff_ffff).to_le_bytes().into_iter().rfind(|&byte| byte != 0);
+        let is_half = last.is_none() && self.arrays.iter().any(|array| array.halved);
+        slot >> 63 == 0 || last == Some(SLASH) || is_half
+    }
+
     /// Whether a lookup may go on in a state, 0 for none.
     #[inline]
     fn is_state(&self, state: u64) -> bool {
@@ -262,7 +271,7 @@ impl<F: Form> Table for AlignedTable<F> {
 
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
         match section {
-            TRANSITIONS => self.is_state(value >> 32 & !u64::from(ACCEPTING)),
+            TRANSITIONS => self.is_state(value >> 32 & !u64::from(ACCEPTING)) && self.may_end(value),
             RESULTS => value <= results,
             _ => false,
         }

@@ -172,7 +172,19 @@ impl<F: Form> Space<F> {
                 return Some(state);
             }
         }
-        None
+        if F::MANY_ARRAYS { None } else { self.place_further(inputs, halved) }
+    }
+
+    /// The same in the only array, from places further on in it, the last ones first: what was passed over must not keep a state out.
+    fn place_further(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
+        let shape = self.shapes.first().copied().filter(|shape| shape.halved == halved)?;
+        let cursor = self.cursor[0];
+        let found = (1..8).rev().find_map(|eighth| {
+            self.cursor[0] = shape.length / 8 * eighth;
+            self.place_in(0, inputs)
+        });
+        self.cursor[0] = cursor;
+        found
     }
 
     /// The same in one array.

@@ -16,6 +16,9 @@ use crate::lookup::Outgrown;
 const DEPTH: usize = 4;
 /// Bases to try in an array for a place that others have to leave.
 const BASES: u32 = 1 << 8;
+/// More transitions are not placed where others have to leave: nearly every base has another large state in its way, and to find
+/// that out took a second.
+const LARGE: usize = 64;
 /// What says that there is no place.
 const FULL: Outgrown = Outgrown("vacant slots");
 
@@ -40,16 +43,20 @@ impl<F: Form> Aligned<F> {
             candidates.reverse();
         }
         let count = if other == state { 1 } else { 2 };
-        // A state in its own way is moved first or last, with the input.
         let candidates = &candidates[..count];
-        for how in [How::Vacant, How::ByForce, How::Kept] {
+        // The one that stays must stay where it is.
+        self.moving.push(self.space.place_of(state));
+        let mut way = None;
+        'found: for how in [How::Vacant, How::ByForce, How::Kept] {
             for &(one, more) in candidates {
                 if let Some(to) = self.relocate(one, more, how)? {
-                    return Ok(Some(if one == state { to } else { state }));
+                    way = Some(if one == state { to } else { state });
+                    break 'found;
                 }
             }
         }
-        Ok(None)
+        self.moving.pop();
+        Ok(way)
     }
 
     /// Whether a state has fewer transitions than another. O(fewer).
@@ -101,7 +108,7 @@ impl<F: Form> Aligned<F> {
 
     /// A place for some inputs, where smaller states leave it. `None`, and nothing is changed, where there is none.
     fn place_by_force(&mut self, inputs: &[u32], halved: bool) -> Result<Option<u32>, Outgrown> {
-        if self.moving.len() > DEPTH {
+        if self.moving.len() > DEPTH || inputs.len() > LARGE {
             return Ok(None);
         }
         let most = (inputs.len() * 3).div_ceil(4);

@@ -12,6 +12,16 @@
 //! States with transitions are numbered, and a state's transitions lie in one piece; what nothing leads on from, a leaf, has no
 //! number. The transitions beneath each node of the component trie are found apart from those of others, on all threads; 12 bytes
 //! a transition and 4 a state.
+//!
+//! Of 3,646,918 real domains, in millions:
+//!
+//! ```text
+//! d   states   of these leaves   with one transition   most transitions of a state
+//! 1    32.72              3.58                 27.71                            38
+//! 2    18.20              3.58                 13.73                         1,337
+//! 3    13.42              3.58                  9.15                        33,388
+//! 4    10.99              3.58                  6.83                       208,364
+//! ```
 
 mod part;
 #[cfg(test)]

@@ -41,9 +41,10 @@ impl NameEngine for Stt {
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, SttTable), BuildError> {
         let fsm = Fsm::of(names, Stride::ONE)?;
         // Row 0 is none; an eighth is for updates.
-        let room = |used: u64| used + used / 8 + 9;
-        let (rows, leaves) = (room(fsm.state_count() as u64), room(fsm.census().leaves));
-        let width = width_for(u64::from(names.results().max(options.results)));
+        let room = |used: u64, part: u64| used + used / part + 9;
+        let (rows, leaves) = (room(fsm.state_count() as u64, 8), room(fsm.census().leaves, 2));
+        let most = if names.is_empty() { 0 } else { names.results() };
+        let width = width_for(u64::from(most.max(options.results)));
         let image = allocate(rows, rows + leaves, width, options.memory_cap.unwrap_or(CAP))?;
         let pool = |pieces: u64| Pool::new(u32::try_from(pieces).expect("fewer than there are links"));
         let in_memory = |len: u64| usize::try_from(len).expect("the image has as many");
@@ -56,7 +57,7 @@ impl NameEngine for Stt {
             leaves: pool(leaves + 1),
             root: 0,
             root_result: fsm.root_result(),
-            most: names.results(),
+            most,
             width,
             dirty: Vec::new(),
             dirty_results: Vec::new(),
@@ -145,7 +146,7 @@ impl Stt {
             }
             _ => image.section_mut::<u32>(RESULTS)?.copy_from_slice(&self.results),
         }
-        image.set_counts(names.len() as u64, u64::from(names.results()));
+        image.set_counts(names.len() as u64, u64::from(self.most));
         Ok(image)
     }
 }

@@ -10,6 +10,7 @@
 //! state     below R the row of its transitions, from R on a leaf, which has none
 //! ```
 
+use crate::name::SLASH;
 use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, SectionId, Table, number};
 
 /// Stride, root and its result.
@@ -108,7 +109,10 @@ impl Table for SttTable {
         let head = table.image.section::<u64>(HEAD);
         let is_head = |at: usize| table.admits_at(HEAD, at as u64, head[at], most);
         let links = table.image.section::<u32>(TABLE);
-        if !is_head(ROOT) || !is_head(ROOT_RESULT) || links.iter().any(|&link| !table.is_link(link.into())) {
+        if !is_head(ROOT)
+            || !is_head(ROOT_RESULT)
+            || !(0..).zip(links).all(|(index, &link)| table.is_link(index, link.into()))
+        {
             return malformed("an element leads nowhere");
         }
         let found = match table.image.width(RESULTS) {
@@ -132,7 +136,6 @@ impl Table for SttTable {
 
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
         match section {
-            TABLE => self.is_link(value),
             RESULTS => value <= results,
             _ => false,
         }
@@ -140,6 +143,7 @@ impl Table for SttTable {
 
     fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
         match (section, usize::try_from(index)) {
+            (TABLE, _) => self.is_link(index, value),
             (HEAD, Ok(ROOT)) => value < self.rows(),
             (HEAD, Ok(ROOT_RESULT)) => value <= results.min(u64::from(u32::MAX)),
             // What a table is made by stays as it is.
@@ -150,7 +154,10 @@ impl Table for SttTable {
 }
 
 impl SttTable {
-    fn is_link(&self, link: u64) -> bool {
-        link >> 32 == 0 && (link & !u64::from(ACCEPTING)) < self.states()
+    /// Whether a link leads to a state, or is 0, and where an entry ends, a component does.
+    fn is_link(&self, index: u64, link: u64) -> bool {
+        let state = link & !u64::from(ACCEPTING);
+        let may_end = state != 0 && index % ROW as u64 == u64::from(SLASH);
+        link >> 32 == 0 && state < self.states() && (link == state || may_end)
     }
 }
