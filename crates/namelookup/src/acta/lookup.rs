@@ -9,6 +9,7 @@ use super::layout::{
     ActaTable, BUCKET_WORDS, Bucket, Header, NO_STATE, ROOT_RESULT_AT, ROOT_STATE_AT, SECOND, Slot, State,
     View,
 };
+use super::memo::{self, Given, Memo, Short};
 use super::simd;
 use crate::fetch::prefetch;
 use crate::lookup::{Match, NameLpm, Step};
@@ -16,7 +17,7 @@ use crate::name::{Name, SLASH};
 use crate::names::Names;
 
 /// How many names are under way.
-pub(super) const UNDER_WAY: usize = 32;
+pub(super) const UNDER_WAY: usize = 24;
 
 impl NameLpm for ActaTable {
     fn lookup(&self, name: &Name) -> Match {
@@ -102,6 +103,18 @@ impl<'t> View<'t> {
         let bucket = self.bucket(second);
         let slot = self.find_in(bucket, Header(wanted.0 | SECOND), component)?;
         Some((bucket, slot))
+    }
+
+    /// What the transition of a state by a component gives.
+    #[cold]
+    fn give(&self, state: State, component: &[u8]) -> Given {
+        let Some((bucket, slot)) = self.find(state, component) else { return Given::default() };
+        let leads = slot.header.leads();
+        Given {
+            state: if leads { bucket.state(slot, self.width).0 } else { 0 },
+            leads,
+            result: if slot.header.ends() { bucket.result(slot, self.width) } else { 0 },
+        }
     }
 
     #[inline(always)]
@@ -200,7 +213,8 @@ pub(super) fn ring<P: Probe, A: Answer>(probe: P, view: View<'_>, names: Names<'
         answers.fill(A::answer(view.root_result, 0));
         return;
     };
-    let mut ring = Ring { probe, view, names, root, next: 0, answers };
+    let memo = (names.len() >= memo::FEWEST).then(Memo::new);
+    let mut ring = Ring { probe, view, names, root, next: 0, answers, memo };
     let mut lanes = [Lane::default(); UNDER_WAY];
     let mut under_way = 0;
     while under_way < UNDER_WAY && ring.enter(&mut lanes[under_way]) {
@@ -227,6 +241,8 @@ struct Ring<'b, P, A> {
     /// The next name of the batch.
     next: usize,
     answers: &'b mut [A],
+    /// Where there are names enough for one.
+    memo: Option<Memo>,
 }
 
 impl<P: Probe, A: Answer> Ring<'_, P, A> {
@@ -243,11 +259,48 @@ impl<P: Probe, A: Answer> Ring<'_, P, A> {
                 // names have bytes, of which there are fewer than 2^32
                 let number = number as u32;
                 *lane = Lane { start, end, number, result: self.view.root_result, ..Lane::default() };
-                self.ask(lane, start + 1, self.root);
-                return true;
+                if self.start(lane) {
+                    return true;
+                }
+                continue;
             }
             self.answers[number] = A::answer(self.view.root_result, 0);
         }
+        false
+    }
+
+    /// Looks for the first component of a name, or for the second where the first is known; whether anything is to be looked for.
+    #[inline(always)]
+    fn start(&mut self, lane: &mut Lane) -> bool {
+        let first = lane.start + 1;
+        let rest = &self.names.bytes()[first as usize..lane.end as usize];
+        let Some(memo) = &mut self.memo else {
+            self.ask(lane, first, self.root);
+            return true;
+        };
+        let Some(short) = Short::of(rest) else {
+            self.ask(lane, first, self.root);
+            return true;
+        };
+        let given = match memo.get(short) {
+            Some(given) => given,
+            None => {
+                let given = self.view.give(self.root, &rest[..short.len as usize]);
+                memo.set(short, given);
+                given
+            }
+        };
+        let to = first + short.len;
+        if given.result != 0 {
+            lane.result = given.result;
+            lane.length = to - lane.start;
+        }
+        if given.leads {
+            // There is a slash, and so another component.
+            self.ask(lane, to + 1, State(given.state));
+            return true;
+        }
+        self.answers[lane.number as usize] = A::answer(lane.result, lane.length);
         false
     }
 
