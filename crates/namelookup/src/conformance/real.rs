@@ -127,8 +127,12 @@ fn changed<E: NameEngine>(patched: &mut super::history::Patched<'_, E>) {
     rng.shuffle(&mut updates);
     let (few, many) = updates.split_at(updates.len().min(1_000 * goes.min(20)));
     let before = patched.rebuilds;
-    for updates in few.chunks(1_000).chain(many.chunks(many.len().div_ceil(2).max(1))) {
-        if patched.apply(updates, "real names changed").is_none() {
+    let mut steps: Vec<_> = few.chunks(1_000).chain(many.chunks(many.len().div_ceil(2).max(1))).collect();
+    while !steps.is_empty() {
+        // What is built anew at each step has shown what it does after some: the rest is one step.
+        let rest = if patched.rebuilds - before < 3 { 1 } else { steps.len() };
+        let updates: Vec<_> = steps.drain(..rest).flatten().cloned().collect();
+        if patched.apply(&updates, "real names changed").is_none() {
             return;
         }
     }
