@@ -62,7 +62,7 @@ pub(crate) fn driver() -> Option<Box<dyn Driver>> {
     }
 }
 
-fn is_gpu() -> bool {
+pub(crate) fn is_gpu() -> bool {
     std::env::var_os("WIRESPEED_TEST_DEVICE").is_some_and(|device| device == "cuda")
 }
 
