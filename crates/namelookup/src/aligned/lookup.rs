@@ -10,7 +10,7 @@ use super::form::Form;
 use super::layout::{
     ACCEPTING, AlignedTable, ArrayInfo, HEAD, RESULTS, ROOT, ROOT_RESULT, Shape, TRANSITIONS,
 };
-use super::prefetch::prefetch;
+use crate::fetch::prefetch;
 use crate::fsm::{Stride, chunk, chunks, cut};
 use crate::lookup::{Load, Match, NameLpm, Step};
 use crate::name::{Name, SLASH};

@@ -18,7 +18,6 @@ pub mod interleave;
 pub mod layout;
 mod lookup;
 mod place;
-mod prefetch;
 mod prime;
 mod relocate;
 #[cfg(test)]

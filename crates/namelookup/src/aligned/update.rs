@@ -14,7 +14,7 @@ use super::arrays::{NONE, Owner, TOP};
 use super::build::Aligned;
 use super::form::Form;
 use super::layout::{ACCEPTING, HEAD, RESULTS, ROOT, ROOT_RESULT, TRANSITIONS};
-use super::prefetch::prefetch;
+use crate::fetch::prefetch;
 use crate::fsm::{chunk, write_text};
 use crate::lookup::Outgrown;
 use crate::table::{NameTable, Node, NodeId};
