@@ -12,6 +12,10 @@ use wirespeed_image::{Patch, Table};
 
 use super::trip::{Filled, Travelled, Trip, travel};
 
+/// Updates that come within this time go in together, as one patch: what waits this long is still far newer than what a routing
+/// protocol sends.
+const EVERY: Duration = Duration::from_millis(1);
+
 /// A table on one GPU that follows a live one, for a benchmark: a change that fails ends it.
 #[derive(Debug)]
 pub struct Following {
@@ -45,8 +49,15 @@ pub struct Under {
     pub without: f64,
 }
 
+impl Under {
+    /// The share of the rate that is kept under updates.
+    pub fn kept(&self) -> f64 {
+        self.with.rate / self.without
+    }
+}
+
 /// Makes trips, then the same beside updates at a rate, and again without. Updates go in round and round, as many as are due
-/// every millisecond.
+/// [each time](EVERY).
 pub fn under<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     live: &mut LiveTable<A, E>,
     updates: &[Update<A>],
@@ -84,17 +95,20 @@ fn feed<A: Address, E: Engine<A>>(
     applied: &AtomicU64,
 ) -> Result<()> {
     let (began, mut done) = (Instant::now(), 0usize);
-    while !stop.load(Ordering::Relaxed) {
+    for tick in 1.. {
+        let next = began + EVERY * tick;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
         let due = (began.elapsed().as_secs_f64() * rate) as usize;
-        let at = done % updates.len();
-        let group = due.saturating_sub(done).min(updates.len() - at).min(8192);
-        if group == 0 {
-            std::thread::sleep(Duration::from_micros(200));
-            continue;
+        while done < due && !stop.load(Ordering::Relaxed) {
+            let at = done % updates.len();
+            let group = (due - done).min(updates.len() - at).min(8192);
+            live.apply(&updates[at..at + group])?;
+            done += group;
+            applied.store(done as u64, Ordering::Relaxed);
         }
-        live.apply(&updates[at..at + group])?;
-        done += group;
-        applied.store(done as u64, Ordering::Relaxed);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
     }
     Ok(())
 }
