@@ -21,14 +21,17 @@ const EVERY: Duration = Duration::from_millis(1);
 pub struct Following {
     /// The table.
     pub handle: TableHandle,
-    /// Whether each write is a launch of its own, as GALE does it.
+    /// Whether each write is a launch of its own, as GALE does it. Who updates then waits until they are done, as more than the
+    /// device can take would otherwise queue before the batches.
     pub one_by_one: bool,
 }
 
 impl<T: OnDevice> Follower<T> for Following {
     fn patch(&mut self, patch: &Patch) {
-        let sent =
-            if self.one_by_one { self.handle.patch_one_by_one(patch) } else { self.handle.patch(patch) };
+        let sent = match self.one_by_one {
+            true => self.handle.patch_one_by_one(patch).and_then(|_| self.handle.settle()),
+            false => self.handle.patch(patch).map(drop),
+        };
         sent.expect("the GPU takes the patch");
     }
 
