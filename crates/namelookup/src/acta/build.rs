@@ -4,7 +4,7 @@
 //! order of the nodes' ids too, with their buckets fetched ahead. The same names and seed make the same image, byte for byte.
 
 use rayon::prelude::*;
-use wirespeed_image::{Patch, Table};
+use wirespeed_image::{HugeVec, Patch, Table};
 
 use super::hash::Seeds;
 use super::layout::{
@@ -37,7 +37,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub struct Acta {
     pub(super) form: Form,
     /// The states of nodes with children by their ids.
-    pub(super) states: Vec<u32>,
+    pub(super) states: HugeVec<u32>,
     pub(super) pool: States,
     /// The largest result of the table.
     pub(super) results: u32,
@@ -166,8 +166,8 @@ impl States {
     }
 
     /// States for all nodes that have children, by their ids; `None` where there are too few.
-    fn of_all(&mut self, names: &NameTable) -> Option<Vec<u32>> {
-        let mut states = vec![NONE; names.id_bound()];
+    fn of_all(&mut self, names: &NameTable) -> Option<HugeVec<u32>> {
+        let mut states = HugeVec::filled(NONE, names.id_bound());
         for node in names.nodes_of(0..names.id_bound()).filter(Node::has_children) {
             states[node.id().index()] = self.take()?.0;
         }

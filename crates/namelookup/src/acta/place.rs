@@ -5,6 +5,8 @@
 //! bucket follows from its component and the one that it lies in, so that nothing beside the buckets has to be kept of it but how
 //! many entries each bit of a bucket's filter stands for.
 
+use wirespeed_image::HugeVec;
+
 use super::hash::{Hash, Seeds, base, bucket};
 use super::layout::{
     BUCKET_BYTES, BUCKET_WORDS, Bucket, COUNT_BITS, ENDS, FILTER_BITS, HEADER_BYTES, Header, INLINE_MOST,
@@ -107,21 +109,38 @@ struct Homeless {
     buckets: [u32; 2],
 }
 
-/// What was there before a bucket was touched.
+/// The buckets that were touched, as they were before.
 #[derive(Debug, Default)]
 struct Touched {
-    before: Vec<(u32, Words)>,
+    before: Vec<Words>,
+    /// Which bucket each is: the bucket above, its place in `before` below, so that they are sorted as integers.
+    places: Vec<u64>,
     is_in: Vec<u64>,
+}
+
+/// How many touched buckets ahead they are fetched.
+const AHEAD: usize = 12;
+
+/// The halves of a place.
+#[allow(clippy::cast_possible_truncation)] // that is what they are
+const fn split(place: u64) -> (u32, u32) {
+    ((place >> 32) as u32, place as u32)
+}
+
+impl Touched {
+    const fn memory_usage(&self) -> usize {
+        (self.before.capacity() * BUCKET_WORDS + self.places.capacity() + self.is_in.capacity()) * 8
+    }
 }
 
 /// The buckets.
 #[derive(Debug)]
 pub(super) struct Form {
-    words: Vec<Words>,
+    words: HugeVec<Words>,
     /// Bytes of each bucket that are taken, its head's apart.
-    taken: Vec<u8>,
+    taken: HugeVec<u8>,
     /// For each bucket how many entries each bit of its filter stands for, four bits each.
-    away: Vec<u64>,
+    away: HugeVec<u64>,
     pub(super) long: Long,
     pub(super) seeds: Seeds,
     pub(super) width: usize,
@@ -133,9 +152,9 @@ impl Form {
     pub(super) fn new(buckets: u32, seeds: Seeds, width: usize) -> Self {
         let count = buckets as usize;
         Self {
-            words: vec![[0; BUCKET_WORDS]; count],
-            taken: vec![0; count],
-            away: vec![0; count],
+            words: HugeVec::filled([0; BUCKET_WORDS], count),
+            taken: HugeVec::filled(0, count),
+            away: HugeVec::filled(0, count),
             long: Long::default(),
             seeds,
             width,
@@ -153,36 +172,54 @@ impl Form {
         &self.words
     }
 
-    /// Asks for what an update of a transition reads.
+    /// Asks for what an update of a transition reads first.
     #[inline]
     pub(super) fn fetch(&self, key: &Key) {
-        for at in key.buckets.map(|at| at as usize) {
-            prefetch(&self.words, at);
-            prefetch(&self.taken, at);
+        let first = key.buckets[0] as usize;
+        prefetch(&self.words, first);
+        prefetch(&self.taken, first);
+        prefetch(&self.away, first);
+    }
+
+    /// Asks for the second bucket where the first one, which is there by now, says that it is needed: to find the transition or, as it
+    /// is `size` bytes large, to put it in.
+    #[inline]
+    pub(super) fn fetch_second(&self, key: &Key, size: usize) {
+        let [first, second] = key.buckets.map(|at| at as usize);
+        let is_away = Bucket::of(&self.words[first]).head() & key.hash.filter_bit() != 0;
+        if is_away || usize::from(self.taken[first]) + size > ROOM {
+            prefetch(&self.words, second);
+            prefetch(&self.taken, second);
         }
-        prefetch(&self.away, key.buckets[0] as usize);
     }
 
     /// From now on remembers what it touches.
     pub(super) fn track(&mut self) {
         let is_in = vec![0; self.words.len().div_ceil(64)];
-        self.touched = Some(Touched { before: Vec::new(), is_in });
+        self.touched = Some(Touched { is_in, ..Touched::default() });
     }
 
-    /// The buckets that were touched since the last call, in order, as they were before.
-    pub(super) fn take_touched(&mut self) -> Vec<(u32, Words)> {
-        let Some(touched) = &mut self.touched else { return Vec::new() };
-        let mut before = std::mem::take(&mut touched.before);
-        for &(at, _) in &before {
+    /// Calls `see` with the buckets that were touched since the last call, in order, with their words before and now.
+    pub(super) fn each_touched(&mut self, mut see: impl FnMut(u32, &Words, &Words)) {
+        let Some(touched) = &mut self.touched else { return };
+        touched.places.sort_unstable();
+        for (turn, &place) in touched.places.iter().enumerate() {
+            if let Some(&ahead) = touched.places.get(turn + AHEAD) {
+                let (at, before) = split(ahead);
+                prefetch(&self.words, at as usize);
+                prefetch(&touched.before, before as usize);
+            }
+            let (at, before) = split(place);
             touched.is_in[at as usize / 64] = 0;
+            see(at, &touched.before[before as usize], &self.words[at as usize]);
         }
-        before.sort_unstable_by_key(|&(at, _)| at);
-        before
+        touched.places.clear();
+        touched.before.clear();
     }
 
     /// Bytes held.
     pub(super) fn memory_usage(&self) -> u64 {
-        let touched = self.touched.as_ref().map_or(0, |touched| touched.is_in.len() * 8);
+        let touched = self.touched.as_ref().map_or(0, Touched::memory_usage);
         let bucket = size_of::<Words>() + 1 + size_of::<u64>();
         (self.words.len() * bucket + touched) as u64 + self.long.memory_usage()
     }
@@ -474,7 +511,8 @@ impl Form {
             let (word, bit) = (at as usize / 64, 1 << (at % 64));
             if touched.is_in[word] & bit == 0 {
                 touched.is_in[word] |= bit;
-                touched.before.push((at, *words));
+                touched.places.push(u64::from(at) << 32 | touched.before.len() as u64);
+                touched.before.push(*words);
             }
         }
         bytemuck::cast_mut(words)
