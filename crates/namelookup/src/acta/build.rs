@@ -103,7 +103,7 @@ impl Acta {
         let capacity = long + long / 8 + 1024;
         self.form.long.bound(capacity);
         let mut image = allocate(u64::from(self.form.count()), capacity as u64, cap)?;
-        let words = self.form.words().as_flattened();
+        let words: &[u64] = bytemuck::cast_slice(self.form.buckets());
         let to = image.section_mut::<u64>(BUCKETS)?;
         to.par_chunks_mut(PART).zip(words.par_chunks(PART)).for_each(|(to, from)| to.copy_from_slice(from));
         image.section_mut::<u64>(LONG)?[..long].copy_from_slice(self.form.long.words());
@@ -281,7 +281,7 @@ fn place_part(
 ) -> Result<(), Full> {
     for (at, (id, key)) in part.iter().enumerate() {
         if let Some((_, ahead)) = part.get(at + AHEAD) {
-            prefetch(form.words(), ahead.buckets[0] as usize);
+            prefetch(form.buckets(), ahead.buckets[0] as usize);
         }
         let node = names.node(*id);
         form.insert(key, node.component(), gives(node, states))?;

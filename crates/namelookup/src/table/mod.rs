@@ -17,6 +17,7 @@ mod way;
 use wirespeed_image::HugeVec;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::fetch::{prefetch, same};
 use crate::live::NameUpdate;
 use crate::lookup::Match;
 use crate::name::{Name, NameBuf};
@@ -104,7 +105,8 @@ impl NameTable {
             if ways.is_empty() && next.is_empty() {
                 return changes;
             }
-            changes += ways.drain(..).filter(|way: &Way<'_>| self.apply_by(way.steps(), way.update)).count();
+            changes += ways.iter().filter(|way: &&Way<'_>| self.apply_by(way.steps(), way.update)).count();
+            ways.clear();
             std::mem::swap(&mut ways, &mut next);
         }
     }
@@ -112,7 +114,7 @@ impl NameTable {
     /// Asks for a node.
     #[inline]
     pub(crate) fn fetch_node(&self, at: NodeId) {
-        crate::fetch::prefetch(&self.nodes, at.index());
+        prefetch(&self.nodes, at.index());
     }
 
     /// Asks for what these changes will read.
@@ -310,7 +312,7 @@ impl NameTable {
     fn take(&self, step: Step, component: &[u8]) -> Option<NodeId> {
         let is_it = |other: u32| {
             let other = &self.nodes[other as usize];
-            other.parent == step.parent && !other.is_gone && other.component(&self.text) == component
+            other.parent == step.parent && !other.is_gone && same(other.component(&self.text), component)
         };
         if step.child != NONE && is_it(step.child) {
             return Some(NodeId(step.child));

@@ -11,7 +11,7 @@ use crate::live::NameUpdate;
 use crate::name::{Components, Name};
 
 /// How many ways are walked together.
-pub(crate) const TOGETHER: usize = 40;
+pub(crate) const TOGETHER: usize = 32;
 /// How many components of a name are walked ahead.
 const LEVELS: usize = 8;
 
