@@ -20,7 +20,7 @@
 
 use crate::live::NameUpdate;
 use crate::name::Name;
-use crate::table::{NameTable, NodeId};
+use crate::table::{NameTable, NodeId, TOGETHER};
 
 /// A table of names and its reduced one, kept in step. Memory: that of both.
 #[derive(Clone, Debug, Default)]
@@ -71,12 +71,14 @@ impl Aggregated {
     /// each way: an entry high up that covers much, such as the root's, costs as much as it covers directly.
     pub fn apply(&mut self, update: &NameUpdate) -> bool {
         let name = update.name();
-        let above = self.nearest_above(name);
-        let before = self.full.result(name);
-        if !self.full.apply(update) {
+        let (before, now) = match update {
+            NameUpdate::Insert(_, result) => (self.full.insert(name, *result), *result),
+            NameUpdate::Remove(_) => (self.full.remove(name), 0),
+        };
+        if before == now {
             return false;
         }
-        let now = self.full.result(name);
+        let above = self.nearest_above(name);
         match now {
             0 => self.reduced.remove(name),
             now if now == above => self.reduced.remove(name),
@@ -85,6 +87,23 @@ impl Aggregated {
         let or_above = |result| if result == 0 { above } else { result };
         self.cover(name, or_above(before), or_above(now));
         true
+    }
+
+    /// Makes changes in order; how many changed anything in the full table. Faster than one by one, as
+    /// [`NameTable::apply_all`] is.
+    pub fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
+        let mut updates = updates.into_iter();
+        let mut group = Vec::with_capacity(TOGETHER);
+        let mut changes = 0;
+        loop {
+            group.extend(updates.by_ref().take(TOGETHER));
+            if group.is_empty() {
+                return changes;
+            }
+            self.full.fetch(&group);
+            self.reduced.fetch(&group);
+            changes += group.drain(..).filter(|update| self.apply(update)).count();
+        }
     }
 
     /// Bytes held by both.
@@ -199,7 +218,11 @@ mod tests {
                         (NameUpdate::Insert(name.clone(), result), oracle.0.insert(name.clone(), result))
                     }
                 };
-                prop_assert_eq!(both.apply(&update), had.unwrap_or(0) != result);
+                let changed = match result % 2 {
+                    0 => usize::from(both.apply(&update)),
+                    _ => both.apply_all([&update, &update]),
+                };
+                prop_assert_eq!(changed, usize::from(had.unwrap_or(0) != result));
                 held(&both, &oracle, &probes)?;
             }
         }

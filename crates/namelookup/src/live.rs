@@ -105,7 +105,7 @@ impl Held {
     fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
         match self {
             Self::Whole(names) => names.apply_all(updates),
-            Self::Aggregated(both) => updates.into_iter().filter(|update| both.apply(update)).count(),
+            Self::Aggregated(both) => both.apply_all(updates),
         }
     }
 
