@@ -8,6 +8,7 @@ mod arguments;
 mod device;
 mod engine;
 mod family;
+mod lines;
 mod memory;
 mod number;
 #[cfg(test)]

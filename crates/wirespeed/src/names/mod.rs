@@ -108,14 +108,17 @@
 //! ```
 
 mod builder;
+pub mod device;
 pub mod engine;
 mod entry_list;
 mod erased;
 pub mod image_file;
+mod pipeline;
 mod reader;
 mod table;
 
 pub use builder::NameBuilder;
+pub use pipeline::NamePipeline;
 pub use reader::{NameGuard, NameReader};
 pub use table::NameTable;
 

@@ -5,7 +5,9 @@
 
 use std::ops::Range;
 
-use wirespeed::gpu::ip::{Counts, Offload, Pipeline};
+use wirespeed::Counts;
+use wirespeed::gpu::offload::{Answers, Offload, Pipeline, RemoteTable};
+use wirespeed::gpu::{ip, names};
 use wirespeed_fib::{Address, Lpm, NextHop};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
@@ -187,26 +189,95 @@ impl<K: KeysOf<T>, T: Table> Lane for CpuLane<K, T> {
     }
 }
 
+/// Keys that GPUs take too.
+pub(in crate::verbs) trait RemoteKeys<T>: KeysOf<T> + Sync {
+    /// The table on GPUs.
+    type Remote: Answers<Self::Found>;
+    /// What is found of a key there.
+    type Found: Copy + Default + Send;
+
+    /// Some of them.
+    fn part(&self, keys: Range<usize>) -> <Self::Remote as RemoteTable>::Keys<'_>;
+    /// The CPU's way.
+    fn on_cpu(table: &T, keys: <Self::Remote as RemoteTable>::Keys<'_>, found: &mut [Self::Found]);
+    /// The next hops of what was found; `spare` has room for them where they don't lie there as they are.
+    fn next_hops<'f>(found: &'f [Self::Found], spare: &'f mut Vec<NextHop>) -> &'f [NextHop];
+}
+
+impl<A: Address, T: Lpm<A>> RemoteKeys<T> for &[A] {
+    type Remote = ip::Remote<A>;
+    type Found = NextHop;
+
+    fn part(&self, keys: Range<usize>) -> &[A] {
+        &self[keys]
+    }
+
+    fn on_cpu(table: &T, keys: &[A], found: &mut [NextHop]) {
+        table.lookup_batch(keys, found);
+    }
+
+    fn next_hops<'f>(found: &'f [NextHop], _: &'f mut Vec<NextHop>) -> &'f [NextHop] {
+        found
+    }
+}
+
+impl<T: NameLpm> RemoteKeys<T> for Names<'_> {
+    type Remote = names::Remote;
+    type Found = u32;
+
+    fn part(&self, keys: Range<usize>) -> Names<'_> {
+        Names::part(self, keys)
+    }
+
+    fn on_cpu(table: &T, keys: Names<'_>, found: &mut [u32]) {
+        table.lookup_batch(keys, found);
+    }
+
+    fn next_hops<'f>(found: &'f [u32], _: &'f mut Vec<NextHop>) -> &'f [NextHop] {
+        bytemuck::cast_slice(found)
+    }
+}
+
+impl<T: NameLpm> RemoteKeys<T> for WithLengths<'_> {
+    type Remote = names::Remote;
+    type Found = Match;
+
+    fn part(&self, keys: Range<usize>) -> Names<'_> {
+        self.0.part(keys)
+    }
+
+    fn on_cpu(table: &T, keys: Names<'_>, found: &mut [Match]) {
+        table.match_batch(keys, found);
+    }
+
+    fn next_hops<'f>(found: &'f [Match], spare: &'f mut Vec<NextHop>) -> &'f [NextHop] {
+        spare.clear();
+        spare.extend(found.iter().map(|found| found.next_hop()));
+        spare
+    }
+}
+
 /// On GPUs, always or by load; on the CPU what doesn't go there.
-pub(in crate::verbs) struct OnEither<'a, A, T: Table> {
-    pub(in crate::verbs) trace: &'a [A],
+pub(in crate::verbs) struct OnEither<K: RemoteKeys<T>, T: Table> {
+    pub(in crate::verbs) trace: K,
     pub(in crate::verbs) reader: Reader<T>,
-    pub(in crate::verbs) offload: Offload<A>,
+    pub(in crate::verbs) offload: Offload<K::Remote>,
     /// Batches of a thread under way at once.
     pub(in crate::verbs) in_flight: usize,
 }
 
-pub(in crate::verbs) struct EitherLane<'p, A, T: Table> {
-    trace: &'p [A],
+pub(in crate::verbs) struct EitherLane<'p, K: RemoteKeys<T>, T: Table> {
+    trace: &'p K,
     reader: Reader<T>,
-    pipeline: Pipeline<'p, A>,
-    next_hops: Vec<NextHop>,
+    pipeline: Pipeline<'p, K::Remote, K::Found>,
+    found: Vec<K::Found>,
+    spare: Vec<NextHop>,
     in_flight: usize,
 }
 
-impl<A: Address, T: Table + Lpm<A>> Place for OnEither<'_, A, T> {
+impl<K: RemoteKeys<T>, T: Table> Place for OnEither<K, T> {
     type Lane<'p>
-        = EitherLane<'p, A, T>
+        = EitherLane<'p, K, T>
     where
         Self: 'p;
 
@@ -214,12 +285,13 @@ impl<A: Address, T: Table + Lpm<A>> Place for OnEither<'_, A, T> {
         self.trace.len()
     }
 
-    fn lane(&self, batch: usize) -> EitherLane<'_, A, T> {
+    fn lane(&self, batch: usize) -> EitherLane<'_, K, T> {
         EitherLane {
-            trace: self.trace,
+            trace: &self.trace,
             reader: self.reader.clone(),
             pipeline: Pipeline::new(&self.offload),
-            next_hops: vec![NextHop::NONE; batch.min(self.trace.len())],
+            found: vec![K::Found::default(); batch.min(self.trace.len())],
+            spare: Vec::new(),
             in_flight: self.in_flight,
         }
     }
@@ -236,7 +308,7 @@ impl<A: Address, T: Table + Lpm<A>> Place for OnEither<'_, A, T> {
     }
 }
 
-impl<A: Address, T: Table + Lpm<A>> Lane for EitherLane<'_, A, T> {
+impl<K: RemoteKeys<T>, T: Table> Lane for EitherLane<'_, K, T> {
     fn depth(&self) -> usize {
         self.in_flight
     }
@@ -250,14 +322,14 @@ impl<A: Address, T: Table + Lpm<A>> Lane for EitherLane<'_, A, T> {
     }
 
     fn submit(&mut self, keys: Range<usize>) {
-        self.pipeline.submit(&self.trace[keys]);
+        self.pipeline.submit(self.trace.part(keys));
     }
 
     fn take(&mut self) -> &[NextHop] {
-        let Self { reader, pipeline, next_hops, .. } = self;
-        let taken = pipeline.next(next_hops, |keys, found| reader.enter().lookup_batch(keys, found));
-        let count = taken.map_or(0, <[A]>::len);
-        std::hint::black_box(&self.next_hops[..count])
+        let Self { reader, pipeline, found, .. } = self;
+        let taken = pipeline.next(found, |keys, found| K::on_cpu(&reader.enter(), keys, found));
+        let count = taken.map_or(0, K::Remote::count);
+        K::next_hops(std::hint::black_box(&self.found[..count]), &mut self.spare)
     }
 }
 
@@ -298,14 +370,14 @@ mod tests {
             Self { live: LiveTable::new(rib, BuildOptions::default()).unwrap(), trace, updates }
         }
 
-        fn on_either(&mut self, fleet: &wirespeed::Fleet) -> OnEither<'static, V4, Table> {
+        fn on_either(&mut self, fleet: &wirespeed::Fleet) -> OnEither<&'static [V4], Table> {
             let (mut offload, bits) = (None, self.live.reach());
             let follow = |table: &Table| {
                 let made = beside(fleet, table, bits, Use::Always, 2)?;
                 Ok::<_, wirespeed::GpuError>(offload.insert(made).remote().follower())
             };
             self.live.follow(follow).unwrap();
-            let trace = self.trace.clone().leak();
+            let trace = &*self.trace.clone().leak();
             OnEither { trace, reader: self.live.reader(), offload: offload.unwrap(), in_flight: 3 }
         }
     }
