@@ -294,3 +294,29 @@ impl Session {
 
 /// No line with a name is longer: the longest name, and an end of line.
 const LONGEST: u64 = Name::MAX_LEN as u64 + 2;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::on_host;
+
+    #[test]
+    fn a_gpu_answers_and_the_cpu_for_one_that_is_lost() {
+        let Some((fleet, switch)) = on_host::fleet_of_names() else { return };
+        let entries = [("/com", 1), ("/com/parc", 2), ("/com/parc/www", 2)];
+        let names: NameRib = entries.iter().map(|&(name, to)| (Name::new(name).unwrap(), to)).collect();
+        let build = BuildOptions { aggregate: true, ..BuildOptions::default() };
+        let compile = Compile { names: &names, build: &build, fleet: Some(fleet) };
+        let compiled = visit(wirespeed::names::engine::EngineName::Acta, compile).unwrap();
+        let found = |name| compiled.lookup(Name::new(name).unwrap());
+        let counts = || compiled.offload.as_ref().unwrap().counts();
+        assert_eq!(found("/com/parc/www/a"), Match { result: 2, length: 9 });
+        assert_eq!(found("/org"), Match::NONE);
+        assert_eq!((counts().gpu, counts().cpu), (2, 0));
+        switch.store(true, Ordering::Relaxed);
+        assert_eq!(found("/com/a"), Match { result: 1, length: 4 });
+        assert_eq!(counts().cpu, 1);
+    }
+}

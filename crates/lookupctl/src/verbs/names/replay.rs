@@ -25,8 +25,9 @@ use crate::Outcome;
 use crate::memory::check_room;
 use crate::number::{grouped, parse_positive, share};
 use crate::verbs::replay::drive::Feeder;
+use crate::verbs::replay::either::OnEither;
 use crate::verbs::replay::feed::Fed;
-use crate::verbs::replay::place::{OnCpu, OnEither, WithLengths};
+use crate::verbs::replay::place::{OnCpu, WithLengths};
 use crate::verbs::replay::play::{Make, feeder, offload, play, play_on_either, say_bytes};
 use crate::verbs::replay::report::{Lengths, Report};
 use crate::verbs::replay::{DriveArguments, Updates};
@@ -269,5 +270,50 @@ impl Visitor for FromImage<'_> {
             let offload = options.offload(has_gpu, trace, |make| writer.follow(make))?;
             options.play(E::NAME, trace, writer.reader(), offload, no_feeder)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use wirespeed::gpu::names::Use;
+    use wirespeed::names::generate::{self, Load, Paths, TableSpec, TraceSpec};
+    use wirespeed_namelookup::Acta;
+
+    use super::*;
+    use crate::on_host;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn results_and_lengths_of_a_gpu_are_those_of_the_cpu() {
+        let Some((fleet, _)) = on_host::fleet_of_names() else { return };
+        let names = generate::table(&TableSpec { names: 1000, results: 3, seed: 1 }).unwrap().names;
+        let spec = TraceSpec { load: Load::Heavy, misses: 0.2, seed: 1 };
+        let trace = generate::trace(&names, Paths::made(), &spec, 5000).unwrap();
+        for arguments in ["", "--lengths", "--lengths --aggregate"] {
+            let line = format!("replay --seconds 0.02 --batch 700 --device gpu {arguments}");
+            let Arguments { options } = Arguments::parse_from(line.split_whitespace());
+            let mut live = LiveNames::<Acta>::new(names.clone(), options.build.options(2, 0)).unwrap();
+            let mut offload = None;
+            live.follow(|table| {
+                let made = beside(&fleet, table, &trace, Use::Always, 1)?;
+                Ok::<_, GpuError>(offload.insert(made).remote().follower())
+            })
+            .unwrap();
+            let play = |offload| {
+                let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
+                let report = options.play("acta", trace.names(), live.reader(), offload, no_feeder).unwrap();
+                (report.gpu.map(|gpu| gpu.share), report.checksum, report.lengths.map(|of| of.sum))
+            };
+            let ((on_gpu, sum, lengths), right) = (play(offload), play(None));
+            assert_eq!((on_gpu, right.0), (Some(1.0), None));
+            assert_eq!((sum, lengths), (right.1, right.2));
+            assert_eq!(lengths.is_some(), arguments.contains("lengths"));
+        }
     }
 }

@@ -17,8 +17,9 @@ use wirespeed_image::live::{Reader, Writer};
 use wirespeed_sail::{Fibs, LiveFibs};
 
 use super::drive::Feeder;
+use super::either::{OnEither, RemoteKeys};
 use super::feed::{Fed, Live, Pace};
-use super::place::{GpuState, Mixed, OnCpu, OnEither, Place, RemoteKeys};
+use super::place::{GpuState, Mixed, OnCpu, Place};
 use super::report::{BoundReport, GpuReport, Report, UpdatesReport};
 use super::{DriveArguments, Options};
 use crate::device::Device;

@@ -348,12 +348,14 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use wirespeed::names::engine::EngineName;
     use wirespeed::names::generate::{TableSpec, table};
     use wirespeed::names::{Name, NameBuf};
     use wirespeed_fib::Step;
     use wirespeed_namelookup::NameLpm;
 
     use super::*;
+    use crate::on_host;
 
     /// A table that is right but for one name, and there in one way of looking up.
     struct Wrong<'a>(&'a NameRib, NameBuf, &'static str);
@@ -384,6 +386,53 @@ mod tests {
         fn explain(&self, _: &Name) -> Vec<Step> {
             Vec::new()
         }
+    }
+
+    fn job(fleet: Fleet, updates: &[NameUpdate], aggregate: bool) -> Job<'_> {
+        let names = table(&TableSpec { names: 300, results: 3, seed: 1 }).unwrap().names;
+        let mut after = names.clone();
+        updates.iter().for_each(|update| assert!(after.apply(update)));
+        Job {
+            before: Truth::of(&names, aggregate),
+            after: (!updates.is_empty()).then(|| Truth::of(&after, aggregate)),
+            names,
+            updates,
+            fleet: Some(fleet),
+            threads: 2,
+            build: BuildOptions { aggregate, ..BuildOptions::default() },
+        }
+    }
+
+    #[test]
+    fn kernels_are_right() {
+        let Some((fleet, _)) = on_host::fleet_of_names() else { return };
+        let name = |text: &str| NameBuf::new(text).unwrap();
+        let updates =
+            [("/com/parc", 7), ("/com", 300), ("/", 2)].map(|(at, to)| NameUpdate::Insert(name(at), to));
+        for &engine in EngineName::ALL {
+            for (updates, aggregate) in [(&updates[..0], true), (&updates[..], engine == EngineName::Acta)] {
+                let reports = visit(engine, &job(fleet.clone(), updates, aggregate)).unwrap();
+                assert_eq!(reports.len(), if updates.is_empty() { 1 } else { 2 });
+                for report in reports {
+                    assert_eq!((report.mismatches, report.device), (0, "gpu"), "{report:?}");
+                    assert!(report.names > 50_000, "{report:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_of_other_names_is_found_out() {
+        let Some((fleet, switch)) = on_host::fleet_of_names() else { return };
+        let (job, bar) = (job(fleet.clone(), &[], false), ProgressBar::hidden());
+        let mut other = job.names.clone();
+        other.insert(Name::new("/com").unwrap(), 9);
+        let (_, table) = wirespeed_namelookup::Acta::build(&other, &job.build).unwrap();
+        let remote = Remote::upload(&fleet, &table, job.before.part(0).0.names()).unwrap();
+        let verdict = check_on_gpu(&remote, &job.before, 2, &bar).unwrap();
+        assert!(verdict.mismatches > 0 && verdict.first.iter().all(|m| m.found == 9), "{verdict:?}");
+        switch.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(check_on_gpu(&remote, &job.before, 2, &bar).is_err(), "no answer is no right answer");
     }
 
     #[test]
