@@ -17,6 +17,7 @@ mod on_host;
 mod output;
 mod section;
 mod several;
+mod skipped;
 mod source;
 mod strides;
 mod threads;

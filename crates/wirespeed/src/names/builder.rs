@@ -219,8 +219,8 @@ impl NameBuilder {
     }
 
     /// The GPUs, where they are up already, as for another table ([`NameTable::fleet`]), or are to be started with other options. Without
-    /// them all GPUs are started with [`device::options`], for this table alone. In slots that were made for addresses there is room
-    /// for fewer names at a time.
+    /// them all GPUs are started with [`device::options`], for this table alone. Slots that were made for addresses hold
+    /// fewer names, and no lengths: what asks for these is looked up on the CPU there.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.device.fleet = Some(fleet);
         self

@@ -19,6 +19,7 @@ use crate::Outcome;
 use crate::number::{Bytes, Grouped, grouped, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
+use crate::skipped::Skipped;
 
 /// Tells what is in a table of names: counts, depths, lengths, results, states, and memory and build time of every engine.
 #[derive(Debug, Args)]
@@ -51,8 +52,8 @@ Examples:
 
 States and transitions are those of the machine that takes so many bytes a step (MATA paper, section 2). Its table with 256 elements of \
 4 bytes a state (STT), a byte a step, is what the sizes of all engines are held against (section 6.1).
-With --aggregate it is told how many entries each of the paper's two rules (section 2.1) leaves over, and machines and engines are of \
-the names that are left; sizes a name count all of them.";
+With --aggregate it is told how many entries each of the paper's two rules (section 2.1) holds for and how many they save, and machines \
+and engines are of the names that are left; sizes a name count all of them.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let loaded = options.read.load_quietly(&options.table)?;
@@ -110,12 +111,6 @@ struct Report {
     aggregation: Option<Aggregation>,
     machines: Vec<Machine>,
     engines: Vec<EngineReport>,
-}
-
-#[derive(Debug, Serialize)]
-struct Skipped {
-    reason: String,
-    count: u64,
 }
 
 /// What the paper's rules of aggregation come to.
@@ -213,7 +208,7 @@ impl Report {
             skipped: read
                 .skipped
                 .iter()
-                .map(|skipped| Skipped { reason: skipped.reason.to_string(), count: skipped.count })
+                .map(|skipped| Skipped::new(&skipped.reason, skipped.count))
                 .collect(),
             entries: names.len(),
             components: names.node_count() - 1,
