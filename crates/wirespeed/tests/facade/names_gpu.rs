@@ -9,6 +9,7 @@ use tracing::{Event, Metadata, Subscriber};
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::names::NameRib;
 use wirespeed::names::device;
+use wirespeed::names::engine::EngineName;
 use wirespeed::prelude::*;
 use wirespeed::{Error, Fleet, Labels, NextHop};
 
@@ -74,7 +75,9 @@ fn check_pipeline(reader: &NameReader, rib: &NameRib, what: &str) {
 #[test]
 fn a_table_on_a_gpu_follows_updates() {
     for aggregate in [false, true] {
-        for (engine, mut rib) in engines(17) {
+        // Aggregation is nothing to a kernel: one engine of each way to update.
+        let is_taken = |engine| !aggregate || matches!(engine, EngineName::Acta | EngineName::MataNw);
+        for (engine, mut rib) in engines(17).filter(|(engine, _)| is_taken(*engine)) {
             let Some((fleet, _)) = host() else { return };
             let builder = NameTable::builder().rib(rib.clone()).engine(engine).aggregate(aggregate);
             let mut table = builder.device(Device::Gpu).fleet(fleet).build().unwrap();
