@@ -187,6 +187,11 @@ impl<E: NameEngine> LiveNames<E> {
         self.names.compiled()
     }
 
+    /// Whether these are the reduced ones.
+    pub const fn is_aggregated(&self) -> bool {
+        matches!(self.names, Held::Aggregated(_))
+    }
+
     /// How often an update made the table outgrow itself.
     pub const fn rebuilds(&self) -> u64 {
         self.rebuilds
