@@ -70,6 +70,8 @@
 //! ```
 
 mod classes;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod expand;
 pub mod linear;
 mod live;

@@ -69,7 +69,8 @@ pub trait ClassifyEngine<T: Tuple>: Sized + Send + 'static {
     /// The patch that takes a table from before the changes to `rules` as it is now: `changed` lists the rules that came, went, or
     /// are others than before, with what they were, in any order, each once.
     ///
-    /// The image's counts after it are [`RuleSet::len`] and [`RuleSet::last_number`]. After an error the engine is spent: build a new
+    /// The image's counts after it are [`RuleSet::len`] and [`RuleSet::last_number`]. That number may be over any rule's, and may have
+    /// grown since without a change, by a rule that came and went. After an error the engine is spent: build a new
     /// one from the same `rules`.
     fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown>;
 
