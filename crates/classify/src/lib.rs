@@ -73,15 +73,18 @@ mod classes;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod expand;
+pub mod generate;
 pub mod linear;
 mod live;
 mod lookup;
 pub mod oracle;
 mod rank;
+pub mod read;
 mod rule;
 mod rules;
 mod text;
 pub mod tuple;
+pub mod write;
 
 pub use classes::{Class, Classes};
 pub use expand::{FieldRange, MOST_PATTERNS};
@@ -91,5 +94,5 @@ pub use rank::{Rank, RuleNumber};
 pub use rule::{Pattern, Rule, RuleError};
 pub use rules::{Changed, Entry, RuleSet};
 pub use text::RuleTextError;
-pub use tuple::{FrameError, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple, TupleError};
+pub use tuple::{FrameError, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple, TupleError, VLAN_NONE};
 pub use wirespeed_fib::Applied;
