@@ -1,0 +1,137 @@
+// Linear search (GSwitch, section 4.1, Algorithms 1 to 3): `crates/classify/src/linear`. Every rule in turn, best first; the first that
+// matches is the answer.
+//
+//     entries   groups of 16 lanes: word 0: 16 values, 16 masks | word 1: 16 values, 16 masks | …
+//
+// As in the paper a block brings as many rules as fit to its shared memory, goes with them through its tuples, and then brings the next
+// ones; tuples that have their answer are passed by. A tuple stays with one thread, so that answers need no atomics. Each thread holds a few
+// tuples against four lanes at once: a word of four values and masks is read for all of them.
+
+#pragma once
+#include "tuples.cuh"
+
+WS_CONSTANT(linear, LINEAR_LANES, 16)
+WS_CONSTANT(linear, LINEAR_GROUPS_AT, 1)
+
+struct Linear {
+    const u32* entries;
+    const u32* numbers;
+    // Two words; patches change how many groups are in use.
+    const u64* head;
+    // Bytes of shared memory for groups: one group at least, or 0 to read them where they are.
+    u32 staged;
+    u32 result_bytes;
+
+    template <class Tuple>
+    WS_FN void look_up(const Block& block, const Batch& batch) const {
+        constexpr u32 GROUP_BYTES = Tuple::WORDS * 2 * LINEAR_LANES * 4;
+        u32 groups = u32(element(head + LINEAR_GROUPS_AT)), room = staged / GROUP_BYTES;
+        // Where nothing is staged all are gone through at once. Once at least, so that every tuple has an answer.
+        u32 part = room == 0 ? groups : room;
+        for (u32 first = 0; first == 0 || first < groups; first += part) {
+            u32 count = groups - first < part ? groups - first : part;
+            const u32* here = entries + u64(first) * (GROUP_BYTES / 4);
+            if (room != 0) {
+                block.barrier();
+                stage(block, block.shared<u8>(), here, count * GROUP_BYTES);
+                block.barrier();
+                here = block.shared<u32>();
+            }
+            block.each([&](u32 thread) { pass<Tuple>(block, batch, thread, here, first, count); });
+            if (part == 0) break;
+        }
+    }
+
+    // A thread's tuples against some of the groups.
+    template <class Tuple>
+    WS_FN void pass(const Block& block, const Batch& batch, u32 thread, const u32* here, u32 first, u32 count) const {
+        // Tuples of a thread: their words are in registers.
+        constexpr int N = Tuple::WORDS <= 4 ? 4 : 2;
+        u64 tile = u64(N) * block.threads();
+        for (u64 at = block.index() * tile + thread; at < batch.count; at += block.count() * tile) {
+            Tuple tuples[N] = {};
+            // The lane that a tuple is answered by; none yet while all bits are set.
+            u32 lanes[N];
+            u32 open = 0;
+            WS_UNROLL
+            for (int i = 0; i < N; i++) {
+                u64 number = at + u64(i) * block.threads();
+                lanes[i] = 0;
+                if (number >= batch.count) continue;
+                if (first != 0 && given_number(batch, number, result_bytes) != 0) continue;
+                tuples[i].load(batch, number);
+                lanes[i] = ~0u;
+                open++;
+            }
+            for (u32 group = 0; group < count && open != 0; group++) {
+                search<Tuple, N>(tuples, here + group * (Tuple::WORDS * 2 * u32(LINEAR_LANES)), group * u32(LINEAR_LANES), lanes,
+                                 &open);
+            }
+            WS_UNROLL
+            for (int i = 0; i < N; i++) {
+                u64 number = at + u64(i) * block.threads();
+                if (number >= batch.count) continue;
+                if (first != 0 && (lanes[i] == 0 || lanes[i] == ~0u)) continue;
+                u32 found = lanes[i] == ~0u ? 0 : element(numbers + u64(first) * LINEAR_LANES + (lanes[i] - 1));
+                give_number(batch, number, found, result_bytes);
+            }
+        }
+    }
+
+    // Tuples against the 16 lanes of a group; a lane that is found is written with one added.
+    template <class Tuple, int N>
+    static WS_FN void search(const Tuple* tuples, const u32* group, u32 first, u32* lanes, u32* open) {
+        // Words after which those that nobody matches any more are left.
+        constexpr int HALF = Tuple::WORDS > 4 ? 4 : Tuple::WORDS;
+        for (u32 lane = 0; lane < LINEAR_LANES; lane += 4) {
+            // From the start on where a tuple has its answer.
+            u32 differ[N][4];
+            WS_UNROLL
+            for (int i = 0; i < N; i++) {
+                WS_UNROLL
+                for (int j = 0; j < 4; j++) differ[i][j] = lanes[i] == ~0u ? 0 : 1;
+            }
+            compare<Tuple, N, 0, HALF>(tuples, group + lane, differ);
+            if constexpr (HALF < Tuple::WORDS) {
+                if (!any_zero<N>(differ)) continue;
+                compare<Tuple, N, HALF, Tuple::WORDS>(tuples, group + lane, differ);
+            }
+            if (!any_zero<N>(differ)) continue;
+            WS_UNROLL
+            for (int i = 0; i < N; i++) {
+                WS_UNROLL
+                for (int j = 0; j < 4; j++) {
+                    if (differ[i][j] == 0 && lanes[i] == ~0u) {
+                        lanes[i] = first + lane + u32(j) + 1;
+                        --*open;
+                    }
+                }
+            }
+        }
+    }
+
+    template <class Tuple, int N, int FROM, int TO>
+    static WS_FN void compare(const Tuple* tuples, const u32* at, u32 (*differ)[4]) {
+        WS_UNROLL
+        for (int word = FROM; word < TO; word++) {
+            auto values = *reinterpret_cast<const Vector<u32, 4>*>(at + word * 2 * LINEAR_LANES);
+            auto masks = *reinterpret_cast<const Vector<u32, 4>*>(at + (word * 2 + 1) * LINEAR_LANES);
+            WS_UNROLL
+            for (int i = 0; i < N; i++) {
+                WS_UNROLL
+                for (int j = 0; j < 4; j++) differ[i][j] |= (tuples[i].at[word] & masks.at[j]) ^ values.at[j];
+            }
+        }
+    }
+
+    template <int N>
+    static WS_FN bool any_zero(const u32 (*differ)[4]) {
+        bool any = false;
+        WS_UNROLL
+        for (int i = 0; i < N; i++) {
+            WS_UNROLL
+            for (int j = 0; j < 4; j++) any |= differ[i][j] == 0;
+        }
+        return any;
+    }
+};

@@ -1,0 +1,64 @@
+// A batch of tuples on the device: header fields in, numbers of rules out, in order. Shared by all engines of rules.
+//
+// Tuples lie as structures of arrays (GSwitch, Algorithm 3), 32 at a time, so that a warp reads words that follow each other and
+// the first so many tuples of a batch are a batch too (`crates/gpu/src/classify/form.rs`):
+//
+//     first part    groups of 32 tuples: word 0 of each, word 1 of each, … every whole word; the last group filled up
+//     second part   what is left of each, a byte, where tuples aren't of whole words
+//
+// which are 13 bytes a tuple of IPv4, 37 of IPv6, 36 of OpenFlow, and no padding on the bus.
+
+#pragma once
+#include "batch.cuh"
+
+// Tuples of a group.
+WS_CONSTANT(tuples, TUPLES_GROUP, 32)
+
+// A tuple of so many whole words, and a byte, the highest of one more word, where there is a tail.
+template <int WHOLE, bool TAIL>
+struct Tuple {
+    static constexpr int WORDS = WHOLE + (TAIL ? 1 : 0);
+    u32 at[WORDS];
+
+    WS_FN void load(const Batch& batch, u64 number) {
+        u64 group = number / TUPLES_GROUP;
+        auto* words = static_cast<const u32*>(batch.keys) + group * (WHOLE * TUPLES_GROUP) + number % TUPLES_GROUP;
+        WS_UNROLL
+        for (int i = 0; i < WHOLE; i++) at[i] = words[i * TUPLES_GROUP];
+        if constexpr (TAIL) at[WHOLE] = u32(static_cast<const u8*>(batch.low)[number]) << 24;
+    }
+};
+
+typedef Tuple<3, true> Tuple4;
+typedef Tuple<9, true> Tuple10;
+typedef Tuple<9, false> Tuple9;
+
+// Writes the number of a rule, as wide as the table's are.
+WS_FN void give_number(const Batch& batch, u64 tuple, u32 number, u32 result_bytes) {
+    if (result_bytes == 1) {
+        static_cast<u8*>(batch.results)[tuple] = u8(number);
+    } else if (result_bytes == 2) {
+        static_cast<u16*>(batch.results)[tuple] = u16(number);
+    } else {
+        static_cast<u32*>(batch.results)[tuple] = number;
+    }
+}
+
+// A number that was written.
+WS_FN u32 given_number(const Batch& batch, u64 tuple, u32 result_bytes) {
+    if (result_bytes == 1) return static_cast<const u8*>(batch.results)[tuple];
+    if (result_bytes == 2) return static_cast<const u16*>(batch.results)[tuple];
+    return static_cast<const u32*>(batch.results)[tuple];
+}
+
+// The entry points of a table of rules, one for each kind of tuple: NAME_t4, NAME_t10, NAME_t9. A table is a plain struct with
+//     look_up<Tuple>(block, batch)    a whole batch by a whole grid
+#define WS_TUPLES_OF(name, Table, Tuple, words, threads, blocks)                                                       \
+    WS_KERNEL_HELD(name##_t##words, threads, blocks, Batch, batch, Table, table) {                                     \
+        table.template look_up<Tuple>(block, batch);                                                                   \
+        announce_end(block, batch);                                                                                    \
+    }
+#define WS_TUPLES(name, Table, threads, blocks)                                                                        \
+    WS_TUPLES_OF(name, Table, Tuple4, 4, threads, blocks)                                                              \
+    WS_TUPLES_OF(name, Table, Tuple10, 10, threads, blocks)                                                            \
+    WS_TUPLES_OF(name, Table, Tuple9, 9, threads, blocks)
