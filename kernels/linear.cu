@@ -1,3 +1,3 @@
 #include "linear.cuh"
 
-WS_TUPLES(linear, Linear, 512, 2)
+WS_TUPLES(linear, Linear, 512, 1)

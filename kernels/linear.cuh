@@ -46,7 +46,7 @@ struct Linear {
     template <class Tuple>
     WS_FN void pass(const Block& block, const Batch& batch, u32 thread, const u32* here, u32 first, u32 count) const {
         // Tuples of a thread: their words are in registers.
-        constexpr int N = Tuple::WORDS <= 4 ? 4 : 2;
+        constexpr int N = Tuple::WORDS <= 9 ? 4 : 3;
         u64 tile = u64(N) * block.threads();
         for (u64 at = block.index() * tile + thread; at < batch.count; at += block.count() * tile) {
             Tuple tuples[N] = {};
@@ -84,19 +84,13 @@ struct Linear {
         // Words after which those that nobody matches any more are left.
         constexpr int HALF = Tuple::WORDS > 4 ? 4 : Tuple::WORDS;
         for (u32 lane = 0; lane < LINEAR_LANES; lane += 4) {
-            // From the start on where a tuple has its answer.
             u32 differ[N][4];
-            WS_UNROLL
-            for (int i = 0; i < N; i++) {
-                WS_UNROLL
-                for (int j = 0; j < 4; j++) differ[i][j] = lanes[i] == ~0u ? 0 : 1;
-            }
             compare<Tuple, N, 0, HALF>(tuples, group + lane, differ);
+            if (!any_match<N>(differ, lanes)) continue;
             if constexpr (HALF < Tuple::WORDS) {
-                if (!any_zero<N>(differ)) continue;
                 compare<Tuple, N, HALF, Tuple::WORDS>(tuples, group + lane, differ);
+                if (!any_match<N>(differ, lanes)) continue;
             }
-            if (!any_zero<N>(differ)) continue;
             WS_UNROLL
             for (int i = 0; i < N; i++) {
                 WS_UNROLL
@@ -119,18 +113,24 @@ struct Linear {
             WS_UNROLL
             for (int i = 0; i < N; i++) {
                 WS_UNROLL
-                for (int j = 0; j < 4; j++) differ[i][j] |= (tuples[i].at[word] & masks.at[j]) ^ values.at[j];
+                for (int j = 0; j < 4; j++) {
+                    u32 other = (tuples[i].at[word] & masks.at[j]) ^ values.at[j];
+                    differ[i][j] = word == 0 ? other : differ[i][j] | other;
+                }
             }
         }
     }
 
+    // Whether a tuple without an answer may have one among four lanes.
     template <int N>
-    static WS_FN bool any_zero(const u32 (*differ)[4]) {
+    static WS_FN bool any_match(const u32 (*differ)[4], const u32* lanes) {
         bool any = false;
         WS_UNROLL
         for (int i = 0; i < N; i++) {
+            bool here = false;
             WS_UNROLL
-            for (int j = 0; j < 4; j++) any |= differ[i][j] == 0;
+            for (int j = 0; j < 4; j++) here |= differ[i][j] == 0;
+            any |= here & (lanes[i] == ~0u);
         }
         return any;
     }

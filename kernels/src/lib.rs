@@ -28,6 +28,7 @@ modules![
     "fold_hot",
     "gamt",
     "gather",
+    "linear",
     "mata",
     "rank",
     "sail_b",
