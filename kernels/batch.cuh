@@ -24,7 +24,8 @@ struct Batch {
     // nobody looks. A grid of several blocks leaves it alone.
     u32* done;
     u32 mark;
-    u32 unused;
+    // Bytes of a result. Most kernels have it in their table's type, or in the table itself.
+    u32 result_bytes;
 };
 
 // An IPv4 key of 4 bytes: the address as a number.

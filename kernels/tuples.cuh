@@ -33,21 +33,22 @@ typedef Tuple<3, true> Tuple4;
 typedef Tuple<9, true> Tuple10;
 typedef Tuple<9, false> Tuple9;
 
-// Writes the number of a rule, as wide as the table's are.
-WS_FN void give_number(const Batch& batch, u64 tuple, u32 number, u32 result_bytes) {
-    if (result_bytes == 1) {
-        static_cast<u8*>(batch.results)[tuple] = u8(number);
-    } else if (result_bytes == 2) {
-        static_cast<u16*>(batch.results)[tuple] = u16(number);
+// Writes the number of a rule, as wide as the batch's are; one that is too large for that as the largest that there is, which tells
+// whoever reads it.
+WS_FN void give_number(const Batch& batch, u64 tuple, u32 number) {
+    if (batch.result_bytes == 1) {
+        static_cast<u8*>(batch.results)[tuple] = u8(number < 0xff ? number : 0xff);
+    } else if (batch.result_bytes == 2) {
+        static_cast<u16*>(batch.results)[tuple] = u16(number < 0xffff ? number : 0xffff);
     } else {
         static_cast<u32*>(batch.results)[tuple] = number;
     }
 }
 
 // A number that was written.
-WS_FN u32 given_number(const Batch& batch, u64 tuple, u32 result_bytes) {
-    if (result_bytes == 1) return static_cast<const u8*>(batch.results)[tuple];
-    if (result_bytes == 2) return static_cast<const u16*>(batch.results)[tuple];
+WS_FN u32 given_number(const Batch& batch, u64 tuple) {
+    if (batch.result_bytes == 1) return static_cast<const u8*>(batch.results)[tuple];
+    if (batch.result_bytes == 2) return static_cast<const u16*>(batch.results)[tuple];
     return static_cast<const u32*>(batch.results)[tuple];
 }
 

@@ -126,6 +126,12 @@ pub enum GpuError {
         /// Bytes that they need.
         least: usize,
     },
+    /// Numbers have outgrown the width that was asked for, between packing and looking up. Asked for anew, they are wider.
+    #[error("results of {bytes} bytes don't hold the table's numbers any more")]
+    NarrowResults {
+        /// Bytes of a result.
+        bytes: usize,
+    },
     /// A call that the driver refused for another reason.
     #[error("the NVIDIA driver: {call}: {why}")]
     Call {

@@ -2,19 +2,22 @@
 //!
 //! ```text
 //! ip       a Program for each engine's image; tables that follow updates    (what keys are is known here)
-//! names    the same for names                                               (and here, and nowhere else)
+//! names    the same for names                                               (and here)
+//! classify the same for tuples                                              (and here, and nowhere else)
 //! offload  batches that go to the CPU or to GPUs, one by one or several under way; the CPU answers for a GPU that fails
 //! runtime  one owner thread a device; slots and batches, tables and their patches, the way of moving data, fleets
 //! driver   memory, streams, events, launches, graphs of one device
 //! ```
 
 mod check;
+pub mod classify;
 mod dispatch;
 pub mod driver;
 mod error;
 mod follow;
 pub mod ip;
 pub mod names;
+mod numbers;
 pub mod offload;
 pub mod program;
 pub mod runtime;

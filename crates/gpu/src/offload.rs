@@ -1,4 +1,4 @@
-//! [`Offload`] and [`Pipeline`]: lookups that go to the CPU or to GPUs, and never fail for a GPU's sake. Once for addresses and names:
+//! [`Offload`] and [`Pipeline`]: lookups that go to the CPU or to GPUs, and never fail for a GPU's sake. Once for addresses, names and tuples:
 //! what is a key, and how keys are sent and results taken, a [`RemoteTable`] knows.
 //!
 //! ```text

@@ -211,19 +211,6 @@ fn input_number(text: &[u8], stride: usize) -> (u32, usize) {
     (word & (u32::MAX >> (8 * (MOST_STRIDE - bytes))), bytes)
 }
 
-/// Reads results of so many bytes each. Panics where there are not as many as `to` has places.
-pub fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) {
-    assert_eq!(results.len(), bytes * to.len(), "a result for each name");
-    match bytes {
-        1 => to.iter_mut().zip(results).for_each(|(to, &result)| *to = result.into()),
-        2 => {
-            let (results, _) = results.as_chunks::<2>();
-            to.iter_mut().zip(results).for_each(|(to, &result)| *to = u16::from_le_bytes(result).into());
-        }
-        _ => cast_slice_mut(to).copy_from_slice(results),
-    }
-}
-
 /// Reads results with lengths. Panics where there are not as many as `to` has places.
 pub fn unpack_matches(results: &[u8], to: &mut [Match]) {
     cast_slice_mut(to).copy_from_slice(results);
@@ -234,6 +221,7 @@ mod tests {
     use wirespeed_namelookup::{NameBatch, NameBuf};
 
     use super::*;
+    use crate::numbers::unpack;
 
     fn batch(names: impl IntoIterator<Item = String>) -> NameBatch {
         let names: Vec<_> = names.into_iter().map(|name| NameBuf::new(&name).unwrap()).collect();

@@ -14,9 +14,9 @@ mod staged;
 mod stt;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
+pub use crate::numbers::unpack;
 pub use form::{
-    ENDS, GROUP, PACKED, ROWS, Wanted, bytes_of, pack, pack_ends, pack_rows, row_bytes_of, unpack,
-    unpack_matches,
+    ENDS, GROUP, PACKED, ROWS, Wanted, bytes_of, pack, pack_ends, pack_rows, row_bytes_of, unpack_matches,
 };
 pub use remote::{Found, Remote, RemoteFollower, take, take_matches};
 

@@ -16,9 +16,10 @@ use wirespeed_image::live::Follower;
 use wirespeed_image::{Patch, Table};
 use wirespeed_namelookup::{Match, Names};
 
-use super::form::{Wanted, bytes_of, pack, unpack, unpack_matches};
+use super::form::{Wanted, bytes_of, pack, unpack_matches};
 use crate::error::GpuError;
 use crate::follow::Staleness;
+use crate::numbers::unpack;
 use crate::offload::{Answers, RemoteTable, look_up};
 use crate::program::OnDevice;
 use crate::runtime::{Batch, Calibration, Done, Fleet, FleetTable, Form, Ticket};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use wirespeed_classify::linear::layout as linear;
 use wirespeed_dir24::layout as dir24;
 use wirespeed_fib::{Address, V4, V6};
 use wirespeed_fold::hot::layout as hot;
@@ -43,6 +44,10 @@ layouts! {
         ACTA_ROOT_RESULT_AT: acta::ROOT_RESULT_AT,
         ACTA_K: hash::K,
         ACTA_K2: hash::K2,
+    }
+    linear {
+        LINEAR_LANES: linear::LANES,
+        LINEAR_GROUPS_AT: linear::GROUPS_AT,
     }
     names {
         NAMES_GROUP: wirespeed_gpu::names::GROUP,
@@ -94,6 +99,9 @@ layouts! {
     }
     stt {
         STT_ROW: stt::ROW,
+    }
+    tuples {
+        TUPLES_GROUP: wirespeed_gpu::classify::GROUP,
     }
     waldvogel {
         WALDVOGEL_ROOT_BITS: waldvogel::ROOT_BITS,

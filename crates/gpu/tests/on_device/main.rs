@@ -4,6 +4,7 @@
 mod device;
 
 mod announce;
+mod classify;
 mod conformance;
 mod constants;
 mod ip;

@@ -36,18 +36,39 @@ pub(super) struct KernelBatch {
     /// Where a grid of one block puts the mark when it is done; null for nowhere.
     done: DevicePtr,
     mark: u32,
-    unused: u32,
+    /// 0 until it is launched where the batch says nothing of it.
+    result_bytes: u32,
 }
 
 impl KernelBatch {
     pub(super) fn new(keys: DevicePtr, form: Form, results: DevicePtr) -> Self {
         let low = form.second().map_or(DevicePtr(0), |second| keys.plus(second as u64));
-        Self::of(keys, low, results, form.count())
+        Self::of(keys, low, results, form.count(), form.result_bytes())
     }
 
-    fn of(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> Self {
-        Self { keys, low, results, count: count as u64, done: DevicePtr(0), mark: 0, unused: 0 }
+    fn of(
+        keys: DevicePtr,
+        low: DevicePtr,
+        results: DevicePtr,
+        count: usize,
+        result_bytes: Option<usize>,
+    ) -> Self {
+        let result_bytes = result_bytes.map_or(0, few);
+        Self { keys, low, results, count: count as u64, done: DevicePtr(0), mark: 0, result_bytes }
     }
+
+    /// With the width of the table's results where the batch has none of its own.
+    fn or_results_of(mut self, bytes: usize) -> Self {
+        if self.result_bytes == 0 {
+            self.result_bytes = few(bytes);
+        }
+        self
+    }
+}
+
+/// Bytes of a result: at most 8.
+fn few(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(0)
 }
 
 #[allow(unsafe_code)] // copies and launches
@@ -196,7 +217,8 @@ impl Owner {
         shape: Shape,
         batch: &KernelBatch,
     ) -> Result<()> {
-        let arguments = [bytes_of(batch), &launch.argument[..]];
+        let batch = batch.or_results_of(launch.result_bytes);
+        let arguments = [bytes_of(&batch), &launch.argument[..]];
         // SAFETY: the kernel is one of a program that says that it takes this table; batches are what every such kernel takes.
         unsafe { self.driver.launch(stream, &launch.kernel, shape, arguments) }
     }
@@ -214,7 +236,7 @@ impl Owner {
         let launch = self.launch_for(table, kind, count)?;
         self.after_patch(table, stream, None)?;
         let low = low.unwrap_or(DevicePtr(0));
-        let batch = KernelBatch::of(keys, low, results, count);
+        let batch = KernelBatch::of(keys, low, results, count, result_bytes);
         // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results; the table stays with the flight.
         unsafe { self.start(stream, &launch, launch.shape_for(batch.count), &batch) }?;
         let event = self.spare_event()?;

@@ -1,0 +1,175 @@
+//! Tuples as they lie in a batch: the form of `kernels/tuples.cuh`, and results as numbers of rules.
+//!
+//! ```text
+//! first part    groups of 32 tuples: word 0 of each, word 1 of each, … every whole word; the last group filled up with zeros
+//! second part   what is left of each, a byte, where tuples aren't of whole words
+//! ```
+//!
+//! Structures of arrays, as the paper has them (GSwitch, Algorithm 3), so that the threads of a warp read words that follow each other;
+//! by groups, so that a tuple is written while it is in the cache, and the first so many of a batch are a batch too. A tuple takes as many
+//! bytes on the bus as it has: 13, 37 or 36.
+
+use bytemuck::cast_slice;
+use wirespeed_classify::Tuple;
+
+use crate::error::GpuError;
+use crate::numbers;
+use crate::runtime::Form;
+
+/// Tuples of a group.
+pub const GROUP: usize = 32;
+/// Bytes of a word.
+const WORD: usize = size_of::<u32>();
+/// Bytes of a row: one word of each tuple of a group.
+const ROW: usize = GROUP * WORD;
+
+/// What kernels call such tuples; `None` where there are no kernels for tuples of so many words and bytes.
+pub const fn kind<T: Tuple>() -> Option<&'static str> {
+    match (T::WORDS, T::PACKED) {
+        (4, 13) => Some("t4"),
+        (10, 37) => Some("t10"),
+        (9, 36) => Some("t9"),
+        _ => None,
+    }
+}
+
+/// Words that go whole.
+const fn whole<T: Tuple>() -> usize {
+    T::PACKED / WORD
+}
+
+/// Whether a byte of one more word goes, too.
+const fn has_tail<T: Tuple>() -> bool {
+    !T::PACKED.is_multiple_of(WORD)
+}
+
+/// Where the second part of so many tuples starts.
+const fn second_of<T: Tuple>(count: usize) -> usize {
+    count.div_ceil(GROUP) * whole::<T>() * ROW
+}
+
+/// Bytes that so many tuples take.
+pub const fn bytes_of<T: Tuple>(count: usize) -> usize {
+    second_of::<T>(count) + if has_tail::<T>() { count } else { 0 }
+}
+
+/// Writes tuples to the start of `to`, to be answered by numbers of so many bytes; `None` where there is no room for them, or no kernel.
+pub fn pack<T: Tuple>(tuples: &[T], result_bytes: usize, to: &mut [u8]) -> Option<Form> {
+    let kind = kind::<T>()?;
+    let (second, bytes) = (second_of::<T>(tuples.len()), bytes_of::<T>(tuples.len()));
+    let (first, tails) = to.get_mut(..bytes)?.split_at_mut(second);
+    let (groups, rest) = tuples.as_chunks::<GROUP>();
+    let mut to = first.chunks_exact_mut(whole::<T>() * ROW);
+    for (group, to) in groups.iter().zip(&mut to) {
+        write_group(group, to);
+    }
+    if let Some(to) = to.next() {
+        let mut last = [T::default(); GROUP];
+        last[..rest.len()].copy_from_slice(rest);
+        write_group(&last, to);
+    }
+    for (tuple, tail) in tuples.iter().zip(tails) {
+        [.., *tail] = tuple.words()[T::WORDS - 1].to_le_bytes();
+    }
+    Some(Form::parts(kind, tuples.len(), second, bytes).with_results_of(result_bytes))
+}
+
+/// Writes the whole words of a group.
+#[inline(always)]
+fn write_group<T: Tuple>(tuples: &[T; GROUP], to: &mut [u8]) {
+    let words: &[u32] = cast_slice(tuples);
+    let (rows, _) = to.as_chunks_mut::<ROW>();
+    for (word, row) in rows.iter_mut().enumerate().take(whole::<T>()) {
+        for (lane, to) in row.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
+            *to = words[lane * T::WORDS + word].to_le_bytes();
+        }
+    }
+}
+
+/// Bytes that hold every number up to the largest, and one above, which says that there was a larger one.
+pub const fn result_bytes(largest: u64) -> usize {
+    match largest {
+        0..0xff => 1,
+        0xff..0xffff => 2,
+        _ => 4,
+    }
+}
+
+/// Reads numbers of so many bytes; [`GpuError::NarrowResults`] where one was larger than these hold.
+///
+/// Panics where there are not as many as `to` has places.
+pub fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) -> Result<(), GpuError> {
+    numbers::unpack(results, bytes, to);
+    let largest = to.iter().copied().max().unwrap_or(0);
+    let limit = match bytes {
+        1 => 0xff,
+        2 => 0xffff,
+        _ => u32::MAX,
+    };
+    if largest == limit { Err(GpuError::NarrowResults { bytes }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+
+    use super::*;
+
+    fn tuples<T: Tuple>(count: usize) -> Vec<T> {
+        let word = |at: usize| u32::try_from(at).unwrap().wrapping_mul(0x9e37_79b9).rotate_left(9);
+        let words = |n: usize| (0..T::WORDS).map(|at| word(1 + n * T::WORDS + at)).collect::<Vec<_>>();
+        (0..count).map(|n| T::from_words(&words(n))).collect()
+    }
+
+    /// A tuple out of its form, as a kernel finds it.
+    fn tuple_at<T: Tuple>(bytes: &[u8], form: Form, at: usize) -> T {
+        let word = |word: usize| {
+            let start = at / GROUP * whole::<T>() * ROW + word * ROW + at % GROUP * WORD;
+            u32::from_le_bytes(bytes[start..][..WORD].try_into().unwrap())
+        };
+        let mut words: Vec<u32> = (0..whole::<T>()).map(word).collect();
+        if has_tail::<T>() {
+            words.push(u32::from(bytes[form.second().unwrap() + at]) << 24);
+        }
+        T::from_words(&words)
+    }
+
+    fn come_back<T: Tuple>(kind: &'static str) {
+        for count in [0, 1, 31, 32, 33, 100] {
+            let tuples = tuples::<T>(count);
+            let mut bytes = vec![0xee; bytes_of::<T>(count)];
+            let form = pack(&tuples, 2, &mut bytes).unwrap();
+            assert_eq!((form.count(), form.bytes(), form.result_bytes()), (count, bytes.len(), Some(2)));
+            assert_eq!(form.kind(), Form::parts(kind, 0, 0, 0).kind());
+            assert_eq!(form.second().unwrap() % 16, 0);
+            let found: Vec<T> = (0..count).map(|at| tuple_at(&bytes, form, at)).collect();
+            assert_eq!(found, tuples);
+            if let Some(short) = bytes.len().checked_sub(1) {
+                assert_eq!(pack(&tuples, 2, &mut bytes[..short]), None);
+            }
+        }
+        assert_eq!(bytes_of::<T>(GROUP * 10), T::PACKED * GROUP * 10, "no padding");
+    }
+
+    #[test]
+    fn tuples_come_back_from_their_form() {
+        come_back::<Ipv4Tuple>("t4");
+        come_back::<Ipv6Tuple>("t10");
+        come_back::<OpenFlowTuple>("t9");
+    }
+
+    #[test]
+    fn numbers_of_all_widths() {
+        assert_eq!([0, 254, 255, 65_534, 65_535, 1 << 40].map(result_bytes), [1, 1, 2, 2, 4, 4]);
+        let mut to = [9; 2];
+        unpack(&[7, 254], 1, &mut to).unwrap();
+        assert_eq!(to, [7, 254]);
+        assert!(matches!(unpack(&[7, 255], 1, &mut to), Err(GpuError::NarrowResults { bytes: 1 })));
+        unpack(&[1, 2, 254, 255], 2, &mut to).unwrap();
+        assert_eq!(to, [0x0201, 0xfffe]);
+        assert!(matches!(unpack(&[255, 255, 0, 0], 2, &mut to), Err(GpuError::NarrowResults { bytes: 2 })));
+        unpack(&[1, 0, 0, 1, 255, 0, 0, 0], 4, &mut to).unwrap();
+        assert_eq!(to, [0x0100_0001, 255]);
+        unpack(&[], 1, &mut []).unwrap();
+    }
+}

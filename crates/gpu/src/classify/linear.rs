@@ -1,0 +1,47 @@
+//! Linear search: `kernels/linear.cuh`.
+
+use bytemuck::{Pod, Zeroable};
+use wirespeed_classify::Tuple;
+use wirespeed_classify::linear::LinearTable;
+use wirespeed_classify::linear::layout::{ENTRIES, HEAD, NUMBERS, group_elements};
+use wirespeed_image::Table;
+
+use super::form::result_bytes;
+use crate::driver::DevicePtr;
+use crate::error::GpuError;
+use crate::program::{OnDevice, Program, Sections};
+
+/// `Linear` of the kernel's source.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Argument {
+    entries: DevicePtr,
+    numbers: DevicePtr,
+    head: DevicePtr,
+    staged: u32,
+    unused: u32,
+}
+
+/// Bytes of shared memory for rules: what one, two, three and four blocks of a multiprocessor have, on GPUs with as much; the last is
+/// what every GPU has.
+const STAGED: [u32; 4] = [220 << 10, 110 << 10, 72 << 10, 48 << 10];
+
+/// For each size that the rules fill a program that stages them, as many at a time as there is room for; and one that reads them where
+/// they are.
+impl<T: Tuple> OnDevice for LinearTable<T> {
+    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+        let group = size_of::<u32>() * group_elements(T::WORDS);
+        // Patches may take all the room that there is.
+        let all = u32::try_from(group * self.room().max(1)).unwrap_or(u32::MAX);
+        let mut sizes: Vec<u32> = STAGED.iter().map(|&most| most.min(all)).collect();
+        sizes.dedup();
+        sizes.push(0);
+        let bytes = result_bytes(self.image().results());
+        let program = |staged| {
+            let [entries, numbers, head] = [ENTRIES, NUMBERS, HEAD].map(|id| sections.at(id));
+            let argument = Argument { entries, numbers, head, staged, unused: 0 };
+            Program::new("linear", "linear", &argument, bytes).with_shared(staged)
+        };
+        Ok(sizes.into_iter().map(program).collect())
+    }
+}

@@ -1,0 +1,20 @@
+//! Packet classification on GPUs.
+//!
+//! ```text
+//! form      tuples as they lie in a batch; results as numbers of rules
+//! remote    a table on GPUs that follows a live one
+//! linear, … an engine's programs: one file each, beside its kernel's source in `kernels`
+//! ```
+
+mod form;
+mod linear;
+mod remote;
+
+pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
+pub use form::{GROUP, bytes_of, kind, pack, result_bytes, unpack};
+pub use remote::{Remote, RemoteFollower};
+
+/// A table of rules on GPUs beside the same table on the CPU.
+pub type Offload<T> = crate::offload::Offload<Remote<T>>;
+/// Batches of tuples of one thread, several under way at once; what is found is numbers of rules.
+pub type Pipeline<'k, T> = crate::offload::Pipeline<'k, Remote<T>, u32>;

@@ -1,0 +1,256 @@
+//! [`Remote`]: a table of rules on GPUs, kept in step with a live one.
+//!
+//! ```text
+//! LiveRules ──patch, replace──► Follower ──► FleetTable: a replica on each GPU
+//! tuples ──pack──► batch of the least loaded GPU ──► numbers of rules ──unpack──► as asked for
+//! ```
+//!
+//! Numbers come back in as few bytes as hold the table's largest. Before a larger one comes in batches are told to ask for more; one that is
+//! late for that comes back as [`GpuError::NarrowResults`] and is sent again.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use wirespeed_classify::Tuple;
+use wirespeed_image::live::Follower;
+use wirespeed_image::{Patch, Table};
+
+use super::form::{bytes_of, kind, pack, result_bytes, unpack};
+use crate::error::GpuError;
+use crate::follow::Staleness;
+use crate::offload::{Answers, RemoteTable, look_up};
+use crate::program::OnDevice;
+use crate::runtime::{Batch, Calibration, Done, Fleet, FleetTable, Form, Gpu, Ticket};
+
+/// The shortest part that is worth it.
+const LEAST_PART: usize = 1 << 14;
+
+/// A table of rules on GPUs. Clones are the same table.
+#[derive(Clone)]
+pub struct Remote<T> {
+    inner: Arc<Inner>,
+    tuple: PhantomData<fn() -> T>,
+}
+
+struct Inner {
+    fleet: Fleet,
+    table: FleetTable,
+    staleness: Staleness,
+    calibration: Calibration,
+    /// No number on the GPUs is larger.
+    largest: AtomicU64,
+}
+
+impl<T: Tuple> Remote<T> {
+    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data with tuples like those that will be
+    /// looked up, on each GPU: about a second. Without any tuples nothing is measured.
+    pub fn upload<C: OnDevice>(fleet: &Fleet, table: &C, sample: &[T]) -> Result<Self, GpuError> {
+        if kind::<T>().is_none() {
+            return Err(GpuError::Unsupported(format!("tuples of {}", T::NAME)));
+        }
+        let remote = fleet.upload(table.image(), |sections| table.programs(sections))?;
+        let largest = table.image().results();
+        let mut calibration = Calibration::default();
+        for (at, (gpu, replica)) in fleet.gpus().iter().zip(remote.replicas()).enumerate() {
+            if sample.is_empty() {
+                break;
+            }
+            gpu.tune_with(replica, |batch| {
+                let count = batch.capacity().min(most_in(batch.keys_mut().len(), sample));
+                pack(&sample[..count], result_bytes(largest), batch.keys_mut())
+            })?;
+            let fill = |batch: &mut Batch, count| {
+                let part = sample.get(..count)?;
+                pack(part, result_bytes(largest), batch.keys_mut())
+            };
+            let measured = gpu.calibrate_with(replica, fill)?;
+            if at == 0 {
+                calibration = measured;
+            }
+        }
+        let (fleet, staleness, largest) = (fleet.clone(), Staleness::default(), AtomicU64::new(largest));
+        let inner = Inner { fleet, table: remote, staleness, calibration, largest };
+        Ok(Self { inner: Arc::new(inner), tuple: PhantomData })
+    }
+
+    /// What keeps it in step with a live table: for [`LiveRules::follow`](wirespeed_classify::LiveRules::follow).
+    pub fn follower(&self) -> RemoteFollower<T> {
+        RemoteFollower(self.clone())
+    }
+
+    /// The GPUs.
+    pub fn fleet(&self) -> &Fleet {
+        &self.inner.fleet
+    }
+
+    /// The table on them.
+    pub fn table(&self) -> &FleetTable {
+        &self.inner.table
+    }
+
+    /// What the ways of moving data give, as measured at the start.
+    pub fn calibration(&self) -> &Calibration {
+        &self.inner.calibration
+    }
+
+    /// Why nothing can be looked up in it, if so.
+    pub fn is_out(&self) -> Option<GpuError> {
+        self.inner.staleness.is_out(&self.inner.fleet)
+    }
+
+    /// How long a batch of so many tuples is expected to take: as long as one alone, and what is under way before it.
+    pub fn estimate(&self, tuples: usize) -> Duration {
+        self.inner.calibration.estimate(tuples, self.inner.fleet.least_load())
+    }
+
+    /// The number of each tuple's rule into the same place of `numbers`, in parts where there are many. On an error some are written and
+    /// some not.
+    ///
+    /// Panics when the lengths differ.
+    pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) -> Result<(), GpuError> {
+        look_up(self, tuples, numbers)
+    }
+
+    /// What to ask for to get a slot for so many tuples.
+    fn slot_keys(&self, count: usize) -> usize {
+        let each = |gpu: &Gpu| gpu.options().slot_keys(count, bytes_of::<T>(count));
+        self.inner.fleet.gpus().iter().map(each).max().unwrap_or(0)
+    }
+
+    /// Packs and sends tuples, at most as many as a slot holds; waits for a slot.
+    pub fn submit(&self, tuples: &[T]) -> Result<Ticket, GpuError> {
+        self.check()?;
+        let mut batch = self.inner.fleet.batch(self.slot_keys(tuples.len()))?;
+        let form = self.packed(tuples, batch.batch())?;
+        Ok(batch.submit_form(&self.inner.table, form))
+    }
+
+    /// The same where a slot is free. Who has batches under way is to take one of these where none is, and not to wait.
+    pub fn try_submit(&self, tuples: &[T]) -> Result<Option<Ticket>, GpuError> {
+        self.check()?;
+        let Some(mut batch) = self.inner.fleet.try_batch(self.slot_keys(tuples.len()))? else {
+            return Ok(None);
+        };
+        let form = self.packed(tuples, batch.batch())?;
+        Ok(Some(batch.submit_form(&self.inner.table, form)))
+    }
+
+    fn check(&self) -> Result<(), GpuError> {
+        self.is_out().map_or(Ok(()), Err)
+    }
+
+    fn packed(&self, tuples: &[T], batch: &mut Batch) -> Result<Form, GpuError> {
+        let bytes = result_bytes(self.inner.largest.load(Ordering::Acquire));
+        let too_many = GpuError::TooManyKeys { asked: tuples.len(), most: batch.capacity() };
+        pack(tuples, bytes, batch.keys_mut()).ok_or(too_many)
+    }
+}
+
+/// As many tuples of a sample as there is room for.
+fn most_in<T: Tuple>(bytes: usize, sample: &[T]) -> usize {
+    let halves = std::iter::successors(Some(sample.len()), |&count| (count > 1).then_some(count / 2));
+    halves.into_iter().find(|&count| bytes_of::<T>(count) <= bytes).unwrap_or(0)
+}
+
+impl<T: Tuple> RemoteTable for Remote<T> {
+    type Keys<'k> = &'k [T];
+    type Follower = RemoteFollower<T>;
+
+    const PARTS: usize = 8;
+
+    fn fleet(&self) -> &Fleet {
+        self.fleet()
+    }
+
+    fn follower(&self) -> RemoteFollower<T> {
+        self.follower()
+    }
+
+    fn is_out(&self) -> Option<GpuError> {
+        self.is_out()
+    }
+
+    fn estimate(&self, tuples: usize) -> Duration {
+        self.estimate(tuples)
+    }
+
+    fn count(tuples: &[T]) -> usize {
+        tuples.len()
+    }
+
+    fn part<'k>(tuples: Self::Keys<'k>, part: Range<usize>) -> Self::Keys<'k> {
+        &tuples[part]
+    }
+
+    fn end_of_part(&self, tuples: &[T], start: usize) -> usize {
+        let largest = self.inner.fleet.largest_batch();
+        let mut count = tuples.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
+        while count > 1 && self.slot_keys(count.min(tuples.len() - start)) > largest {
+            count = count.div_ceil(2);
+        }
+        tuples.len().min(start + count)
+    }
+}
+
+impl<T: Tuple> Answers<u32> for Remote<T> {
+    fn send(&self, tuples: &[T]) -> Result<Ticket, GpuError> {
+        self.submit(tuples)
+    }
+
+    fn try_send(&self, tuples: &[T]) -> Result<Option<Ticket>, GpuError> {
+        self.try_submit(tuples)
+    }
+
+    fn results(&self, mut done: Done, tuples: &[T], numbers: &mut [u32]) -> Result<(), GpuError> {
+        loop {
+            match unpack(done.results().map_err(Clone::clone)?, done.result_bytes(), numbers) {
+                Err(GpuError::NarrowResults { .. }) => {}
+                other => return other,
+            }
+            // In the same slot: who has others under way must not wait for one. Wider in any case, so that this ends.
+            let bytes = 2 * done.result_bytes();
+            let mut batch = done.into_batch()?;
+            let replica = self.inner.table.beside(&batch).ok_or(GpuError::OtherDevice)?;
+            let too_many = GpuError::TooManyKeys { asked: tuples.len(), most: batch.capacity() };
+            let form = pack(tuples, bytes, batch.keys_mut()).ok_or(too_many)?;
+            done = batch.submit_form(replica, form).wait();
+        }
+    }
+}
+
+/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until a whole table
+/// takes its place again.
+pub struct RemoteFollower<T>(Remote<T>);
+
+impl<T> std::fmt::Debug for RemoteFollower<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RemoteFollower")
+    }
+}
+
+impl<T: Tuple, C: OnDevice> Follower<C> for RemoteFollower<T> {
+    fn patch(&mut self, patch: &Patch) {
+        let inner = &self.0.inner;
+        // A table that missed a change takes no other.
+        if !inner.staleness.is_stale() {
+            if let Some((_, largest)) = patch.counts() {
+                inner.largest.fetch_max(largest, Ordering::AcqRel);
+            }
+            inner.staleness.note(inner.table.patch(patch));
+        }
+    }
+
+    fn replace(&mut self, table: &C) {
+        let inner = &self.0.inner;
+        let largest = Table::image(table).results();
+        inner.largest.fetch_max(largest, Ordering::AcqRel);
+        let replaced = inner.table.replace(Table::image(table), |sections| table.programs(sections));
+        if replaced.is_ok() {
+            inner.largest.store(largest, Ordering::Release);
+        }
+        inner.staleness.replaced(replaced);
+    }
+}

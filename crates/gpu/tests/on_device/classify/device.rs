@@ -1,0 +1,198 @@
+//! Engines of rules whose tables answer from the device.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use bytemuck::bytes_of;
+use wirespeed_classify::{
+    BuildError, BuildOptions, Changed, Classify, ClassifyEngine, Load, Outgrown, RuleSet, Step, Tuple,
+};
+use wirespeed_gpu::GpuError;
+use wirespeed_gpu::classify::{bytes_of as bytes_of_tuples, pack, unpack};
+use wirespeed_gpu::driver::Shape;
+use wirespeed_gpu::program::{OnDevice, Program};
+use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, Table};
+
+use crate::device::{Copy, Device, Shared, batch, device, lock};
+
+/// An engine whose tables answer from the device.
+pub(crate) struct Mirrored<E>(E);
+
+/// A table that answers from the device's copy of its image.
+pub(crate) struct MirroredTable<C> {
+    table: C,
+    device: Shared,
+    copy: Mutex<Option<Copy>>,
+    /// Whether the device was asked in this state of the table.
+    has_answered: AtomicBool,
+}
+
+impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> ClassifyEngine<T> for Mirrored<E> {
+    const NAME: &'static str = E::NAME;
+    type Table = MirroredTable<E::Table>;
+
+    fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
+        let (engine, table) = E::build(rules, options)?;
+        Ok((Self(engine), MirroredTable::new(table)))
+    }
+
+    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        self.0.update(rules, changed)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.0.memory_usage()
+    }
+}
+
+impl<C> MirroredTable<C> {
+    fn new(table: C) -> Self {
+        let device = device().expect("tests ask for the device first");
+        Self { table, device, copy: Mutex::new(None), has_answered: AtomicBool::new(false) }
+    }
+
+    /// Gives the copy back.
+    fn forget(&mut self) {
+        if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            lock(&self.device).forget(&copy);
+        }
+    }
+}
+
+impl<C: OnDevice> Clone for MirroredTable<C> {
+    fn clone(&self) -> Self {
+        Self::new(self.table.clone())
+    }
+}
+
+impl<C> Drop for MirroredTable<C> {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+impl<C: OnDevice> Table for MirroredTable<C> {
+    const KIND: &'static str = C::KIND;
+    const LAYOUT: u32 = C::LAYOUT;
+
+    fn from_image(image: Image) -> Result<Self, ImageError> {
+        C::from_image(image).map(Self::new)
+    }
+
+    fn image(&self) -> &Image {
+        self.table.image()
+    }
+
+    fn image_mut(&mut self, checked: Checked) -> &mut Image {
+        // Whoever writes past `apply` has the copy made anew.
+        *self.has_answered.get_mut() = false;
+        self.forget();
+        self.table.image_mut(checked)
+    }
+
+    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
+        self.table.admits(section, value, results)
+    }
+
+    fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
+        self.table.admits_at(section, index, value, results)
+    }
+
+    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
+        self.table.check(patch)
+    }
+
+    fn apply(&mut self, patch: &Patch) -> Result<(), PatchError> {
+        self.table.apply(patch)?;
+        *self.has_answered.get_mut() = false;
+        if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            lock(&self.device).patch(self.table.image(), &copy.sections, patch);
+        }
+        Ok(())
+    }
+}
+
+impl<T: Tuple, C: OnDevice + Classify<T>> Classify<T> for MirroredTable<C> {
+    fn lookup(&self, tuple: &T) -> u32 {
+        let mut number = [u32::MAX];
+        self.lookup_batch(std::slice::from_ref(tuple), &mut number);
+        number[0]
+    }
+
+    fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
+        static TURN: AtomicUsize = AtomicUsize::new(0);
+        assert_eq!(tuples.len(), numbers.len(), "a result for each tuple");
+        // As for addresses: each state's first batch and all long ones are the device's to answer, of the rest one in sixteen.
+        let turn = TURN.fetch_add(1, Ordering::Relaxed);
+        let is_first = !self.has_answered.swap(true, Ordering::Relaxed);
+        if !is_first && tuples.len() < 128 && !turn.is_multiple_of(16) {
+            return self.table.lookup_batch(tuples, numbers);
+        }
+        let mut device = lock(&self.device);
+        let mut copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
+        let Copy { programs, .. } = copy.get_or_insert_with(|| device.upload(&self.table));
+        device.classify(&programs[turn % programs.len()], tuples, turn / programs.len(), numbers);
+    }
+
+    fn shape(&self) -> Option<String> {
+        self.table.shape()
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        self.table.loads()
+    }
+
+    fn explain(&self, tuple: &T) -> Vec<Step> {
+        self.table.explain(tuple)
+    }
+}
+
+impl Device {
+    /// Looks tuples up with results of 4 bytes and of one of the others, which has to say where it doesn't hold a number.
+    fn classify<T: Tuple>(&mut self, program: &Program, tuples: &[T], turn: usize, numbers: &mut [u32]) {
+        let found = self.look_up_tuples(program, tuples, 4, turn);
+        unpack(&found, 4, numbers).expect("4 bytes hold any number");
+        let bytes = 1 + turn % 2;
+        let narrow = self.look_up_tuples(program, tuples, bytes, turn / 2);
+        let limit = (1 << (8 * bytes)) - 1;
+        let mut again = vec![u32::MAX; numbers.len()];
+        match unpack(&narrow, bytes, &mut again) {
+            Ok(()) => assert_eq!(again, numbers, "{}: results of {bytes} bytes", program.stem),
+            Err(GpuError::NarrowResults { .. }) => {
+                let right = numbers.iter().map(|&number| number.min(limit));
+                assert!(again.iter().copied().eq(right), "{}: results of {bytes} bytes", program.stem);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The bytes of the results of tuples.
+    fn look_up_tuples<T: Tuple>(
+        &mut self,
+        program: &Program,
+        tuples: &[T],
+        result_bytes: usize,
+        turn: usize,
+    ) -> Vec<u8> {
+        let mut bytes = vec![0xee; bytes_of_tuples::<T>(tuples.len())];
+        let form = pack(tuples, result_bytes, &mut bytes).expect("there is room");
+        let second = form.second().expect("tuples have two parts");
+        let results = form.count() * result_bytes;
+        // Each part on its own, so that a sanitizer sees both ends.
+        let blocks = self.take(&[second, form.bytes() - second, results]);
+        self.write(blocks[0], &bytes[..second]);
+        self.write(blocks[1], &bytes[second..]);
+        self.write(blocks[2], &vec![0x5a; results]);
+        let shapes = [(1, 32), (3, 64), (2, 96), (1, 512)];
+        let (grid, threads) = shapes[turn % shapes.len()];
+        let shape = Shape { blocks: grid, threads, shared: program.shared };
+        let batch = batch([blocks[0], blocks[1], blocks[2]], form.count(), 0, (result_bytes as u64) << 32);
+        if form.count() > 0 {
+            self.launch(&program.kernel(form.kind()), shape, [bytes_of(&batch), &program.table]);
+        }
+        let mut found = vec![0; results];
+        self.read(blocks[2], &mut found);
+        self.give_back(&blocks);
+        found
+    }
+}

@@ -1,0 +1,113 @@
+//! Every kernel of rules against the suite that every engine of rules passes, and, short enough for a tool that watches each access, on
+//! sets of the kernels' own edges: none, more than fit in shared memory at once, numbers of every width, patches between batches.
+
+use wirespeed_classify::conformance::probes::around;
+use wirespeed_classify::conformance::{options, sets};
+use wirespeed_classify::oracle::{Expected, Right};
+use wirespeed_classify::{Classify, ClassifyEngine, LiveRules, Rule, RuleSet, RuleUpdate, Tuple};
+use wirespeed_fib::synth::rng::Rng;
+
+use super::device::Mirrored;
+
+/// Sets that each have something of their own.
+fn hand_picked<T: Tuple>() -> Vec<(&'static str, RuleSet<T>)> {
+    let mut rng = Rng::new(3);
+    let wanted = [
+        "no rules",
+        "a rule that matches all",
+        "nested prefixes, the longest first",
+        "all classes match, the last is best",
+        "numbers far apart and out of order",
+        "masks with holes",
+    ];
+    let mut all: Vec<_> =
+        sets::hand_picked::<T>().into_iter().filter(|(what, _)| wanted.contains(what)).collect();
+    assert_eq!(all.len(), wanted.len());
+    all.push(("150 classes, 300 rules", sets::classes(&mut rng, 150, 300)));
+    all.push(("40 classes, 4,000 rules", sets::classes(&mut rng, 40, 4_000)));
+    all.push(("2 classes, 6,000 rules", sets::classes(&mut rng, 2, 6_000)));
+    all
+}
+
+fn edges<T: Tuple, E: ClassifyEngine<T>>()
+where
+    Mirrored<E>: ClassifyEngine<T>,
+{
+    /// Programs, widths and grids change from batch to batch.
+    const BATCHES: usize = 8;
+    for (what, rules) in hand_picked::<T>() {
+        let mut live = LiveRules::<T, Mirrored<E>>::new(rules, options()).expect("it is built");
+        let reader = live.reader();
+        for turn in 0..2u32 {
+            let right = Expected::of(live.rules());
+            let mut probes = around(live.rules(), 60);
+            // Over a tile of the largest block.
+            probes =
+                probes.iter().cycle().take(probes.len().max([300, 2_500][turn as usize])).copied().collect();
+            for batch in 0..BATCHES {
+                // A short batch is the device's where it is a state's first.
+                let count = if batch == 0 { [1, 33][turn as usize] } else { probes.len() - batch / 2 };
+                let mut found = vec![u32::MAX; count];
+                reader.enter().lookup_batch(&probes[..count], &mut found);
+                for (tuple, &found) in probes.iter().zip(&found) {
+                    assert_eq!(found, right.right(tuple), "{what}, turn {turn}: {tuple}");
+                }
+            }
+            live.apply(&updates(live.rules())).expect("the table takes the updates");
+        }
+    }
+}
+
+/// Some rules go, some change places, some come back as the last, with numbers of more bytes.
+fn updates<T: Tuple>(rules: &RuleSet<T>) -> Vec<RuleUpdate<T>> {
+    let some = rules.sorted().into_iter().step_by(7).take(150);
+    let of = |(number, rule): (_, &Rule<T>)| {
+        let number: u32 = wirespeed_classify::RuleNumber::into(number);
+        match number % 3 {
+            0 => RuleUpdate::Remove(number),
+            1 => RuleUpdate::Set(number, rule.clone().with_priority(1_000_000 + number % 5)),
+            _ => RuleUpdate::Set(70_000 + number % 1_000, rule.clone().with_priority(2_000_000)),
+        }
+    };
+    some.map(of).collect()
+}
+
+/// Whether a part of the suite runs here. On the host build, under sanitizers, the whole takes most of an hour: there it is what is
+/// made up at random, with one tuple for each kernel, and the kernels' own edges for all, or everything with `WIRESPEED_TEST_WHOLE`.
+fn runs(module: &str, test: &str) -> bool {
+    let is_whole = crate::device::is_gpu() || std::env::var_os("WIRESPEED_TEST_WHOLE").is_some();
+    let is_short = matches!((module, test), ("linear_ipv6", "random_sets"));
+    if !is_whole && !is_short {
+        println!("skipped: minutes on the host build; WIRESPEED_TEST_WHOLE=1 runs it");
+    }
+    (is_whole || is_short) && crate::device::device().is_some()
+}
+
+macro_rules! on_device_rules {
+    ($($module:ident, $tuple:ty, $engine:ty;)+) => {
+        $(on_device_rules! { @ $module, $tuple, $engine,
+            hand_picked_sets random_sets random_updates large_sets images live_readers hostile_rules })+
+    };
+    (@ $module:ident, $tuple:ty, $engine:ty, $($test:ident)+) => {
+        mod $module {
+            $(#[test]
+            fn $test() {
+                if super::runs(stringify!($module), stringify!($test)) {
+                    wirespeed_classify::conformance::$test::<$tuple, crate::classify::device::Mirrored<$engine>>();
+                }
+            })+
+            #[test]
+            fn edges() {
+                if crate::device::device().is_some() {
+                    super::edges::<$tuple, $engine>();
+                }
+            }
+        }
+    };
+}
+
+on_device_rules! {
+    linear_ipv4, wirespeed_classify::Ipv4Tuple, wirespeed_classify::linear::Linear<wirespeed_classify::Ipv4Tuple>;
+    linear_ipv6, wirespeed_classify::Ipv6Tuple, wirespeed_classify::linear::Linear<wirespeed_classify::Ipv6Tuple>;
+    linear_openflow, wirespeed_classify::OpenFlowTuple, wirespeed_classify::linear::Linear<wirespeed_classify::OpenFlowTuple>;
+}
