@@ -81,6 +81,7 @@ mod rank;
 mod rule;
 mod rules;
 mod text;
+pub mod tss;
 pub mod tuple;
 
 pub use classes::{Class, Classes};
