@@ -69,10 +69,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod bloom;
 mod classes;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod expand;
+mod fetch;
 pub mod linear;
 mod live;
 mod lookup;
@@ -83,6 +85,7 @@ mod rules;
 mod text;
 pub mod tss;
 pub mod tuple;
+pub mod tuple_search;
 
 pub use classes::{Class, Classes};
 pub use expand::{FieldRange, MOST_PATTERNS};

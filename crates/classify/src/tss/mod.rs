@@ -12,9 +12,22 @@
 //!
 //! See [`layout`] for the sections and [`hash`] for where things lie.
 
+mod build;
+mod class;
+mod filter;
 mod form;
 pub mod hash;
 pub mod layout;
+mod lookup;
+mod masks;
+mod order;
+mod place;
+mod runs;
+mod simd;
+#[cfg(test)]
+mod tests;
+mod update;
 
+pub use build::Tss;
 pub use form::Form;
 pub use layout::TssTable;
