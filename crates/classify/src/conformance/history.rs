@@ -1,0 +1,216 @@
+//! Sets that change: every state of a table that is kept up to date by patches alone.
+
+use wirespeed_fib::synth::rng::Rng;
+use wirespeed_image::{Image, Table};
+
+use super::{Tally, check, check_all, check_counts, options, probes, sets};
+use crate::live::{LiveRules, RuleUpdate};
+use crate::lookup::ClassifyEngine;
+use crate::oracle::{Expected, Oracle};
+use crate::rules::RuleSet;
+use crate::tuple::Tuple;
+
+/// A table that is kept up to date by patches alone, and built anew only when the engine asks.
+#[derive(Debug)]
+pub struct Patched<'t, T: Tuple, E: ClassifyEngine<T>> {
+    tally: &'t Tally<T, E>,
+    /// The rules as they are now.
+    pub rules: RuleSet<T>,
+    engine: E,
+    /// The table as it is now.
+    pub table: E::Table,
+    /// How often it was built anew.
+    pub rebuilds: usize,
+}
+
+impl<'t, T: Tuple, E: ClassifyEngine<T>> Patched<'t, T, E> {
+    /// `None` where the engine refuses the set.
+    pub fn new(tally: &'t Tally<T, E>, mut rules: RuleSet<T>, what: &str) -> Option<Self> {
+        let (engine, table) = tally.build(&rules, what)?;
+        rules.track();
+        Some(Self { tally, rules, engine, table, rebuilds: 0 })
+    }
+
+    /// Applies updates; `None` where the engine refuses to hold what they make.
+    pub fn apply(&mut self, updates: &[RuleUpdate<T>], what: &str) -> Option<()> {
+        for update in updates {
+            self.rules.apply(update).expect("an update of the suite is one that a set takes");
+        }
+        let changed = self.rules.take_changed();
+        if changed.is_empty() {
+            return Some(());
+        }
+        match self.engine.update(&self.rules, &changed) {
+            Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
+            Err(_) => {
+                (self.engine, self.table) = self.tally.build(&self.rules, what)?;
+                self.rebuilds += 1;
+            }
+        }
+        Some(())
+    }
+}
+
+/// Applies updates `step` at a time to a table and holds each state against the oracle.
+fn history<T: Tuple, E: ClassifyEngine<T>>(
+    tally: &Tally<T, E>,
+    rules: RuleSet<T>,
+    updates: &[RuleUpdate<T>],
+    step: usize,
+    what: &str,
+) {
+    let Some(mut patched) = Patched::new(tally, rules, what) else { return };
+    for updates in updates.chunks(step) {
+        // What went is to be missed, what came to be found.
+        let mut tuples = touched(&patched.rules, updates);
+        if patched.apply(updates, what).is_none() {
+            return;
+        }
+        tuples.extend(touched(&patched.rules, updates));
+        tuples.extend(probes::around(&patched.rules, 12));
+        match patched.rules.len() {
+            ..=400 => check(&patched.table, &Oracle::of(&patched.rules), &tuples, what),
+            _ => check(&patched.table, &Expected::of(&patched.rules), &tuples, what),
+        }
+        check_counts::<T, E>(&patched.table, &patched.rules, what);
+    }
+    let Patched { rules, table, .. } = patched;
+    check_all(&table, &rules, &[], what);
+    let mut image = Vec::new();
+    table.image().write(&mut image).expect("a Vec takes what is written");
+    let again = Image::from_bytes(&image).and_then(E::Table::from_image).expect("a patched image is valid");
+    check_all(&again, &rules, &[], what);
+    if let Some((_, table)) = tally.build(&rules, what) {
+        check_all(&table, &rules, &[], what);
+    }
+}
+
+/// Tuples around the rules that updates are about, as these are before or after them.
+fn touched<T: Tuple>(rules: &RuleSet<T>, updates: &[RuleUpdate<T>]) -> Vec<T> {
+    let mut some = RuleSet::new();
+    for update in updates.iter().step_by(1 + updates.len() / 40) {
+        let rule = match update {
+            RuleUpdate::Insert(rule) => Some(rule),
+            RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) => rules.rule(*number),
+        };
+        if let Some(rule) = rule {
+            some.insert(rule.clone()).expect("a number");
+        }
+    }
+    probes::around(&some, 40)
+}
+
+/// A set from nothing, in random order, and to nothing, in another.
+pub(super) fn grown_and_shrunk<T: Tuple, E: ClassifyEngine<T>>(
+    tally: &Tally<T, E>,
+    rules: &RuleSet<T>,
+    what: &str,
+) {
+    let mut rng = Rng::new(21);
+    let mut sets: Vec<_> = rules
+        .sorted()
+        .into_iter()
+        .map(|(number, rule)| RuleUpdate::Set(number.get(), rule.clone()))
+        .collect();
+    let mut removes: Vec<_> = rules.iter().map(|(number, _)| RuleUpdate::Remove(number.get())).collect();
+    removes.sort_unstable_by_key(|update| match update {
+        RuleUpdate::Remove(number) => *number,
+        _ => 0,
+    });
+    rng.shuffle(&mut sets);
+    rng.shuffle(&mut removes);
+    let updates: Vec<_> = sets.into_iter().chain(removes).collect();
+    for step in [1, 7, 100, updates.len()] {
+        if step > 0 && updates.len() / step <= 130 {
+            history(tally, RuleSet::new(), &updates, step, what);
+        }
+    }
+}
+
+/// Random histories: every state of a patched table is right, and so is a table built from the same rules.
+pub fn random_updates<T: Tuple, E: ClassifyEngine<T>>() {
+    let tally = Tally::<T, E>::new("random_updates");
+    for seed in 100..150 {
+        let mut rng = Rng::new(seed);
+        let world = sets::World::<T>::new(&mut rng);
+        let count = rng.index(150);
+        let rules = world.rules(&mut rng, count);
+        let step = [1, 1 + rng.index(20), 20 + rng.index(100)][rng.index(3)];
+        let mut most = u64::from(rules.last_number()) + 1;
+        let updates: Vec<_> = (0..120)
+            .map(|_| {
+                let number = u32::try_from(1 + rng.below(most)).expect("small");
+                match rng.index(10) {
+                    0..3 => {
+                        most += 1;
+                        RuleUpdate::Insert(world.rule(&mut rng))
+                    }
+                    3..6 => RuleUpdate::Set(number, world.rule(&mut rng)),
+                    _ => RuleUpdate::Remove(number),
+                }
+            })
+            .collect();
+        history(&tally, rules, &updates, step, &format!("random history {seed}"));
+    }
+    tally.finish();
+}
+
+/// A hundred thousand random updates and then everything removed, twice: answers are right on the way, and what the first round took
+/// in storage serves the second. A live table that is emptied is as large as one of no rules.
+pub fn churn<T: Tuple, E: ClassifyEngine<T>>() {
+    /// Numbers that rules come and go under.
+    const NUMBERS: u64 = 3_000;
+    const CALLS: usize = 100;
+    emptied::<T, E>();
+    let tally = Tally::<T, E>::new("churn");
+    let mut rng = Rng::new(7);
+    let pool = sets::classes::<T>(&mut rng, 40, 8_000);
+    let mut patched = Patched::new(&tally, RuleSet::new(), "churn").expect("no rules are held");
+    for round in 0..2 {
+        let before = patched.rebuilds;
+        for call in 1..=CALLS {
+            let update = |_| {
+                let number = u32::try_from(1 + rng.below(NUMBERS)).expect("small");
+                let rule = pool.rule(u32::try_from(1 + rng.index(pool.len())).expect("small"));
+                match rng.index(10) {
+                    0..=2 => RuleUpdate::Remove(number),
+                    _ => RuleUpdate::Set(number, rule.expect("they are numbered").clone()),
+                }
+            };
+            let updates: Vec<_> = (0..1_000).map(update).collect();
+            if patched.apply(&updates, "churn").is_none() {
+                return tally.finish();
+            }
+            if call % (CALLS / 5) == 0 {
+                let right = Expected::of(&patched.rules);
+                check(&patched.table, &right, &probes::around(&patched.rules, 100), "churn");
+            }
+        }
+        let all: Vec<_> =
+            patched.rules.sorted().into_iter().map(|(n, _)| RuleUpdate::Remove(n.get())).collect();
+        if patched.apply(&all, "churn").is_none() {
+            return tally.finish();
+        }
+        check_all(&patched.table, &patched.rules, &probes::around(&pool, 100), "all removed");
+        assert!(
+            round == 0 || patched.rebuilds == before,
+            "storage is not reclaimed: {} rebuilds more in the second round",
+            patched.rebuilds - before
+        );
+    }
+    tally.finish();
+}
+
+fn emptied<T: Tuple, E: ClassifyEngine<T>>() {
+    let mut rng = Rng::new(8);
+    let pool = sets::classes::<T>(&mut rng, 20, 1_000);
+    let mut live = LiveRules::<T, E>::new(RuleSet::new(), options()).expect("no rules are held");
+    let inserts: Vec<_> = pool.iter().map(|(_, rule)| RuleUpdate::Insert(rule.clone())).collect();
+    live.apply(&inserts).expect("the table takes the update");
+    assert_eq!(live.rules().len(), pool.len());
+    let removes: Vec<_> = (1..=1_000).map(RuleUpdate::Remove).collect();
+    live.apply(&removes).expect("the table takes the update");
+    let (_, fresh) = E::build(&RuleSet::new(), &options()).expect("no rules are held");
+    let bytes = live.reader().enter().image().bytes();
+    assert!(bytes <= 2 * fresh.image().bytes(), "emptied, and of {bytes} bytes");
+}

@@ -1,0 +1,247 @@
+//! The suite that every engine of rules passes. An engine joins it in a line of its `tests/conformance.rs`, for each tuple:
+//!
+//! ```text
+//! conformance!(linear_ipv4, Ipv4Tuple, Linear<Ipv4Tuple>);
+//! conformance_on_real_sets!(linear_on_real_sets, Linear<Ipv4Tuple>, Linear<OpenFlowTuple>);
+//! ```
+//!
+//! What is held against the oracle: hand-picked sets (empty, one rule that matches all, exact ones only, 1,024 classes, all classes
+//! matching, equal priorities, masks with holes, ranges), random sets, random histories of updates (each state of the patched table,
+//! and a table built anew from the same rules), large classes, images saved, opened, mapped and damaged, live tables under concurrent
+//! readers, rules chosen to do harm, and real sets where `WIRESPEED_DATA` or `../shared/data` has them. In each state tuples are made of
+//! the rules: some that match, some that miss by a bit, some that are half of one rule and half of another; looked up single, in
+//! batches of odd sizes, on all cores, and step by step.
+//!
+//! An engine that ends somewhere may refuse a large set by a typed error; see [`Tally`].
+
+mod history;
+mod hostile;
+mod images;
+mod live;
+pub mod probes;
+pub mod real;
+pub mod sets;
+mod tally;
+
+pub use history::{Patched, churn, random_updates};
+pub use hostile::hostile_rules;
+pub use images::{images, memory_cap};
+pub use live::live_readers;
+pub use tally::{Tally, options};
+
+use wirespeed_fib::synth::rng::Rng;
+use wirespeed_image::Table;
+
+use crate::lookup::{Classify, ClassifyEngine};
+use crate::oracle::{Expected, Oracle, Right};
+use crate::rules::RuleSet;
+use crate::tuple::Tuple;
+
+/// One test module that holds an engine against the whole suite, with one tuple.
+#[macro_export]
+macro_rules! conformance {
+    ($module:ident, $tuple:ty, $engine:ty) => {
+        mod $module {
+            #[allow(unused_imports)]
+            use super::*;
+
+            #[test]
+            fn hand_picked_sets() {
+                $crate::conformance::hand_picked_sets::<$tuple, $engine>();
+            }
+            #[test]
+            fn random_sets() {
+                $crate::conformance::random_sets::<$tuple, $engine>();
+            }
+            #[test]
+            fn random_updates() {
+                $crate::conformance::random_updates::<$tuple, $engine>();
+            }
+            #[test]
+            fn large_sets() {
+                $crate::conformance::large_sets::<$tuple, $engine>();
+            }
+            #[test]
+            fn images() {
+                $crate::conformance::images::<$tuple, $engine>();
+            }
+            #[test]
+            fn live_readers() {
+                $crate::conformance::live_readers::<$tuple, $engine>();
+            }
+            #[test]
+            fn churn() {
+                $crate::conformance::churn::<$tuple, $engine>();
+            }
+            #[test]
+            fn memory_cap() {
+                $crate::conformance::memory_cap::<$tuple, $engine>();
+            }
+            #[test]
+            fn hostile_rules() {
+                $crate::conformance::hostile_rules::<$tuple, $engine>();
+            }
+        }
+    };
+}
+
+/// The same for an engine of 5-tuples and 12-tuples with real sets: of 1 K and 10 K rules, and `#[ignore]`d those of 100 K.
+#[macro_export]
+macro_rules! conformance_on_real_sets {
+    ($module:ident, $ipv4:ty, $openflow:ty) => {
+        mod $module {
+            #[allow(unused_imports)]
+            use super::*;
+
+            #[test]
+            fn classbench() {
+                $crate::conformance::real::real_classbench::<$ipv4>(&["1k", "10k"]);
+            }
+            #[test]
+            #[ignore = "minutes for engines that look at every rule"]
+            fn classbench_of_100k() {
+                $crate::conformance::real::real_classbench::<$ipv4>(&["100k"]);
+            }
+            #[test]
+            fn openflow() {
+                $crate::conformance::real::real_openflow::<$openflow>();
+            }
+        }
+    };
+}
+
+/// Holds a table against the right answers for every tuple given: in one batch, in batches too short for whatever an engine does at a
+/// time, single, and explained.
+pub fn check<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: &impl Right<T>, tuples: &[T], what: &str) {
+    let right: Vec<u32> = tuples.iter().map(|tuple| right.right(tuple)).collect();
+    check_batch(table, &right, tuples, what);
+    for (tuple, &right) in tuples.iter().zip(&right) {
+        let found = table.lookup(tuple);
+        assert!(found == right, "{what}: {tuple} alone: rule {found}, right is {right}");
+    }
+    for (tuple, &right) in tuples.iter().zip(&right).step_by(1 + tuples.len() / 50) {
+        check_explained(table, right, tuple, what);
+    }
+    // Sizes around whatever an engine does at a time, and the remainder after it.
+    for size in [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 127] {
+        for start in (0..tuples.len()).step_by(size.max(1)).take(20) {
+            let part = start..(start + size).min(tuples.len());
+            check_batch(table, &right[part.clone()], &tuples[part], what);
+        }
+    }
+}
+
+/// One batch against its right answers.
+fn check_batch<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: &[u32], tuples: &[T], what: &str) {
+    let mut results = vec![u32::MAX; tuples.len()];
+    table.lookup_batch(tuples, &mut results);
+    for (at, tuple) in tuples.iter().enumerate() {
+        let (found, right) = (results[at], right[at]);
+        let len = tuples.len();
+        assert!(
+            found == right,
+            "{what}: {tuple} as number {at} in a batch of {len}: rule {found}, right is {right}"
+        );
+    }
+}
+
+fn check_explained<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: u32, tuple: &T, what: &str) {
+    let steps = table.explain(tuple);
+    let last = steps.last().expect("a lookup reads something");
+    let says = match last.meaning.split_once("result ") {
+        Some((_, result)) => result.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()),
+        None if last.meaning.contains("no match") => Some(0),
+        None => None,
+    };
+    assert!(says == Some(right), "{what}: {tuple} explained as {steps:?}, right is {right}");
+}
+
+/// Holds a table against the rules it was made of: tuples around them, random ones and those given.
+pub fn check_all<T: Tuple, C: Classify<T> + ?Sized>(table: &C, rules: &RuleSet<T>, also: &[T], what: &str) {
+    let mut tuples = probes::around(rules, 600);
+    tuples.extend_from_slice(also);
+    let expected = Expected::of(rules);
+    check(table, &expected, &tuples, what);
+    check_on_all_cores(table, &expected, &tuples, what);
+    // The fast answers by the slow oracle, of some.
+    let oracle = Oracle::of(rules);
+    for tuple in tuples.iter().step_by(1 + tuples.len() * rules.len() / 200_000) {
+        let (fast, slow) = (expected.right(tuple), oracle.right(tuple));
+        assert!(fast == slow, "{what}: {tuple}: the fast oracle says {fast}, the slow one {slow}");
+    }
+}
+
+fn check_on_all_cores<T: Tuple, C: Classify<T> + ?Sized>(
+    table: &C,
+    right: &impl Right<T>,
+    tuples: &[T],
+    what: &str,
+) {
+    // Long enough for several parts.
+    let many: Vec<T> = tuples.iter().cycle().take(1_500).copied().collect();
+    let mut found = vec![u32::MAX; many.len()];
+    table.par_lookup_batch(&many, &mut found);
+    for (tuple, &found) in many.iter().zip(&found).step_by(7) {
+        let right = right.right(tuple);
+        assert!(found == right, "{what}: {tuple} on all cores: rule {found}, right is {right}");
+    }
+}
+
+/// What must be true of a table's image beside its answers.
+fn check_counts<T: Tuple, E: ClassifyEngine<T>>(table: &E::Table, rules: &RuleSet<T>, what: &str) {
+    let image = table.image();
+    assert_eq!(image.entries(), rules.len() as u64, "{what}: entries");
+    let (most, last) = (rules.iter().map(|(number, _)| number.get()).max().unwrap_or(0), rules.last_number());
+    let stated = image.results();
+    assert!(
+        (most.into()..=last.into()).contains(&stated),
+        "{what}: {most} to {last} is right, {stated} stated"
+    );
+}
+
+/// The sets of [`sets::hand_picked`], built whole; each also grows from nothing and shrinks to nothing.
+pub fn hand_picked_sets<T: Tuple, E: ClassifyEngine<T>>() {
+    let tally = Tally::<T, E>::new("hand_picked_sets");
+    for (what, rules) in sets::hand_picked::<T>() {
+        if let Some((_, table)) = tally.build(&rules, what) {
+            check_all(&table, &rules, &[], what);
+            check_counts::<T, E>(&table, &rules, what);
+        }
+        history::grown_and_shrunk(&tally, &rules, what);
+    }
+    tally.finish();
+}
+
+/// Random sets, built whole.
+pub fn random_sets<T: Tuple, E: ClassifyEngine<T>>() {
+    let tally = Tally::<T, E>::new("random_sets");
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let world = sets::World::<T>::new(&mut rng);
+        let size = [3, 30, 300][rng.index(3)];
+        let rules = world.rules(&mut rng, size);
+        let what = format!("random set {seed}");
+        if let Some((_, table)) = tally.build(&rules, &what) {
+            check_all(&table, &rules, &world.tuples(&mut rng, 200), &what);
+            check_counts::<T, E>(&table, &rules, &what);
+        }
+    }
+    tally.finish();
+}
+
+/// One class of 128 K rules, 1,024 classes of a few each and of one large, and what the paper has: 16 K rules in 64 classes.
+pub fn large_sets<T: Tuple, E: ClassifyEngine<T>>() {
+    let tally = Tally::<T, E>::new("large_sets");
+    for (what, rules) in sets::large::<T>() {
+        let Some((_, table)) = tally.build(&rules, what) else { continue };
+        let expected = Expected::of(&rules);
+        let tuples = probes::around(&rules, 150);
+        let right: Vec<u32> = tuples.iter().map(|tuple| expected.right(tuple)).collect();
+        check_batch(&table, &right, &tuples, what);
+        for (tuple, right) in tuples.iter().zip(right).step_by(5) {
+            assert!(table.lookup(tuple) == right, "{what}: {tuple} alone, right is {right}");
+        }
+        check_counts::<T, E>(&table, &rules, what);
+    }
+    tally.finish();
+}

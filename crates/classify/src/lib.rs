@@ -1,0 +1,98 @@
+//! Packet classification: which of many rules with masks and priorities a packet's header fields match.
+//!
+//! ```text
+//! filters, flows, ACLs ──► RuleSet ──build──► (ClassifyEngine, Table)     Table: an image that looks up
+//!                             │ updates
+//!                             └──► the rules that changed ──ClassifyEngine::update──► Patch ──► every copy of the Table
+//! ```
+//!
+//! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields of [`OpenFlowTuple`]. A
+//! [`Rule`] says which bits it looks at and what they are, with a priority and an action that is the user's own. A lookup gives the
+//! [number](RuleNumber) of the best rule that matches, 0 where none does. Best is, everywhere alike: the highest priority, and
+//! among equals the lowest number, which is the rule that was inserted first ([`Rank`]).
+//!
+//! # An ACL in a proxy
+//!
+//! Rules come from a file or from an administrator, connections ask.
+//!
+//! ```
+//! use wirespeed_classify::linear::Linear;
+//! use wirespeed_classify::{BuildOptions, Classify, Ipv4Tuple, LiveRules, Rule, RuleSet};
+//!
+//! const ALLOW: u32 = 1;
+//! const DENY: u32 = 0;
+//! let mut rules = RuleSet::new();
+//! for (text, action) in [
+//!     ("src=10.0.0.0/8 dport=443 proto=tcp priority=20", ALLOW),
+//!     ("src=10.66.0.0/16 priority=30", DENY),
+//!     ("dport=1024-65535 proto=udp priority=10", ALLOW),
+//! ] {
+//!     rules.insert(text.parse::<Rule<Ipv4Tuple>>()?.with_action(action))?;
+//! }
+//! let mut acl: LiveRules<Ipv4Tuple, Linear<Ipv4Tuple>> = LiveRules::new(rules, BuildOptions::default())?;
+//!
+//! // Any thread:
+//! let reader = acl.reader();
+//! let connection: Ipv4Tuple = "src=10.66.1.2 dst=192.0.2.1 sport=40000 dport=443 proto=tcp".parse()?;
+//! let number = reader.enter().lookup(&connection);
+//! assert_eq!(acl.rules().action(number).unwrap_or(DENY), DENY);
+//!
+//! // The administrator takes the second rule out, and lookups go on all the while.
+//! acl.remove(number)?;
+//! let number = reader.enter().lookup(&connection);
+//! assert_eq!(acl.rules().action(number), Some(ALLOW));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # An OpenFlow-like switch
+//!
+//! Frames come in batches; each becomes a tuple, and the batch is looked up at once.
+//!
+//! ```
+//! use wirespeed_classify::linear::Linear;
+//! use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, OpenFlowTuple, Rule, RuleSet, Tuple};
+//!
+//! let flows = ["in_port=1 dl_type=0x0800 nw_dst=10.0.0.0/8 priority=100 action=2", "priority=0 action=9"];
+//! let flows: Vec<Rule<OpenFlowTuple>> = flows.iter().map(|flow| flow.parse()).collect::<Result<_, _>>()?;
+//! let rules: RuleSet<OpenFlowTuple> = flows.into_iter().collect();
+//! let (_, table) = Linear::build(&rules, &BuildOptions::default())?;
+//!
+//! let mut frame = [0; 60];
+//! frame[12..14].copy_from_slice(&[0x08, 0x00]);
+//! frame[14] = 0x45;
+//! frame[30..34].copy_from_slice(&[10, 1, 2, 3]);
+//! let tuples = [OpenFlowTuple::of_frame(1, &frame)?, OpenFlowTuple::of_frame(2, &frame)?];
+//! let mut numbers = [0; 2];
+//! table.lookup_batch(&tuples, &mut numbers);
+//! assert_eq!(numbers, [1, 2]);
+//! assert_eq!(numbers.map(|number| rules.action(number)), [Some(2), Some(9)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod classes;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod expand;
+pub mod generate;
+pub mod linear;
+mod live;
+mod lookup;
+pub mod oracle;
+mod rank;
+pub mod read;
+mod rule;
+mod rules;
+mod text;
+pub mod tuple;
+pub mod write;
+
+pub use classes::{Class, Classes};
+pub use expand::{FieldRange, MOST_PATTERNS};
+pub use live::{LiveRules, RuleUpdate, UpdateError};
+pub use lookup::{BuildError, BuildOptions, Classify, ClassifyEngine, Load, Outgrown, Step};
+pub use rank::{Rank, RuleNumber};
+pub use rule::{Pattern, Rule, RuleError};
+pub use rules::{Changed, Entry, RuleSet};
+pub use text::RuleTextError;
+pub use tuple::{FrameError, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple, TupleError, VLAN_NONE};
+pub use wirespeed_fib::Applied;

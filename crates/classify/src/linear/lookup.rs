@@ -1,0 +1,82 @@
+//! Lookups by linear search.
+
+use super::layout::{LANES, LinearTable, View, group_elements};
+use super::simd;
+use crate::lookup::{Classify, Load, Step};
+use crate::tuple::Tuple;
+
+impl<T: Tuple> Classify<T> for LinearTable<T> {
+    fn lookup(&self, tuple: &T) -> u32 {
+        let mut result = [0];
+        simd::batch(self.view(), std::slice::from_ref(tuple), &mut result);
+        result[0]
+    }
+
+    fn lookup_batch(&self, tuples: &[T], results: &mut [u32]) {
+        assert_eq!(tuples.len(), results.len(), "a result for each tuple");
+        simd::batch(self.view(), tuples, results);
+    }
+
+    fn shape(&self) -> Option<String> {
+        let (groups, room) = (self.groups(), self.room());
+        Some(format!("{} entries in {groups} groups of {LANES}, with room for {room}", self.entries()))
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        let (places, taken) = ((self.room() * LANES) as u64, self.entries() as u64);
+        vec![Load { places, taken }]
+    }
+
+    fn explain(&self, tuple: &T) -> Vec<Step> {
+        let view = self.view();
+        let mut steps = Vec::new();
+        for (group, entries) in view.entries.chunks_exact(group_elements(T::WORDS)).enumerate() {
+            let index = (group * group_elements(T::WORDS)) as u64;
+            let found = first_lane(entries, tuple);
+            let meaning = match found {
+                Some(lane) => format!("lane {lane} of group {group} is the first that matches"),
+                None => format!("no entry of group {group} matches"),
+            };
+            steps.push(Step { section: "entries", index, value: entries[0].into(), meaning });
+            if let Some(lane) = found {
+                let at = group * LANES + lane;
+                let (number, priority) = (view.numbers[at], self.priorities()[at]);
+                let meaning = format!("result {number}, of priority {priority}");
+                steps.push(Step { section: "numbers", index: at as u64, value: number.into(), meaning });
+                return steps;
+            }
+        }
+        let groups = self.groups() as u64;
+        steps.push(Step {
+            section: "head",
+            index: 1,
+            value: groups,
+            meaning: "no match: no more groups".to_owned(),
+        });
+        steps
+    }
+}
+
+/// The first lane of a group that matches, for compilers to make vectors of.
+#[inline(always)]
+fn first_lane<T: Tuple>(entries: &[u32], tuple: &T) -> Option<usize> {
+    let mut differ = [0; LANES];
+    for (pairs, word) in entries.chunks_exact(2 * LANES).zip(tuple.words()) {
+        let (values, masks) = pairs.split_at(LANES);
+        for lane in 0..LANES {
+            differ[lane] |= word & masks[lane] ^ values[lane];
+        }
+    }
+    differ.iter().position(|&bits| bits == 0)
+}
+
+/// A batch on any CPU.
+pub(super) fn portable<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u32]) {
+    for (tuple, result) in tuples.iter().zip(results) {
+        let mut groups =
+            view.entries.chunks_exact(group_elements(T::WORDS)).zip(view.numbers.chunks_exact(LANES));
+        let found =
+            groups.find_map(|(entries, numbers)| first_lane(entries, tuple).map(|lane| numbers[lane]));
+        *result = found.unwrap_or(0);
+    }
+}

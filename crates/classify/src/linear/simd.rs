@@ -1,0 +1,162 @@
+//! Linear search by vectors: the only unsafe code of the engine.
+
+use super::layout::View;
+use super::lookup::portable;
+use crate::tuple::Tuple;
+
+/// Looks up a batch the fastest way that this CPU has.
+#[inline]
+pub(super) fn batch<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u32]) {
+    #[cfg(target_arch = "x86_64")]
+    for way in Way::ALL {
+        if way.run(view, tuples, results) {
+            return;
+        }
+    }
+    portable(view, tuples, results);
+}
+
+/// The ways that some CPUs have, the fastest first.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    Avx512,
+    Avx2,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Way {
+    pub(super) const ALL: [Self; 2] = [Self::Avx512, Self::Avx2];
+
+    /// Looks up a batch this way, if the CPU has it.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(super) fn run<T: Tuple>(self, view: View<'_>, tuples: &[T], results: &mut [u32]) -> bool {
+        match self {
+            Self::Avx512 if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("bmi1") => {
+                // SAFETY: the CPU has the features.
+                unsafe { avx512::batch(view, tuples, results) }
+            }
+            Self::Avx2 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") => {
+                // SAFETY: the CPU has the features.
+                unsafe { avx2::batch(view, tuples, results) }
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod avx512 {
+    use std::arch::x86_64::{
+        __m512i, _mm512_and_si512, _mm512_loadu_si512, _mm512_mask_cmpeq_epi32_mask, _mm512_set1_epi32,
+        _mm512_setzero_si512,
+    };
+
+    use super::super::layout::{LANES, MOST_WORDS, View, group_elements};
+    use crate::tuple::Tuple;
+
+    /// A tuple after the other, a group at a time.
+    #[target_feature(enable = "avx512f,bmi1")]
+    pub(super) fn batch<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u32]) {
+        for (tuple, result) in tuples.iter().zip(results) {
+            *result = first(view, tuple);
+        }
+    }
+
+    #[target_feature(enable = "avx512f,bmi1")]
+    fn first<T: Tuple>(view: View<'_>, tuple: &T) -> u32 {
+        let mut words = [_mm512_setzero_si512(); MOST_WORDS];
+        for (vector, &word) in words.iter_mut().zip(tuple.words()) {
+            *vector = _mm512_set1_epi32(word.cast_signed());
+        }
+        let groups =
+            view.entries.chunks_exact(group_elements(T::WORDS)).zip(view.numbers.chunks_exact(LANES));
+        for (entries, numbers) in groups {
+            let found = matching::<T>(entries, &words);
+            if found != 0 {
+                return numbers[found.trailing_zeros() as usize];
+            }
+        }
+        0
+    }
+
+    /// The lanes of a group that match.
+    #[target_feature(enable = "avx512f,bmi1")]
+    fn matching<T: Tuple>(entries: &[u32], words: &[__m512i; MOST_WORDS]) -> u16 {
+        let mut lanes = u16::MAX;
+        for (word, pairs) in entries.chunks_exact(2 * LANES).enumerate().take(T::WORDS) {
+            // Most groups are out after a word or two.
+            if lanes == 0 {
+                break;
+            }
+            // SAFETY: `pairs` has 16 values and 16 masks.
+            let (values, masks) = unsafe {
+                (
+                    _mm512_loadu_si512(pairs.as_ptr().cast()),
+                    _mm512_loadu_si512(pairs[LANES..].as_ptr().cast()),
+                )
+            };
+            lanes = _mm512_mask_cmpeq_epi32_mask(lanes, _mm512_and_si512(words[word], masks), values);
+        }
+        lanes
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod avx2 {
+    use std::arch::x86_64::{
+        __m256i, _mm256_and_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_loadu_si256,
+        _mm256_movemask_ps, _mm256_set1_epi32, _mm256_setzero_si256,
+    };
+
+    use super::super::layout::{LANES, MOST_WORDS, View, group_elements};
+    use crate::tuple::Tuple;
+
+    /// Lanes of a vector, half a group.
+    const HALF: usize = LANES / 2;
+
+    /// A tuple after the other, a group at a time.
+    #[target_feature(enable = "avx2,bmi1")]
+    pub(super) fn batch<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u32]) {
+        for (tuple, result) in tuples.iter().zip(results) {
+            *result = first(view, tuple);
+        }
+    }
+
+    #[target_feature(enable = "avx2,bmi1")]
+    fn first<T: Tuple>(view: View<'_>, tuple: &T) -> u32 {
+        let mut words = [_mm256_setzero_si256(); MOST_WORDS];
+        for (vector, &word) in words.iter_mut().zip(tuple.words()) {
+            *vector = _mm256_set1_epi32(word.cast_signed());
+        }
+        let groups =
+            view.entries.chunks_exact(group_elements(T::WORDS)).zip(view.numbers.chunks_exact(LANES));
+        for (entries, numbers) in groups {
+            let found = matching::<T>(entries, &words, 0) | matching::<T>(entries, &words, HALF) << HALF;
+            if found != 0 {
+                return numbers[found.trailing_zeros() as usize];
+            }
+        }
+        0
+    }
+
+    /// The lanes of half a group that match.
+    #[target_feature(enable = "avx2,bmi1")]
+    fn matching<T: Tuple>(entries: &[u32], words: &[__m256i; MOST_WORDS], from: usize) -> u32 {
+        let mut same = _mm256_set1_epi32(-1);
+        for (word, pairs) in entries.chunks_exact(2 * LANES).enumerate().take(T::WORDS) {
+            let (values, masks) = (&pairs[from..from + HALF], &pairs[LANES + from..LANES + from + HALF]);
+            // SAFETY: both have 8 elements.
+            let (values, masks) = unsafe {
+                (_mm256_loadu_si256(values.as_ptr().cast()), _mm256_loadu_si256(masks.as_ptr().cast()))
+            };
+            let equal = _mm256_cmpeq_epi32(_mm256_and_si256(words[word], masks), values);
+            same = _mm256_and_si256(same, equal);
+        }
+        _mm256_movemask_ps(_mm256_castsi256_ps(same)).cast_unsigned()
+    }
+}

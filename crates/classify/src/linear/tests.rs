@@ -1,0 +1,88 @@
+//! What the suite can't see: every way of a CPU, and that order and room are kept.
+
+use wirespeed_fib::synth::rng::Rng;
+
+use super::lookup::portable;
+use super::order::{Full, Held, Key, Order};
+use super::{Linear, simd};
+use crate::oracle::{Oracle, Right};
+use crate::rank::{Rank, RuleNumber};
+use crate::rule::{Pattern, Rule};
+use crate::{BuildOptions, ClassifyEngine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
+
+/// Rules and tuples of few bits, so that many match.
+fn every_way_agrees<T: Tuple>() {
+    let mut rng = Rng::new(3);
+    let mut row = |words: usize, of: u64| {
+        let mut row: Vec<u32> = (0..T::WORDS)
+            .map(|at| {
+                if at < words { u32::try_from(3 - rng.below(of)).expect("two bits") * 0x0101_0101 } else { 0 }
+            })
+            .collect();
+        if words < T::WORDS {
+            rng.shuffle(&mut row);
+        }
+        T::from_words(&row)
+    };
+    let tuples: Vec<T> = (0..500).map(|_| row(T::WORDS, 4)).collect();
+    // Masks of eight bits in four words, so that of a hundred rules some match and some don't.
+    let rules: RuleSet<T> =
+        (0..100u32).map(|n| Rule::new(Pattern::new(tuples[n as usize], row(4, 1)), n % 5, 0)).collect();
+    let oracle = Oracle::of(&rules);
+    let right: Vec<u32> = tuples.iter().map(|tuple| oracle.right(tuple)).collect();
+    assert!(right.contains(&0) && right.iter().any(|&number| number > 50));
+    let (_, table) = Linear::build(&rules, &BuildOptions::default()).expect("a small table");
+    let mut found = vec![u32::MAX; tuples.len()];
+    portable(table.view(), &tuples, &mut found);
+    assert_eq!(found, right);
+    #[cfg(target_arch = "x86_64")]
+    for way in simd::Way::ALL {
+        found.fill(u32::MAX);
+        match way.run(table.view(), &tuples, &mut found) {
+            true => assert_eq!(found, right, "{way:?}"),
+            false => eprintln!("skipped: no {way:?}"),
+        }
+    }
+}
+
+#[test]
+fn every_way_of_a_cpu_agrees() {
+    every_way_agrees::<Ipv4Tuple>();
+    every_way_agrees::<Ipv6Tuple>();
+    every_way_agrees::<OpenFlowTuple>();
+}
+
+#[test]
+fn order_is_kept_until_it_is_full() {
+    let key = |n: u32| Key::new(Rank::new(n / 7, RuleNumber::new(n % 7 + 1).expect("a number")), n % 3);
+    let held = |n| Held { key: key(n), pattern: Pattern::<Ipv4Tuple>::all() };
+    let groups = 50;
+    let mut order = Order::new(&[], 0, groups);
+    let mut rng = Rng::new(5);
+    let mut there = std::collections::BTreeSet::new();
+    let mut full = 0;
+    for _ in 0..20_000 {
+        let n = u32::try_from(rng.below(2_000)).expect("small");
+        // More come than go until it is full.
+        if rng.chance(0.3) {
+            assert_eq!(order.remove(key(n)), there.remove(&key(n)));
+        } else {
+            match order.put(held(n)) {
+                Ok(()) => _ = there.insert(key(n)),
+                Err(Full) => full += 1,
+            }
+        }
+        if there.len() > 700 {
+            there.retain(|&key| rng.chance(0.2) || !order.remove(key));
+        }
+    }
+    let keys: Vec<_> = order.groups().iter().flatten().map(|held| held.key).collect();
+    assert!(keys.iter().eq(&there), "in order, each once");
+    assert_eq!(full, 0, "it holds nine tenths");
+    let mut more = 0;
+    while order.put(held(2_000 + more)).is_ok() {
+        more += 1;
+    }
+    let len = order.groups().iter().map(Vec::len).sum::<usize>();
+    assert!(len >= groups * 15 - 15, "full with {len}");
+}

@@ -1,0 +1,169 @@
+//! [`LiveRules`]: a set of rules, its engine and the live copies of its image, kept in step.
+
+use wirespeed_fib::Applied;
+use wirespeed_image::live::{Follower, Reader, Writer};
+
+use crate::lookup::{BuildError, BuildOptions, ClassifyEngine};
+use crate::rank::RuleNumber;
+use crate::rule::{Rule, RuleError};
+use crate::rules::RuleSet;
+use crate::tuple::Tuple;
+
+/// A change of one rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleUpdate<T> {
+    /// A rule comes after all others, with the next number.
+    Insert(Rule<T>),
+    /// The rule of this number is this one from now on, whether there was one or not.
+    Set(u32, Rule<T>),
+    /// There is no rule of this number any more. One that isn't there is no error.
+    Remove(u32),
+}
+
+/// Why live rules could not take an update.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpdateError {
+    /// A rule can't go where it is to go. Updates before it were taken, those after it were not.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The set has outgrown its table, and another can't be built. The set has the updates, and readers go on with the image before
+    /// them.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// Head room of a table that will have updates, in hundredths.
+const FIRST_ROOM: u32 = 10;
+/// That of one that was outgrown, so that it isn't soon again.
+const LATER_ROOM: u32 = 30;
+
+fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
+    BuildOptions { head_room: options.head_room.max(least), ..options.clone() }
+}
+
+/// A set of rules that takes updates while any number of readers look up. One owner; readers are independent of it.
+///
+/// Memory: the rules, what the engine holds, and two copies of the image (four while it is rebuilt).
+#[derive(Debug)]
+pub struct LiveRules<T: Tuple, E: ClassifyEngine<T>> {
+    rules: RuleSet<T>,
+    /// `None` after a rebuild that failed, and for a table that came compiled: the next update builds.
+    engine: Option<E>,
+    writer: Writer<E::Table>,
+    options: BuildOptions,
+    rebuilds: u64,
+}
+
+impl<T: Tuple, E: ClassifyEngine<T>> LiveRules<T, E> {
+    /// Compiles a set and puts it live.
+    pub fn new(mut rules: RuleSet<T>, options: BuildOptions) -> Result<Self, BuildError> {
+        let (engine, table) = E::build(&rules, &with_room(&options, FIRST_ROOM))?;
+        rules.track();
+        Ok(Self { rules, engine: Some(engine), writer: Writer::new(table), options, rebuilds: 0 })
+    }
+
+    /// Puts an image live that was compiled before from the same rules, such as one from a file, at once. The first update builds
+    /// it anew: an engine does not go into an image.
+    pub fn resume(mut rules: RuleSet<T>, table: E::Table, options: BuildOptions) -> Self {
+        rules.track();
+        Self { rules, engine: None, writer: Writer::new(table), options, rebuilds: 0 }
+    }
+
+    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for readers that
+    /// entered before the call before this one. Many updates a call cost less than one each.
+    pub fn apply<'u>(
+        &mut self,
+        updates: impl IntoIterator<Item = &'u RuleUpdate<T>>,
+    ) -> Result<Applied, UpdateError>
+    where
+        T: 'u,
+    {
+        let mut changes = 0;
+        for update in updates {
+            match self.rules.apply(update) {
+                Ok(changed) => changes += usize::from(changed),
+                Err(error) => {
+                    self.publish()?;
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(Applied { changes, ..self.publish()? })
+    }
+
+    /// Adds a rule after all others.
+    pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, UpdateError> {
+        let number = self.rules.insert(rule)?;
+        self.publish()?;
+        Ok(number)
+    }
+
+    /// Puts a rule under a number; gives back the one that was there.
+    pub fn set(&mut self, number: u32, rule: Rule<T>) -> Result<Option<Rule<T>>, UpdateError> {
+        let (_, before) = self.rules.set(number, rule)?;
+        self.publish()?;
+        Ok(before)
+    }
+
+    /// Takes a rule out; `None` where there is none of that number.
+    pub fn remove(&mut self, number: u32) -> Result<Option<Rule<T>>, UpdateError> {
+        let before = self.rules.remove(number);
+        self.publish()?;
+        Ok(before)
+    }
+
+    /// Brings the live copies up to date.
+    fn publish(&mut self) -> Result<Applied, BuildError> {
+        let mut applied = Applied::default();
+        let changed = self.rules.take_changed();
+        if changed.is_empty() {
+            return Ok(applied);
+        }
+        let rules = &self.rules;
+        // A set that was emptied is built anew, and gives back its memory.
+        let engine = self.engine.as_mut().filter(|_| !rules.is_empty());
+        let patch = engine.and_then(|engine| engine.update(rules, &changed).ok());
+        if let Some(patch) = patch {
+            applied.writes = patch.writes().len();
+            self.writer.patch(patch).expect("an engine's patch fits its own table");
+        } else {
+            self.engine = None;
+            let (engine, table) = E::build(rules, &with_room(&self.options, LATER_ROOM))?;
+            self.engine = Some(engine);
+            self.writer.replace(table);
+            self.rebuilds += 1;
+            applied.rebuilt = true;
+        }
+        Ok(applied)
+    }
+
+    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it is now.
+    pub fn follow<F: Follower<E::Table> + 'static, X>(
+        &mut self,
+        make: impl FnOnce(&E::Table) -> Result<F, X>,
+    ) -> Result<(), X> {
+        self.writer.follow(make)
+    }
+
+    /// A reader of the table.
+    pub fn reader(&self) -> Reader<E::Table> {
+        self.writer.reader()
+    }
+
+    /// The rules as they are now.
+    pub const fn rules(&self) -> &RuleSet<T> {
+        &self.rules
+    }
+
+    /// How often an update made the table outgrow itself.
+    pub const fn rebuilds(&self) -> u64 {
+        self.rebuilds
+    }
+
+    /// Bytes held: both copies of the image, the engine's and the rules' own.
+    pub fn memory_usage(&self) -> u64 {
+        let engine = self.engine.as_ref().map_or(0, E::memory_usage);
+        self.writer.memory_usage() + engine + self.rules.memory_usage()
+    }
+}

@@ -1,0 +1,114 @@
+//! [`Rank`]: which of two rules comes first. The one definition that the oracle, engines and kernels share.
+//!
+//! ```text
+//! rank  u64   priority (32 bits) | !number (32 bits)       the larger wins; 0 is no rule
+//! ```
+//!
+//! The higher priority wins, and among equals the lower number. As one integer it can be compared at once, and be the operand
+//! of an atomic maximum, which the paper does with 8 bits of priority (Algorithm 1, line 20).
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+/// The number of a rule in its set, from 1 on: what a lookup returns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleNumber(NonZeroU32);
+
+impl RuleNumber {
+    /// The largest number: one more would have the rank of no rule where the priority is 0.
+    pub const MOST: u32 = u32::MAX - 1;
+
+    /// A number that a lookup returned; `None` of 0, and of one that no rule has.
+    pub const fn new(number: u32) -> Option<Self> {
+        match NonZeroU32::new(number) {
+            Some(number) if number.get() <= Self::MOST => Some(Self(number)),
+            _ => None,
+        }
+    }
+
+    /// The number.
+    #[inline]
+    pub const fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl From<RuleNumber> for u32 {
+    fn from(number: RuleNumber) -> Self {
+        number.get()
+    }
+}
+
+impl fmt::Display for RuleNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Debug for RuleNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// A rule's place among all: of two that match, the one with the larger rank wins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank(u64);
+
+impl Rank {
+    /// Below that of any rule.
+    pub const NONE: Self = Self(0);
+
+    /// Of a rule's priority and number.
+    #[inline]
+    pub const fn new(priority: u32, number: RuleNumber) -> Self {
+        Self((priority as u64) << 32 | !number.get() as u64)
+    }
+
+    /// Of the integer that it is.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The integer that it is.
+    #[inline]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The priority; 0 of no rule.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // 32 bits are left
+    pub const fn priority(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// The number that a lookup returns: 0 of no rule.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // the low half
+    pub const fn result(self) -> u32 {
+        if self.0 == 0 { 0 } else { !(self.0 as u32) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priority_then_the_lower_number() {
+        let rank = |priority, number| Rank::new(priority, RuleNumber::new(number).expect("a number"));
+        let order = [
+            rank(u32::MAX, 1),
+            rank(u32::MAX, RuleNumber::MOST),
+            rank(7, 1),
+            rank(7, 2),
+            rank(0, 1),
+            rank(0, RuleNumber::MOST),
+            Rank::NONE,
+        ];
+        assert!(order.is_sorted_by(|a, b| a > b));
+        assert_eq!((rank(7, 2).priority(), rank(7, 2).result(), Rank::NONE.result()), (7, 2, 0));
+        assert_eq!((RuleNumber::new(0), RuleNumber::new(u32::MAX)), (None, None));
+    }
+}

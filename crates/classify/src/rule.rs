@@ -1,0 +1,237 @@
+//! [`Rule`]: what a packet has to look like, how much that matters, and what the user makes of it.
+//!
+//! A rule has one [`Pattern`], a value under a mask. A rule with ranges of ports (or of any field) is expanded into several, one for
+//! each combination of the prefixes that the ranges are made of; all are the same rule, with one number. See [`FieldRange`].
+
+use crate::expand::{FieldRange, expand};
+use crate::tuple::{Field, FieldMatch, Tuple};
+
+/// A value under a mask: matches the tuples whose bits are those of the value wherever the mask has one.
+///
+/// The value has no bit beside the mask, and the mask none beside the tuple's fields, so that two patterns that match the same tuples
+/// are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pattern<T> {
+    value: T,
+    mask: T,
+}
+
+impl<T: Tuple> Pattern<T> {
+    /// A pattern; bits of the value beside the mask are dropped.
+    pub fn new(value: T, mask: T) -> Self {
+        let mask = mask.and(&T::USED);
+        Self { value: value.and(&mask), mask }
+    }
+
+    /// The pattern that matches every tuple.
+    pub fn all() -> Self {
+        Self::new(T::default(), T::default())
+    }
+
+    /// The pattern that matches one tuple.
+    pub fn exact(tuple: T) -> Self {
+        Self::new(tuple, T::USED)
+    }
+
+    /// The same with bits of a field as wanted, whatever it wanted of that field before.
+    #[must_use]
+    pub fn with(self, field: &Field, value: u128, mask: u128) -> Self {
+        Self::new(self.value.with(field, value & mask), self.mask.with(field, mask))
+    }
+
+    /// The bits.
+    #[inline]
+    pub const fn value(&self) -> &T {
+        &self.value
+    }
+
+    /// Which bits are looked at.
+    #[inline]
+    pub const fn mask(&self) -> &T {
+        &self.mask
+    }
+
+    /// Whether a tuple matches.
+    #[inline]
+    pub fn matches(&self, tuple: &T) -> bool {
+        tuple.matches(&self.value, &self.mask)
+    }
+}
+
+/// A rule: patterns, a priority, and the user's action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule<T> {
+    /// Without the ranges.
+    base: Pattern<T>,
+    ranges: Option<Box<Ranges<T>>>,
+    priority: u32,
+    action: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ranges<T> {
+    of: Vec<FieldRange>,
+    patterns: Vec<Pattern<T>>,
+}
+
+/// Why a rule can't be, or can't be where it is to go.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// Ranges of too many prefixes.
+    #[error("the ranges of a rule make {found} patterns, {limit} are allowed")]
+    Patterns {
+        /// How many they make.
+        found: u128,
+        /// How many may be.
+        limit: usize,
+    },
+    /// A range that ends before it starts, or after the field's last number.
+    #[error("{from}-{to} is no range of {field}, whose numbers go up to {last}")]
+    Range {
+        /// The field.
+        field: &'static str,
+        /// Its start.
+        from: u128,
+        /// Its end.
+        to: u128,
+        /// The field's largest number.
+        last: u128,
+    },
+    /// A number that another rule has.
+    #[error("there is a rule {0} already")]
+    Taken(u32),
+    /// A number that no rule can have.
+    #[error("{found} is no number of a rule: they go from 1 to {limit}")]
+    Number {
+        /// The number.
+        found: u32,
+        /// The largest that may be.
+        limit: u32,
+    },
+    /// No number is left after the last rule's: the set has to be renumbered.
+    #[error("all {limit} numbers of rules are spent")]
+    Spent {
+        /// How many there are.
+        limit: u32,
+    },
+}
+
+impl<T: Tuple> Rule<T> {
+    /// A rule of one pattern.
+    pub const fn new(pattern: Pattern<T>, priority: u32, action: u32) -> Self {
+        Self { base: pattern, ranges: None, priority, action }
+    }
+
+    /// A rule whose fields are also to lie in ranges. What the pattern wants of these fields no longer counts, and of two
+    /// ranges of a field the later one does. Refused when the ranges make over [`MOST_PATTERNS`](crate::MOST_PATTERNS) patterns.
+    ///
+    /// A range that is one prefix (one number, all numbers, 1024-2047) becomes a part of the pattern.
+    ///
+    /// ```
+    /// use wirespeed_classify::{FieldRange, Ipv4Tuple, Pattern, Rule};
+    ///
+    /// let ranges = [FieldRange::new(Ipv4Tuple::DPORT, 1024, 65535)?, FieldRange::new(Ipv4Tuple::SPORT, 0, 65535)?];
+    /// let rule: Rule<Ipv4Tuple> = Rule::with_ranges(Pattern::all(), ranges, 1, 7)?;
+    /// // 1024/6 2048/5 4096/4 8192/3 16384/2 32768/1
+    /// assert_eq!(rule.patterns().len(), 6);
+    /// # Ok::<(), wirespeed_classify::RuleError>(())
+    /// ```
+    pub fn with_ranges(
+        pattern: Pattern<T>,
+        ranges: impl IntoIterator<Item = FieldRange>,
+        priority: u32,
+        action: u32,
+    ) -> Result<Self, RuleError> {
+        let mut rule = Self::new(pattern, priority, action);
+        let mut of: Vec<FieldRange> = Vec::new();
+        for range in ranges {
+            of.retain(|other| other.field() != range.field());
+            match range.as_prefix() {
+                Some((value, mask)) => rule.base = rule.base.with(&range.field(), value, mask),
+                None => {
+                    rule.base = rule.base.with(&range.field(), 0, 0);
+                    of.push(range);
+                }
+            }
+        }
+        if !of.is_empty() {
+            let patterns = expand(rule.base, &of)?;
+            rule.ranges = Some(Box::new(Ranges { of, patterns }));
+        }
+        Ok(rule)
+    }
+
+    /// The same with another action.
+    #[must_use]
+    pub const fn with_action(mut self, action: u32) -> Self {
+        self.action = action;
+        self
+    }
+
+    /// The same with another priority.
+    #[must_use]
+    pub const fn with_priority(mut self, priority: u32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// The patterns, one or more; no two match the same tuple.
+    #[inline]
+    pub fn patterns(&self) -> &[Pattern<T>] {
+        match &self.ranges {
+            None => std::slice::from_ref(&self.base),
+            Some(ranges) => &ranges.patterns,
+        }
+    }
+
+    /// The pattern without what the [`ranges`](Self::ranges) say, for an engine that matches ranges itself.
+    pub const fn base(&self) -> &Pattern<T> {
+        &self.base
+    }
+
+    /// The ranges that are no prefixes: a field each.
+    pub fn ranges(&self) -> &[FieldRange] {
+        self.ranges.as_ref().map_or(&[], |ranges| &ranges.of)
+    }
+
+    /// What it wants of a field.
+    pub fn field(&self, field: &Field) -> FieldMatch {
+        match self.ranges().iter().find(|range| range.field() == *field) {
+            Some(range) => FieldMatch::Range(range.from(), range.to()),
+            None => {
+                FieldMatch::Masked { value: self.base.value.field(field), mask: self.base.mask.field(field) }
+            }
+        }
+    }
+
+    /// Whether a tuple matches. By its ranges, not by what they were expanded to.
+    pub fn matches(&self, tuple: &T) -> bool {
+        self.base.matches(tuple)
+            && self
+                .ranges()
+                .iter()
+                .all(|range| (range.from()..=range.to()).contains(&tuple.field(&range.field())))
+    }
+
+    /// How much it matters: the higher wins.
+    #[inline]
+    pub const fn priority(&self) -> u32 {
+        self.priority
+    }
+
+    /// The user's action.
+    #[inline]
+    pub const fn action(&self) -> u32 {
+        self.action
+    }
+
+    /// Bytes that it holds beside itself.
+    pub(crate) fn heap(&self) -> usize {
+        self.ranges.as_ref().map_or(0, |ranges| {
+            size_of::<Ranges<T>>()
+                + ranges.of.capacity() * size_of::<FieldRange>()
+                + ranges.patterns.capacity() * size_of::<Pattern<T>>()
+        })
+    }
+}

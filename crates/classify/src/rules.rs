@@ -1,0 +1,288 @@
+//! [`RuleSet`]: rules under numbers that stay.
+//!
+//! A rule's number is what a lookup returns, and what decides among rules of one priority: the lower one wins. [`insert`] gives the
+//! number after the largest that there ever was, so that of equals the one inserted first wins; a number that came free is used again
+//! only where the user says so ([`insert_at`]), as that puts the new rule before those of higher numbers.
+//!
+//! [`insert`]: RuleSet::insert
+//! [`insert_at`]: RuleSet::insert_at
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::classes::Classes;
+use crate::live::RuleUpdate;
+use crate::rank::{Rank, RuleNumber};
+use crate::rule::{Pattern, Rule, RuleError};
+use crate::tuple::Tuple;
+
+/// Rules under their numbers.
+#[derive(Clone, Debug)]
+pub struct RuleSet<T> {
+    rules: FxHashMap<u32, Rule<T>>,
+    /// The largest number ever given.
+    last: u32,
+    patterns: u64,
+    heap: usize,
+    changes: Option<Changes<T>>,
+}
+
+/// What engines look up in: a pattern, and the rank of its rule. Several entries may be of one rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<T> {
+    /// What it matches.
+    pub pattern: Pattern<T>,
+    /// Its rule's rank, and in it its number and priority.
+    pub rank: Rank,
+}
+
+/// A rule that came, went or is another than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed<T> {
+    /// Its number.
+    pub number: RuleNumber,
+    /// What it was; `None` of one that came.
+    pub before: Option<Rule<T>>,
+}
+
+/// The changes since they were taken last.
+#[derive(Clone, Debug)]
+struct Changes<T> {
+    /// By what each rule was before the first of them.
+    all: Vec<Changed<T>>,
+    numbers: FxHashSet<u32>,
+}
+
+impl<T: Tuple> RuleSet<T> {
+    /// No rules yet.
+    pub fn new() -> Self {
+        Self { rules: FxHashMap::default(), last: 0, patterns: 0, heap: 0, changes: None }
+    }
+
+    /// Adds a rule after all others: its number is one more than the largest that there ever was. O(1).
+    pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, RuleError> {
+        let limit = RuleNumber::MOST;
+        let number = RuleNumber::new(self.last.saturating_add(1)).ok_or(RuleError::Spent { limit })?;
+        self.put(number, Some(rule));
+        Ok(number)
+    }
+
+    /// Adds a rule under a number that none has. O(1).
+    pub fn insert_at(&mut self, number: u32, rule: Rule<T>) -> Result<RuleNumber, RuleError> {
+        match self.rules.contains_key(&number) {
+            true => Err(RuleError::Taken(number)),
+            false => self.set(number, rule).map(|(number, _)| number),
+        }
+    }
+
+    /// Puts a rule under a number; gives back the one that was there. O(1).
+    pub fn set(&mut self, number: u32, rule: Rule<T>) -> Result<(RuleNumber, Option<Rule<T>>), RuleError> {
+        let limit = RuleNumber::MOST;
+        let number = RuleNumber::new(number).ok_or(RuleError::Number { found: number, limit })?;
+        Ok((number, self.put(number, Some(rule))))
+    }
+
+    /// Takes a rule out; `None` where there is none of that number. O(1).
+    pub fn remove(&mut self, number: u32) -> Option<Rule<T>> {
+        let number = RuleNumber::new(number)?;
+        self.rules.contains_key(&number.get()).then(|| self.put(number, None))?
+    }
+
+    /// Makes a change; whether it changed anything.
+    pub fn apply(&mut self, update: &RuleUpdate<T>) -> Result<bool, RuleError> {
+        match update {
+            RuleUpdate::Insert(rule) => self.insert(rule.clone()).map(|_| true),
+            RuleUpdate::Set(number, rule) => {
+                self.set(*number, rule.clone()).map(|(_, old)| old.as_ref() != Some(rule))
+            }
+            RuleUpdate::Remove(number) => Ok(self.remove(*number).is_some()),
+        }
+    }
+
+    /// Rules with the numbers 1, 2, 3 and so on in the order of these. O(n log n).
+    #[must_use]
+    pub fn renumbered(&self) -> Self {
+        self.sorted().into_iter().map(|(_, rule)| rule.clone()).collect()
+    }
+
+    fn put(&mut self, number: RuleNumber, rule: Option<Rule<T>>) -> Option<Rule<T>> {
+        let key = number.get();
+        if let Some(rule) = &rule {
+            self.last = self.last.max(key);
+            self.patterns += rule.patterns().len() as u64;
+            self.heap += rule.heap();
+        }
+        let before = match rule {
+            Some(rule) => self.rules.insert(key, rule),
+            None => self.rules.remove(&key),
+        };
+        if let Some(before) = &before {
+            self.patterns -= before.patterns().len() as u64;
+            self.heap -= before.heap();
+        }
+        if let Some(changes) = &mut self.changes
+            && changes.numbers.insert(key)
+        {
+            changes.all.push(Changed { number, before: before.clone() });
+        }
+        before
+    }
+
+    /// The rule of a number.
+    pub fn rule(&self, number: u32) -> Option<&Rule<T>> {
+        self.rules.get(&number)
+    }
+
+    /// The action of the rule that a lookup returned; `None` of 0.
+    pub fn action(&self, result: u32) -> Option<u32> {
+        self.rule(result).map(Rule::action)
+    }
+
+    /// How many rules.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// How many entries: the patterns of all rules.
+    pub const fn entries_len(&self) -> u64 {
+        self.patterns
+    }
+
+    /// The largest number that was ever given: no lookup returns a larger one.
+    pub const fn last_number(&self) -> u32 {
+        self.last
+    }
+
+    /// The rules, in any order.
+    pub fn iter(&self) -> impl Iterator<Item = (RuleNumber, &Rule<T>)> {
+        self.rules.iter().map(|(&number, rule)| (RuleNumber::new(number).expect("a rule's number"), rule))
+    }
+
+    /// The rules by number. O(n log n).
+    pub fn sorted(&self) -> Vec<(RuleNumber, &Rule<T>)> {
+        let mut rules: Vec<_> = self.iter().collect();
+        rules.sort_unstable_by_key(|&(number, _)| number);
+        rules
+    }
+
+    /// What engines look up in, in any order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<T>> {
+        self.iter().flat_map(|(number, rule)| Entry::of(number, rule))
+    }
+
+    /// What engines look up in, best first, those of one rule in the order of its patterns. O(n log n).
+    pub fn ranked(&self) -> Vec<Entry<T>> {
+        let mut rules: Vec<_> =
+            self.iter().map(|(number, rule)| (Rank::new(rule.priority(), number), number, rule)).collect();
+        rules.sort_unstable_by_key(|&(rank, ..)| std::cmp::Reverse(rank));
+        rules.into_iter().flat_map(|(_, number, rule)| Entry::of(number, rule)).collect()
+    }
+
+    /// The entries by their masks.
+    pub fn classes(&self) -> Classes<T> {
+        Classes::of(self)
+    }
+
+    /// Collects what changes from now on, for [`take_changed`](Self::take_changed).
+    pub fn track(&mut self) {
+        self.changes = Some(Changes { all: Vec::new(), numbers: FxHashSet::default() });
+    }
+
+    /// The rules that are others than when this was called last (or since [`track`](Self::track)), each once. What they are
+    /// now is in the set.
+    pub fn take_changed(&mut self) -> Vec<Changed<T>> {
+        let Some(changes) = &mut self.changes else { return Vec::new() };
+        changes.numbers.clear();
+        let mut all = std::mem::take(&mut changes.all);
+        all.retain(|changed| self.rules.get(&changed.number.get()) != changed.before.as_ref());
+        all
+    }
+
+    /// Bytes that it holds.
+    pub fn memory_usage(&self) -> u64 {
+        // A byte of control for each place.
+        let place = size_of::<(u32, Rule<T>)>() + 1;
+        (self.rules.capacity() * place + self.heap) as u64
+    }
+}
+
+impl<T: Tuple> Entry<T> {
+    /// The entries of a rule.
+    pub fn of(number: RuleNumber, rule: &Rule<T>) -> impl Iterator<Item = Self> + use<'_, T> {
+        let rank = Rank::new(rule.priority(), number);
+        rule.patterns().iter().map(move |&pattern| Self { pattern, rank })
+    }
+}
+
+impl<T: Tuple> Default for RuleSet<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Tuple> FromIterator<Rule<T>> for RuleSet<T> {
+    /// Rules with the numbers 1, 2, 3 and so on. Panics past [`RuleNumber::MOST`].
+    fn from_iter<I: IntoIterator<Item = Rule<T>>>(rules: I) -> Self {
+        let mut set = Self::new();
+        for rule in rules {
+            set.insert(rule).expect("as many numbers as rules");
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ipv4Tuple;
+
+    fn rule(text: &str) -> Rule<Ipv4Tuple> {
+        text.parse().expect("a rule")
+    }
+
+    #[test]
+    fn numbers_stay_and_are_not_given_twice() {
+        let mut rules = RuleSet::new();
+        let numbers: Vec<_> =
+            (0..3).map(|n| rules.insert(rule("tcp").with_action(n)).expect("a number").get()).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+        assert_eq!(rules.remove(3).map(|rule| rule.action()), Some(2));
+        assert_eq!(rules.remove(3), None);
+        assert_eq!(rules.insert(rule("udp")).map(RuleNumber::get), Ok(4));
+        assert_eq!(rules.insert_at(2, rule("udp")), Err(RuleError::Taken(2)));
+        assert_eq!(rules.insert_at(3, rule("udp")).map(RuleNumber::get), Ok(3));
+        assert!(rules.insert_at(0, rule("udp")).is_err() && rules.insert_at(u32::MAX, rule("udp")).is_err());
+        rules.insert_at(RuleNumber::MOST, rule("icmp")).expect("the last number");
+        assert_eq!(rules.insert(rule("udp")), Err(RuleError::Spent { limit: RuleNumber::MOST }));
+        assert_eq!((rules.len(), rules.renumbered().last_number()), (5, 5));
+    }
+
+    #[test]
+    fn ranked_is_best_first() {
+        let rules: RuleSet<_> =
+            ["tcp priority=1", "dport=5-6 priority=9", "udp priority=1"].map(rule).into_iter().collect();
+        let numbers: Vec<_> = rules.ranked().iter().map(|entry| entry.rank.result()).collect();
+        assert_eq!(numbers, [2, 2, 1, 3]);
+        assert_eq!((rules.len(), rules.entries_len(), rules.entries().count()), (3, 4, 4));
+    }
+
+    #[test]
+    fn changes_are_what_differs_in_the_end() {
+        let mut rules: RuleSet<_> = ["tcp", "udp", "icmp"].map(rule).into_iter().collect();
+        rules.track();
+        rules.remove(1);
+        rules.set(1, rule("tcp")).expect("a number");
+        rules.set(2, rule("gre")).expect("a number");
+        rules.set(2, rule("esp")).expect("a number");
+        rules.insert(rule("ah")).expect("a number");
+        let fleeting = rules.insert(rule("ah")).expect("a number");
+        rules.remove(fleeting.get());
+        let changed: Vec<_> = rules.take_changed().into_iter().map(|c| (c.number.get(), c.before)).collect();
+        assert_eq!(changed, [(2, Some(rule("udp"))), (4, None)]);
+        assert!(rules.take_changed().is_empty());
+    }
+}

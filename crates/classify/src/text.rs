@@ -1,0 +1,141 @@
+//! Rules in words: `src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::expand::FieldRange;
+use crate::rule::{Pattern, Rule, RuleError};
+use crate::tuple::{FieldMatch, Kind, Tuple, TupleError, protocol_number};
+
+/// Text that is no rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleTextError {
+    /// Something in it is no field, or no value of one.
+    #[error(transparent)]
+    Tuple(#[from] TupleError),
+    /// Its ranges can't be.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// A priority or an action that is no number of 32 bits.
+    #[error("{0:?} is no {1}")]
+    Number(String, &'static str),
+}
+
+impl<T: Tuple> FromStr for Rule<T> {
+    type Err = RuleTextError;
+
+    /// Reads fields in any order, as `V`, `V/LENGTH`, `V/MASK`, `FROM-TO` or `*`; those that are not given may be anything. A priority
+    /// or an action that is not given is 0.
+    fn from_str(text: &str) -> Result<Self, RuleTextError> {
+        let mut parts = Parts::<T>::default();
+        for word in text.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
+            match word.split_once('=') {
+                Some(("priority", number)) => parts.priority = whole(number, "priority")?,
+                Some(("action", number)) => parts.action = whole(number, "action")?,
+                Some((name, value)) => parts.field(name, value)?,
+                None => parts.protocol(word)?,
+            }
+        }
+        parts.rule()
+    }
+}
+
+fn whole(number: &str, what: &'static str) -> Result<u32, RuleTextError> {
+    let digits = number.bytes().all(|b| b.is_ascii_digit());
+    let parsed = digits.then(|| number.parse().ok()).flatten();
+    parsed.ok_or_else(|| RuleTextError::Number(number.to_owned(), what))
+}
+
+/// A rule as its words come; readers of other formats add theirs.
+#[derive(Debug)]
+pub(crate) struct Parts<T> {
+    pattern: Pattern<T>,
+    ranges: Vec<FieldRange>,
+    given: T,
+    pub(crate) priority: u32,
+    pub(crate) action: u32,
+}
+
+impl<T: Tuple> Default for Parts<T> {
+    fn default() -> Self {
+        let ranges = Vec::new();
+        Self { pattern: Pattern::all(), ranges, given: T::default(), priority: 0, action: 0 }
+    }
+}
+
+impl<T: Tuple> Parts<T> {
+    /// Adds what is wanted of a field, by its name.
+    pub(crate) fn field(&mut self, name: &str, value: &str) -> Result<(), RuleTextError> {
+        let field = T::field_of(name).ok_or_else(|| crate::tuple::no_field::<T>(name))?;
+        let wanted = field.parse_match(value).map_err(TupleError::from)?;
+        if self.given.field(field) != 0 {
+            return Err(TupleError::Twice(field.name).into());
+        }
+        self.given.set_field(field, field.all());
+        match wanted {
+            FieldMatch::Masked { value, mask } => self.pattern = self.pattern.with(field, value, mask),
+            FieldMatch::Range(from, to) => self.ranges.push(FieldRange::new(*field, from, to)?),
+        }
+        Ok(())
+    }
+
+    /// Adds a protocol by its name alone.
+    fn protocol(&mut self, word: &str) -> Result<(), RuleTextError> {
+        let field = T::FIELDS.iter().find(|field| field.kind == Kind::Protocol);
+        match field.filter(|_| protocol_number(word).is_some()) {
+            Some(field) => self.field(field.name, word),
+            None => Err(TupleError::Word(word.to_owned()).into()),
+        }
+    }
+
+    /// The rule.
+    pub(crate) fn rule(self) -> Result<Rule<T>, RuleTextError> {
+        Ok(Rule::with_ranges(self.pattern, self.ranges, self.priority, self.action)?)
+    }
+}
+
+impl<T: Tuple> fmt::Display for Rule<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for field in T::FIELDS {
+            match self.field(field) {
+                FieldMatch::Masked { mask: 0, .. } => {}
+                wanted => write!(f, "{}={} ", field.name, field.show_match(wanted))?,
+            }
+        }
+        write!(f, "priority={} action={}", self.priority(), self.action())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ipv4Tuple, OpenFlowTuple};
+
+    #[test]
+    fn rules_in_words() {
+        for text in [
+            "src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3",
+            "src=10.0.0.1/255.0.0.255 sport=0x10/0xfff0 priority=0 action=0",
+            "priority=4294967295 action=4294967295",
+        ] {
+            let rule: Rule<Ipv4Tuple> = text.parse().expect("a rule");
+            assert_eq!(rule.to_string(), text);
+        }
+        let flow: Rule<OpenFlowTuple> =
+            "dl_dst=fa:16:3e:b0:80:d0, dl_vlan=7 tcp,action=1".parse().expect("a rule");
+        assert_eq!(flow.to_string(), "dl_dst=fa:16:3e:b0:80:d0 dl_vlan=7 nw_proto=tcp priority=0 action=1");
+        for wrong in
+            ["src=1.2.3.4/33", "priority=-1", "action=x", "dport=5-3", "dport=1 dport=2", "quic", "ttl=1"]
+        {
+            assert!(wrong.parse::<Rule<Ipv4Tuple>>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_range_that_is_a_prefix_is_no_range() {
+        let rule: Rule<Ipv4Tuple> = "sport=0-65535 dport=1024-2047".parse().expect("a rule");
+        assert!(rule.ranges().is_empty() && rule.patterns().len() == 1);
+        assert_eq!(rule.to_string(), "dport=0x400/0xfc00 priority=0 action=0");
+    }
+}

@@ -1,0 +1,55 @@
+//! [`Ipv6Tuple`]: the 5-tuple of IPv6.
+
+use std::net::Ipv6Addr;
+
+use super::frame::{self, FrameError};
+use super::{Field, Kind, Tuple, words};
+
+/// Source, destination, source port, destination port and protocol: 296 bits in 10 words.
+///
+/// The protocol is that after all extension headers that can be followed: ESP, and what only the first of several fragments holds,
+/// can't be. Ports are as those of [`Ipv4Tuple`](super::Ipv4Tuple).
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub struct Ipv6Tuple([u32; 10]);
+
+const FIELDS: [Field; 5] = [
+    Field::new("src", 0, 128, Kind::Ipv6).or_called("ipv6_src"),
+    Field::new("dst", 128, 128, Kind::Ipv6).or_called("ipv6_dst"),
+    Field::new("sport", 256, 16, Kind::Number).or_called("tp_src"),
+    Field::new("dport", 272, 16, Kind::Number).or_called("tp_dst"),
+    Field::new("proto", 288, 8, Kind::Protocol).or_called("nw_proto"),
+];
+
+words!(Ipv6Tuple, 10, 37, "ipv6", FIELDS);
+
+impl Ipv6Tuple {
+    /// The source address.
+    pub const SRC: Field = FIELDS[0];
+    /// The destination address.
+    pub const DST: Field = FIELDS[1];
+    /// The source port, or an ICMPv6 type.
+    pub const SPORT: Field = FIELDS[2];
+    /// The destination port, or an ICMPv6 code.
+    pub const DPORT: Field = FIELDS[3];
+    /// The protocol.
+    pub const PROTO: Field = FIELDS[4];
+
+    /// A tuple of its fields.
+    pub fn new(src: Ipv6Addr, dst: Ipv6Addr, sport: u16, dport: u16, proto: u8) -> Self {
+        let numbers = [src.to_bits(), dst.to_bits(), sport.into(), dport.into(), proto.into()];
+        FIELDS.iter().zip(numbers).fold(Self::default(), |tuple, (field, number)| tuple.with(field, number))
+    }
+
+    /// The tuple of an IPv6 packet, from its header on.
+    pub fn of_packet(packet: &[u8]) -> Result<Self, FrameError> {
+        let ip = frame::ipv6(packet)?;
+        let (sport, dport) = ip.transport.ports()?;
+        Ok(Self::new(ip.src, ip.dst, sport, dport, ip.transport.proto))
+    }
+
+    fn from_frame(_in_port: u16, frame: &[u8]) -> Result<Self, FrameError> {
+        let ethernet = frame::ethernet(frame)?;
+        Self::of_packet(ethernet.of_type(frame::ETHERTYPE_IPV6)?)
+    }
+}

@@ -1,0 +1,88 @@
+//! Tuples in words: `src=10.0.0.1 dst=192.0.2.7 sport=40000 dport=443 proto=tcp`.
+
+use std::fmt;
+
+use super::field::ValueError;
+use super::{Kind, Tuple};
+
+/// Text that is no tuple.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TupleError {
+    /// A word without `=`.
+    #[error("{0:?} is not of the form FIELD=VALUE")]
+    Word(String),
+    /// A field that this tuple doesn't have.
+    #[error("a tuple of {tuple} has no field {field:?}; it has {}", .has.join(", "))]
+    Field {
+        /// The tuple's name.
+        tuple: &'static str,
+        /// The field.
+        field: String,
+        /// The fields that there are.
+        has: Vec<&'static str>,
+    },
+    /// A field that is there twice.
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+    /// A value that the field doesn't have.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+}
+
+/// Writes all fields.
+pub(super) fn write<T: Tuple>(tuple: &T, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (at, field) in T::FIELDS.iter().enumerate() {
+        let space = if at == 0 { "" } else { " " };
+        write!(f, "{space}{}={}", field.name, field.show(tuple.field(field)))?;
+    }
+    Ok(())
+}
+
+/// Reads fields in any order; those that are not given are zero. A protocol may stand alone: `tcp`.
+pub(super) fn parse<T: Tuple>(text: &str) -> Result<T, TupleError> {
+    let mut tuple = T::default();
+    let mut given = T::default();
+    for word in text.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
+        let (field, value) = match word.split_once('=') {
+            Some((name, value)) => (T::field_of(name).ok_or_else(|| no_field::<T>(name))?, value),
+            None => (alone::<T>(word).ok_or_else(|| TupleError::Word(word.to_owned()))?, word),
+        };
+        if given.field(field) != 0 {
+            return Err(TupleError::Twice(field.name));
+        }
+        tuple.set_field(field, field.parse(value)?);
+        given.set_field(field, field.all());
+    }
+    Ok(tuple)
+}
+
+fn alone<T: Tuple>(word: &str) -> Option<&'static super::Field> {
+    let field = T::FIELDS.iter().find(|field| field.kind == Kind::Protocol)?;
+    super::protocol_number(word).map(|_| field)
+}
+
+/// There is no such field.
+pub(crate) fn no_field<T: Tuple>(name: &str) -> TupleError {
+    let has = T::FIELDS.iter().map(|field| field.name).collect();
+    TupleError::Field { tuple: T::NAME, field: name.to_owned(), has }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ipv4Tuple;
+
+    #[test]
+    fn tuples_in_words() {
+        let text = "src=10.0.0.1 dst=192.0.2.7 sport=40000 dport=443 proto=tcp";
+        let tuple: Ipv4Tuple = text.parse().expect("a tuple");
+        assert_eq!(tuple, Ipv4Tuple::new([10, 0, 0, 1].into(), [192, 0, 2, 7].into(), 40000, 443, 6));
+        assert_eq!(tuple.to_string(), text);
+        assert_eq!("tcp, dport=443 nw_dst=192.0.2.7 src=10.0.0.1 sport=40000".parse(), Ok(tuple));
+        for wrong in
+            ["src", "src=1.2.3", "port=3", "dport=70000", "dport=1 dport=1", "proto=tcp udp", "src=0 src=0"]
+        {
+            assert!(wrong.parse::<Ipv4Tuple>().is_err(), "{wrong}");
+        }
+    }
+}
