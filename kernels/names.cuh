@@ -31,27 +31,37 @@ WS_FN u32 funnel(u32 low, u32 high, u32 shift) {
 #endif
 }
 
-// The place of the first bit that is set; there is one.
-WS_FN u32 first_bit(u32 bits) {
+// How many bits below the first that is set are not; 32 where none is.
+WS_FN u32 zeros_below(u32 bits) {
 #if WS_GPU
-    return u32(__ffs(int(bits))) - 1;
+    return u32(__clz(int(__brev(bits))));
 #else
-    return u32(__builtin_ctz(bits));
+    return bits == 0 ? 32 : u32(__builtin_ctz(bits));
 #endif
 }
 
-// The place of the first slash among four bytes, 4 where there is none.
-WS_FN u32 first_slash(u32 word) {
+// The highest bit of each byte that is a slash. Those above the first may be wrong.
+WS_FN u32 slashes_of(u32 word) {
     u32 other = word ^ u32(NAMES_SLASH) * 0x01010101u;
-    // The lowest bit that is set is that of the first byte that is zero; those above it may be wrong.
-    u32 zeros = (other - 0x01010101u) & ~other & 0x80808080u;
-    return zeros == 0 ? 4 : first_bit(zeros) / 8;
+    return (other - 0x01010101u) & ~other & 0x80808080u;
 }
 
-// The first `bytes` bytes of a word, the others zero; 4 at most.
-WS_FN u32 keep_bytes(u32 word, u32 bytes) {
-    return bytes >= 4 ? word : word & ((1u << 8 * bytes) - 1);
+// The place of the first slash among four bytes, 4 where there is none.
+WS_FN u32 first_slash(u32 word) { return zeros_below(slashes_of(word)) / 8; }
+
+// A word whose first bits are set: all from 32 on.
+WS_FN u32 low_bits(u32 bits) {
+#if WS_GPU
+    u32 mask;
+    asm("bmsk.clamp.b32 %0, 0, %1;" : "=r"(mask) : "r"(bits));
+    return mask;
+#else
+    return bits >= 32 ? ~0u : (1u << bits) - 1;
+#endif
 }
+
+// The first bytes of a word, the others zero.
+WS_FN u32 keep_bytes(u32 word, u32 bytes) { return word & low_bits(8 * bytes); }
 
 // Bytes to read, in words: in shared memory, or wherever.
 template <bool STAGED>

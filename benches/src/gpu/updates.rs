@@ -12,19 +12,26 @@ use wirespeed_image::{Patch, Table};
 
 use super::trip::{Filled, Travelled, Trip, travel};
 
+/// Updates that come within this time go in together, as one patch: what waits this long is still far newer than what a routing
+/// protocol sends.
+const EVERY: Duration = Duration::from_millis(1);
+
 /// A table on one GPU that follows a live one, for a benchmark: a change that fails ends it.
 #[derive(Debug)]
 pub struct Following {
     /// The table.
     pub handle: TableHandle,
-    /// Whether each write is a launch of its own, as GALE does it.
+    /// Whether each write is a launch of its own, as GALE does it. Who updates then waits until they are done, as more than the
+    /// device can take would otherwise queue before the batches.
     pub one_by_one: bool,
 }
 
 impl<T: OnDevice> Follower<T> for Following {
     fn patch(&mut self, patch: &Patch) {
-        let sent =
-            if self.one_by_one { self.handle.patch_one_by_one(patch) } else { self.handle.patch(patch) };
+        let sent = match self.one_by_one {
+            true => self.handle.patch_one_by_one(patch).and_then(|_| self.handle.settle()),
+            false => self.handle.patch(patch).map(drop),
+        };
         sent.expect("the GPU takes the patch");
     }
 
@@ -45,8 +52,15 @@ pub struct Under {
     pub without: f64,
 }
 
+impl Under {
+    /// The share of the rate that is kept under updates.
+    pub fn kept(&self) -> f64 {
+        self.with.rate / self.without
+    }
+}
+
 /// Makes trips, then the same beside updates at a rate, and again without. Updates go in round and round, as many as are due
-/// every millisecond.
+/// [each time](EVERY).
 pub fn under<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     live: &mut LiveTable<A, E>,
     updates: &[Update<A>],
@@ -84,17 +98,20 @@ fn feed<A: Address, E: Engine<A>>(
     applied: &AtomicU64,
 ) -> Result<()> {
     let (began, mut done) = (Instant::now(), 0usize);
-    while !stop.load(Ordering::Relaxed) {
+    for tick in 1.. {
+        let next = began + EVERY * tick;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
         let due = (began.elapsed().as_secs_f64() * rate) as usize;
-        let at = done % updates.len();
-        let group = due.saturating_sub(done).min(updates.len() - at).min(8192);
-        if group == 0 {
-            std::thread::sleep(Duration::from_micros(200));
-            continue;
+        while done < due && !stop.load(Ordering::Relaxed) {
+            let at = done % updates.len();
+            let group = (due - done).min(updates.len() - at).min(8192);
+            live.apply(&updates[at..at + group])?;
+            done += group;
+            applied.store(done as u64, Ordering::Relaxed);
         }
-        live.apply(&updates[at..at + group])?;
-        done += group;
-        applied.store(done as u64, Ordering::Relaxed);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! ip       a Program for each engine's image; tables that follow updates    (what keys are is known here)
 //! names    the same for names                                               (and here, and nowhere else)
+//! offload  batches that go to the CPU or to GPUs, one by one or several under way; the CPU answers for a GPU that fails
 //! runtime  one owner thread a device; slots and batches, tables and their patches, the way of moving data, fleets
 //! driver   memory, streams, events, launches, graphs of one device
 //! ```
@@ -14,6 +15,7 @@ mod error;
 mod follow;
 pub mod ip;
 pub mod names;
+pub mod offload;
 pub mod program;
 pub mod runtime;
 

@@ -11,7 +11,7 @@ use crate::format::{
     Header, MAGIC, MAX_SECTIONS, NAME, SectionEntry, VERSION, data_start, extent, pack_name, parse,
     unpack_name,
 };
-use crate::patch::Patch;
+use crate::patch::{Patch, Write};
 use crate::storage::Storage;
 
 /// An unsigned integer that a section can be made of.
@@ -222,14 +222,18 @@ impl Image {
 
     /// Whether each write of a patch has its place here.
     pub fn check(&self, patch: &Patch) -> Result<(), PatchError> {
-        for write in patch.writes() {
-            let (section, index, value) = (write.section(), write.index(), write.value);
+        for writes in patch.sections() {
+            let section = writes[0].section();
             let entry = self.directory.get(usize::from(section.0)).ok_or(PatchError::Section(section))?;
-            if index >= entry.len {
-                return Err(PatchError::Index { section, index, len: entry.len });
+            // They ascend.
+            if let Some(last) = writes.last().filter(|last| last.index() >= entry.len) {
+                return Err(PatchError::Index { section, index: last.index(), len: entry.len });
             }
-            if entry.width < 8 && value >> (8 * entry.width) != 0 {
-                return Err(PatchError::Value { section, value });
+            let is_wide = |write: &&Write| write.value >> (8 * entry.width) != 0;
+            if entry.width < 8
+                && let Some(wide) = writes.iter().find(is_wide)
+            {
+                return Err(PatchError::Value { section, value: wide.value });
             }
         }
         Ok(())
@@ -239,13 +243,14 @@ impl Image {
     pub(crate) fn write_patch(&mut self, patch: &Patch) {
         // Only a mapped file needs memory here, for the copy that makes it our own.
         let bytes = self.storage.bytes_mut().expect("memory for the copy of a mapped image");
-        for section in patch.writes().chunk_by(|a, b| a.section() == b.section()) {
-            let entry = &self.directory[usize::from(section[0].section().0)];
-            let width = entry.width as usize;
+        for writes in patch.sections() {
+            let entry = &self.directory[usize::from(writes[0].section().0)];
             let elements = &mut bytes[range(entry)];
-            for write in section {
-                let at = write.index_in_memory() * width;
-                elements[at..at + width].copy_from_slice(&write.value.to_le_bytes()[..width]);
+            match entry.width {
+                1 => write_elements::<1>(elements, writes),
+                2 => write_elements::<2>(elements, writes),
+                4 => write_elements::<4>(elements, writes),
+                _ => write_elements::<8>(elements, writes),
             }
         }
         if let Some((entries, results)) = patch.counts() {
@@ -351,6 +356,14 @@ impl Clone for Image {
 fn range(entry: &SectionEntry) -> std::ops::Range<usize> {
     let start = entry.offset as usize;
     start..start + entry.len as usize * entry.width as usize
+}
+
+/// Writes values to elements of `WIDTH` bytes.
+fn write_elements<const WIDTH: usize>(elements: &mut [u8], writes: &[Write]) {
+    let (elements, _) = elements.as_chunks_mut::<WIDTH>();
+    for write in writes {
+        elements[write.index_in_memory()].copy_from_slice(&write.value.to_le_bytes()[..WIDTH]);
+    }
 }
 
 fn zeroed(bytes: u64) -> Result<Storage, ImageError> {

@@ -12,12 +12,13 @@
 //!
 //! [`live`] keeps two copies of a table so that readers never wait while patches are applied.
 //!
-//! `unsafe` stands in two places: [`Image::map`], whose caller promises that nobody writes to the mapped file, and the
-//! pointer to an image's bytes that spares lookups the way through the map that owns them.
+//! `unsafe` stands in three places: [`Image::map`], whose caller promises that nobody writes to the mapped file, the pointer to an
+//! image's bytes that spares lookups the way through the map that owns them, and the advice about pages of [`HugeVec`].
 
 mod changes;
 mod error;
 mod format;
+mod huge;
 mod image;
 pub mod live;
 mod patch;
@@ -28,6 +29,7 @@ mod table;
 
 pub use changes::{Changes, WORD};
 pub use error::{ImageError, PatchError};
+pub use huge::HugeVec;
 pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, number, width_for};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;

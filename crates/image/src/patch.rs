@@ -51,6 +51,24 @@ impl Patch {
         &self.writes
     }
 
+    /// The writes to one section, ascending by index. O(log n).
+    pub fn of(&self, section: SectionId) -> &[Write] {
+        let from = self.writes.partition_point(|write| write.section() < section);
+        let count = self.writes[from..].partition_point(|write| write.section() == section);
+        &self.writes[from..from + count]
+    }
+
+    /// The writes section by section.
+    pub(crate) fn sections(&self) -> impl Iterator<Item = &[Write]> {
+        let mut rest = &self.writes[..];
+        std::iter::from_fn(move || {
+            let section = rest.first()?.section();
+            let (writes, others) = rest.split_at(rest.partition_point(|write| write.section() == section));
+            rest = others;
+            Some(writes)
+        })
+    }
+
     /// The table's counts after the update, where they are stated: entries and largest result.
     pub fn counts(&self) -> Option<(u64, u64)> {
         self.counts
@@ -93,15 +111,17 @@ impl PatchBuilder {
 
     /// The patch: O(n log n), O(n) for writes that came in order. `counts` are the table's after it.
     pub fn finish(mut self, counts: Option<(u64, u64)>) -> Patch {
-        // Stable, so that the last write to a location is the last of its run.
-        self.writes.sort_by_key(|write| write.location);
-        self.writes.dedup_by(|later, kept| {
-            let same = later.location == kept.location;
-            if same {
-                kept.value = later.value;
-            }
-            same
-        });
+        if !self.writes.is_sorted_by(|a, b| a.location < b.location) {
+            // Stable, so that the last write to a location is the last of its run.
+            self.writes.sort_by_key(|write| write.location);
+            self.writes.dedup_by(|later, kept| {
+                let same = later.location == kept.location;
+                if same {
+                    kept.value = later.value;
+                }
+                same
+            });
+        }
         Patch { writes: self.writes, counts }
     }
 }
@@ -125,6 +145,9 @@ mod tests {
             }
             let patch = builder.finish(None);
             let got: Vec<_> = patch.writes().iter().map(|w| ((w.section().0, w.index()), w.value)).collect();
+            for id in (0..4).map(SectionId) {
+                prop_assert!(patch.of(id).iter().eq(patch.writes().iter().filter(|write| write.section() == id)));
+            }
             prop_assert_eq!(got, map.into_iter().collect::<Vec<_>>());
         }
     }

@@ -20,6 +20,25 @@ pub(crate) enum Device {
     Gpu,
 }
 
+/// What looks up where it has to be one of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum On {
+    /// The engines on this machine's cores
+    Cpu,
+    /// Their kernels on its GPUs
+    Gpu,
+}
+
+impl On {
+    /// Starts the GPUs where these are to look up; an error where none is usable.
+    pub(crate) fn open(self, options: &GpuOptions) -> Result<Option<Fleet>> {
+        match self {
+            Self::Cpu => Ok(None),
+            Self::Gpu => Device::Gpu.open(options),
+        }
+    }
+}
+
 impl Device {
     /// As it is reported.
     pub(crate) const fn name(self) -> &'static str {

@@ -7,7 +7,7 @@ use wirespeed::engine::{self, AUTO, EngineName, Engines, Visitor, of_family};
 use wirespeed_fib::{Rib, Strides};
 
 /// Every engine, where one is wanted by name.
-const ALL: &str = "all";
+pub(crate) const ALL: &str = "all";
 
 /// An engine as the user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +62,22 @@ impl From<&str> for Choice {
 
 /// `--engine NAME`.
 pub(crate) fn choice() -> impl TypedValueParser<Value = Choice> {
-    parser(AUTO).map(|name| Choice::from(name.as_str()))
+    parser(AUTO, names()).map(|name| Choice::from(name.as_str()))
 }
 
 /// `--engine NAME` where `all` is one.
 pub(crate) fn selection() -> impl TypedValueParser<Value = Selection> {
-    parser(ALL).map(|name| if name == ALL { Selection::All } else { Selection::One(name.as_str().into()) })
+    parser(ALL, names())
+        .map(|name| if name == ALL { Selection::All } else { Selection::One(name.as_str().into()) })
 }
 
-fn parser(also: &'static str) -> PossibleValuesParser {
-    PossibleValuesParser::new(std::iter::once(also).chain(EngineName::ALL.iter().map(|name| name.as_str())))
+/// One of some engines, of addresses or names, or what stands for one or for all of them.
+pub(crate) fn parser(also: &'static str, names: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
+    PossibleValuesParser::new(std::iter::once(also).chain(names))
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    EngineName::ALL.iter().map(|engine| engine.as_str())
 }
 
 /// The engines to hold against the oracle: one, or all of them.

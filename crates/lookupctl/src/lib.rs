@@ -8,6 +8,7 @@ mod arguments;
 mod device;
 mod engine;
 mod family;
+mod lines;
 mod memory;
 mod number;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod on_host;
 mod output;
 mod section;
 mod several;
+mod skipped;
 mod source;
 mod strides;
 mod threads;

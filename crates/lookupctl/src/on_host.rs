@@ -9,6 +9,15 @@ use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
 /// One device, and what makes it be lost; `None`, and a word on it, where there is no compiler.
 pub(crate) fn fleet() -> Option<(Fleet, Arc<AtomicBool>)> {
+    with(GpuOptions::default())
+}
+
+/// The same for names.
+pub(crate) fn fleet_of_names() -> Option<(Fleet, Arc<AtomicBool>)> {
+    with(wirespeed::names::device::options())
+}
+
+fn with(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
     let program = match build(Sanitizers::Off) {
         Ok(program) => program,
         Err(why) => {
@@ -19,6 +28,6 @@ pub(crate) fn fleet() -> Option<(Fleet, Arc<AtomicBool>)> {
     let driver = HostDriver::start(&program).unwrap();
     let switch = driver.switch();
     let slots = vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 14 }];
-    let gpu = Gpu::start(Box::new(driver), GpuOptions { slots, ..GpuOptions::default() }).unwrap();
+    let gpu = Gpu::start(Box::new(driver), GpuOptions { slots, ..options }).unwrap();
     Some((Fleet::new(vec![gpu]).unwrap(), switch))
 }

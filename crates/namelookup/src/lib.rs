@@ -32,7 +32,7 @@ pub mod tlv;
 pub mod write;
 
 pub use acta::{Acta, ActaTable};
-pub use aggregate::Aggregated;
+pub use aggregate::{Aggregated, Savings};
 pub use live::{LiveNames, NameUpdate};
 pub use lookup::{BuildError, BuildOptions, Load, Match, NameEngine, NameLpm, Outgrown, Step};
 pub use name::{Components, Name, NameBuf, NameError};

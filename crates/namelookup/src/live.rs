@@ -105,7 +105,7 @@ impl Held {
     fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
         match self {
             Self::Whole(names) => names.apply_all(updates),
-            Self::Aggregated(both) => updates.into_iter().filter(|update| both.apply(update)).count(),
+            Self::Aggregated(both) => both.apply_all(updates),
         }
     }
 
@@ -185,6 +185,11 @@ impl<E: NameEngine> LiveNames<E> {
     /// The names that the image holds: all, or the reduced ones.
     pub const fn compiled(&self) -> &NameTable {
         self.names.compiled()
+    }
+
+    /// Whether these are the reduced ones.
+    pub const fn is_aggregated(&self) -> bool {
+        matches!(self.names, Held::Aggregated(_))
     }
 
     /// How often an update made the table outgrow itself.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use wirespeed_fib::read::{ReadOptions, Source, read_fib};
 use wirespeed_fib::{Fib, NextHop, Prefix, Rib};
-use wirespeed_gpu::runtime::Fleet;
+use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 
 use crate::device::{Device, DeviceSettings};
 use crate::engine::{AUTO, Engines, best, best_on_gpu, choose_by};
@@ -176,7 +176,7 @@ impl<A: Engines> Builder<A> {
             return Err(error);
         }
         let Settings { engine, memory_cap, next_hops, mut device } = settings;
-        device.open()?;
+        device.open(&GpuOptions::default())?;
         let best = || if device.fleet.is_some() { best_on_gpu(&rib) } else { best(&rib) };
         let engine = choose_by::<A>(&engine, best)?;
         Table::build(rib, engine, next_hops, memory_cap, device)

@@ -43,12 +43,12 @@ pub(crate) struct DeviceSettings {
 }
 
 impl DeviceSettings {
-    /// Starts the GPUs where they are wanted and not given. Without any, an error or the CPU, as the device has it.
-    pub(crate) fn open(&mut self) -> Result<(), Error> {
+    /// Starts the GPUs, with these options, where they are wanted and not given. Without any, an error or the CPU, as the device has it.
+    pub(crate) fn open(&mut self, options: &GpuOptions) -> Result<(), Error> {
         if self.device == Device::Cpu {
             self.fleet = None;
         } else if self.fleet.is_none() && self.note.is_none() {
-            self.fleet = self.or_cpu(open_all(&GpuOptions::default()))?;
+            self.fleet = self.or_cpu(open_all(options))?;
         }
         Ok(())
     }
@@ -85,7 +85,10 @@ pub fn beside<A: Address, T: OnDevice + Lpm<A>>(
     threads: usize,
 ) -> Result<Offload<A>, GpuError> {
     let remote = Remote::upload(fleet, table, bits)?;
-    Ok(Offload::new(remote, by, measure(table, threads)))
+    let mut rng = Rng::new(1);
+    let keys: Vec<A> = (0..MEASURED).map(|_| A::from_u128_low(rng.bits128())).collect();
+    let mut next_hops = vec![NextHop::NONE; MEASURED];
+    Ok(Offload::new(remote, by, measured(threads, MEASURED, || table.lookup_batch(&keys, &mut next_hops))))
 }
 
 /// A thread a core: how many are taken to look up where nobody says.
@@ -94,19 +97,16 @@ pub(crate) fn all_cores() -> usize {
 }
 
 /// Keys of the batch that is measured.
-const MEASURED: usize = 4096;
+pub(crate) const MEASURED: usize = 4096;
 
-/// What lookups of random keys cost on this CPU.
-fn measure<A: Address>(table: &impl Lpm<A>, threads: usize) -> Meter {
-    let mut rng = Rng::new(1);
-    let keys: Vec<A> = (0..MEASURED).map(|_| A::from_u128_low(rng.bits128())).collect();
-    let mut next_hops = vec![NextHop::NONE; MEASURED];
+/// What a batch of so many keys costs on this CPU.
+pub(crate) fn measured(threads: usize, keys: usize, mut look_up: impl FnMut()) -> Meter {
     let mut time = || {
         let began = Instant::now();
-        table.lookup_batch(&keys, &mut next_hops);
+        look_up();
         began.elapsed()
     };
     // The first brings the table into the caches, as traffic does.
     let first = time();
-    Meter::measured(threads, MEASURED, time().min(first))
+    Meter::measured(threads, keys, time().min(first))
 }

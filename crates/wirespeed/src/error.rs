@@ -59,9 +59,6 @@ pub enum Error {
     /// A file of names can't be read; the message names file and line.
     #[error(transparent)]
     ReadNames(#[from] names::read::ReadError),
-    /// Only GPUs will do, and names are looked up on the CPU in this version.
-    #[error("no lookups on a GPU: names are looked up on the CPU alone in this version")]
-    NamesOnCpu,
     /// The engine can't hold the table, or there is no memory for it.
     #[error("the {family} table can't be built: {source}")]
     Build {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use wirespeed_fib::{Address, AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
-use wirespeed_gpu::runtime::Fleet;
+use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 
 use crate::builder::{Builder, Settings, labelled, read_file};
 use crate::device::Device;
@@ -225,7 +225,7 @@ impl IpBuilder {
     /// Builds both tables; errors as [`Builder::build`].
     pub fn build(self) -> Result<IpTable, Error> {
         let Self { v4, v6, mut settings } = self;
-        settings.device.open()?;
+        settings.device.open(&GpuOptions::default())?;
         Ok(IpTable {
             v4: v4.with_settings(settings.clone()).build()?,
             v6: v6.with_settings(settings).build()?,

@@ -3,7 +3,6 @@
 //! ```text
 //! keys       addresses as keys of a batch, results as next hops
 //! remote     a table on GPUs that follows a live one
-//! offload    lookups that go to either, one by one or several under way; the CPU answers for a GPU that fails
 //! dir24, …   an engine's program: one file each, beside its kernel's source in `kernels`
 //! ```
 
@@ -12,7 +11,6 @@ mod fold;
 mod fold_hot;
 mod gamt;
 mod keys;
-mod offload;
 mod open;
 mod rank;
 mod remote;
@@ -23,7 +21,11 @@ mod waldvogel;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use keys::{KeyBytes, pack, unpack};
-pub use offload::{Offload, Pipeline};
 pub use open::open_all;
 pub use remote::{Remote, RemoteFollower};
 pub use sail_m::programs_with_fibs;
+
+/// A table of addresses on GPUs beside the same table on the CPU.
+pub type Offload<A> = crate::offload::Offload<Remote<A>>;
+/// Batches of addresses of one thread, several under way at once.
+pub type Pipeline<'k, A> = crate::offload::Pipeline<'k, Remote<A>, wirespeed_fib::NextHop>;

@@ -9,7 +9,6 @@
 //! wider keys only, in the same order as patches: a batch of narrow keys that is late for that comes back as
 //! [`GpuError::NarrowKeys`] and is packed anew from the addresses, so none is looked up by keys that don't tell enough.
 
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,11 +22,10 @@ use wirespeed_image::{Patch, Table};
 use super::keys::{KeyBytes, pack, unpack};
 use crate::error::GpuError;
 use crate::follow::Staleness;
+use crate::offload::{Answers, RemoteTable, look_up};
 use crate::program::OnDevice;
 use crate::runtime::{Batch, Calibration, Done, Fleet, FleetBatch, FleetTable, Ticket};
 
-/// Parts that a large batch is cut into, so that keys of one travel while another's results come back.
-const PARTS: usize = 4;
 /// The shortest part that is worth it.
 const LEAST_PART: usize = 1 << 17;
 
@@ -45,12 +43,6 @@ struct Inner {
     bits: AtomicU8,
     staleness: Staleness,
     calibration: Calibration,
-}
-
-/// Keys under way.
-struct Part {
-    ticket: Ticket,
-    keys: Range<usize>,
 }
 
 impl<A: Address> Remote<A> {
@@ -121,52 +113,26 @@ impl<A: Address> Remote<A> {
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) -> Result<(), GpuError> {
-        assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        let largest = self.inner.fleet.largest_batch();
-        let part = addresses.len().div_ceil(PARTS).max(LEAST_PART).min(largest).max(1);
-        let mut under_way = VecDeque::new();
-        for start in (0..addresses.len()).step_by(part) {
-            let keys = start..addresses.len().min(start + part);
-            if under_way.len() == PARTS
-                && let Some(oldest) = under_way.pop_front()
-            {
-                self.finish(oldest, addresses, next_hops)?;
-            }
-            let ticket = loop {
-                if let Some(ticket) = self.try_submit(&addresses[keys.clone()])? {
-                    break ticket;
-                }
-                // Whoever holds slots must not wait for more: all could.
-                match under_way.pop_front() {
-                    Some(oldest) => self.finish(oldest, addresses, next_hops)?,
-                    None => break self.submit(&addresses[keys.clone()])?,
-                }
-            };
-            under_way.push_back(Part { ticket, keys });
-        }
-        while let Some(oldest) = under_way.pop_front() {
-            self.finish(oldest, addresses, next_hops)?;
-        }
-        Ok(())
+        look_up(self, addresses, next_hops)
     }
 
     /// Packs and sends keys, at most as many as a slot holds; waits for a slot.
     pub fn submit(&self, addresses: &[A]) -> Result<Ticket, GpuError> {
         self.check()?;
-        Ok(self.send(self.inner.fleet.batch(addresses.len())?, addresses))
+        Ok(self.submit_on(self.inner.fleet.batch(addresses.len())?, addresses))
     }
 
     /// The same where a slot is free. Who has batches under way is to take one of these where none is, and not to wait.
     pub fn try_submit(&self, addresses: &[A]) -> Result<Option<Ticket>, GpuError> {
         self.check()?;
-        Ok(self.inner.fleet.try_batch(addresses.len())?.map(|batch| self.send(batch, addresses)))
+        Ok(self.inner.fleet.try_batch(addresses.len())?.map(|batch| self.submit_on(batch, addresses)))
     }
 
     fn check(&self) -> Result<(), GpuError> {
         self.is_out().map_or(Ok(()), Err)
     }
 
-    fn send(&self, mut batch: FleetBatch, addresses: &[A]) -> Ticket {
+    fn submit_on(&self, mut batch: FleetBatch, addresses: &[A]) -> Ticket {
         let kind = self.fill(batch.batch(), addresses);
         batch.submit(&self.inner.table, kind.count(), addresses.len())
     }
@@ -196,10 +162,56 @@ impl<A: Address> Remote<A> {
         pack(addresses, kind, first, second);
         kind
     }
+}
 
-    fn finish(&self, part: Part, addresses: &[A], next_hops: &mut [NextHop]) -> Result<(), GpuError> {
-        let Part { ticket, keys } = part;
-        self.take(ticket.wait(), &addresses[keys.clone()], &mut next_hops[keys])
+impl<A: Address> RemoteTable for Remote<A> {
+    type Keys<'k> = &'k [A];
+    type Follower = RemoteFollower<A>;
+
+    const PARTS: usize = 4;
+
+    fn fleet(&self) -> &Fleet {
+        self.fleet()
+    }
+
+    fn follower(&self) -> RemoteFollower<A> {
+        self.follower()
+    }
+
+    fn is_out(&self) -> Option<GpuError> {
+        self.is_out()
+    }
+
+    fn estimate(&self, keys: usize) -> Duration {
+        self.estimate(keys)
+    }
+
+    fn count(keys: &[A]) -> usize {
+        keys.len()
+    }
+
+    fn part<'k>(keys: Self::Keys<'k>, part: Range<usize>) -> Self::Keys<'k> {
+        &keys[part]
+    }
+
+    fn end_of_part(&self, keys: &[A], start: usize) -> usize {
+        let largest = self.inner.fleet.largest_batch();
+        let part = keys.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
+        keys.len().min(start + part)
+    }
+}
+
+impl<A: Address> Answers<NextHop> for Remote<A> {
+    fn send(&self, keys: &[A]) -> Result<Ticket, GpuError> {
+        self.submit(keys)
+    }
+
+    fn try_send(&self, keys: &[A]) -> Result<Option<Ticket>, GpuError> {
+        self.try_submit(keys)
+    }
+
+    fn results(&self, done: Done, keys: &[A], found: &mut [NextHop]) -> Result<(), GpuError> {
+        self.take(done, keys, found)
     }
 }
 

@@ -4,6 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
 use wirespeed_namelookup::aligned::layout::{ARRAYS, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
 use wirespeed_namelookup::aligned::{AlignedTable, Form};
+use wirespeed_namelookup::mata::MataNwTable;
 
 use super::staged::staged;
 use crate::driver::DevicePtr;
@@ -47,5 +48,13 @@ impl<F: Form> OnDevice for AlignedTable<F> {
             staged: 0,
         };
         Ok(staged("mata", result_bytes, |staged| Argument { staged, ..argument }))
+    }
+}
+
+/// The same table: [`Remote`](super::Remote) sends names in the packed form, which crosses the bus faster than interleaved ones (the
+/// paper's MATA-NW); these rows are for who packs them with [`pack_rows`](super::pack_rows).
+impl OnDevice for MataNwTable {
+    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+        self.mata().programs(sections)
     }
 }

@@ -3,14 +3,12 @@
 //! ```text
 //! form      names as they lie in a batch; results as numbers and matches
 //! remote    a table on GPUs that follows a live one
-//! offload   lookups that go to the CPU or to GPUs; the CPU answers for a GPU that fails
 //! acta, …   an engine's programs: one file each, beside its kernel's source in `kernels`
 //! ```
 
 mod acta;
 mod aligned;
 mod form;
-mod offload;
 mod remote;
 mod staged;
 mod stt;
@@ -20,5 +18,10 @@ pub use form::{
     ENDS, GROUP, PACKED, ROWS, Wanted, bytes_of, pack, pack_ends, pack_rows, row_bytes_of, unpack,
     unpack_matches,
 };
-pub use offload::Offload;
-pub use remote::{Remote, RemoteFollower, take, take_matches};
+pub use remote::{Found, Remote, RemoteFollower, take, take_matches};
+
+/// A table of names on GPUs beside the same table on the CPU.
+pub type Offload = crate::offload::Offload<Remote>;
+/// Batches of names of one thread, several under way at once; what is found is results (`u32`) or
+/// [`Match`](wirespeed_namelookup::Match)es.
+pub type Pipeline<'k, R = u32> = crate::offload::Pipeline<'k, Remote, R>;

@@ -8,7 +8,6 @@
 //! Names go in the packed form, those of a batch with groups of 64 KiB and more with an end each. A batch takes a slot by its bytes: names
 //! that are longer than slots were made for ([`GpuOptions::key_bytes`](crate::runtime::GpuOptions::key_bytes)) go in more batches.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +19,10 @@ use wirespeed_namelookup::{Match, Names};
 use super::form::{Wanted, bytes_of, pack, unpack, unpack_matches};
 use crate::error::GpuError;
 use crate::follow::Staleness;
+use crate::offload::{Answers, RemoteTable, look_up};
 use crate::program::OnDevice;
 use crate::runtime::{Batch, Calibration, Done, Fleet, FleetTable, Form, Ticket};
 
-/// Parts that a large batch is cut into, so that names of one are packed and travel while another's are looked up.
-const PARTS: usize = 8;
 /// The shortest part that is worth it.
 const LEAST_PART: usize = 1 << 14;
 
@@ -39,18 +37,6 @@ struct Inner {
     table: FleetTable,
     staleness: Staleness,
     calibration: Calibration,
-}
-
-/// Where results go: as wide as they come, or with lengths.
-enum Found<'r> {
-    Results(&'r mut [u32]),
-    Matches(&'r mut [Match]),
-}
-
-/// Names under way.
-struct Part {
-    ticket: Ticket,
-    names: Range<usize>,
 }
 
 impl Remote {
@@ -109,59 +95,14 @@ impl Remote {
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]) -> Result<(), GpuError> {
-        assert_eq!(names.len(), results.len(), "a result for each name");
-        self.look_up(names, Found::Results(results))
+        look_up(self, names, results)
     }
 
     /// The same with the lengths that matched.
     ///
     /// Panics when the lengths differ.
     pub fn match_batch(&self, names: Names<'_>, matches: &mut [Match]) -> Result<(), GpuError> {
-        assert_eq!(names.len(), matches.len(), "a match for each name");
-        self.look_up(names, Found::Matches(matches))
-    }
-
-    fn look_up(&self, names: Names<'_>, mut found: Found<'_>) -> Result<(), GpuError> {
-        let mut under_way = VecDeque::new();
-        let mut start = 0;
-        while start < names.len() {
-            let part = start..self.end_of_part(names, start);
-            if under_way.len() == PARTS
-                && let Some(oldest) = under_way.pop_front()
-            {
-                self.finish(oldest, &mut found)?;
-            }
-            let ticket = loop {
-                let part = names.part(part.clone());
-                if let Some(ticket) = self.try_submit(part, found.wanted())? {
-                    break ticket;
-                }
-                // Whoever holds slots must not wait for more: all could.
-                match under_way.pop_front() {
-                    Some(oldest) => self.finish(oldest, &mut found)?,
-                    None => break self.submit(part, found.wanted())?,
-                }
-            };
-            start = part.end;
-            under_way.push_back(Part { ticket, names: part });
-        }
-        while let Some(oldest) = under_way.pop_front() {
-            self.finish(oldest, &mut found)?;
-        }
-        Ok(())
-    }
-
-    /// Where the part that starts there ends: one that slots hold, if one name does.
-    fn end_of_part(&self, names: Names<'_>, start: usize) -> usize {
-        let largest = self.inner.fleet.largest_batch();
-        let mut count = names.len().div_ceil(PARTS).max(LEAST_PART).min(largest).max(1);
-        loop {
-            let end = names.len().min(start + count);
-            if count == 1 || self.slot_keys(names.part(start..end)) <= largest {
-                return end;
-            }
-            count = (end - start).div_ceil(2);
-        }
+        look_up(self, names, matches)
     }
 
     /// What to ask for to get a slot for these names.
@@ -189,22 +130,87 @@ impl Remote {
     fn check(&self) -> Result<(), GpuError> {
         self.is_out().map_or(Ok(()), Err)
     }
+}
 
-    fn finish(&self, part: Part, found: &mut Found<'_>) -> Result<(), GpuError> {
-        let done = part.ticket.wait();
-        match found {
-            Found::Results(results) => take(&done, &mut results[part.names]),
-            Found::Matches(matches) => take_matches(&done, &mut matches[part.names]),
+impl RemoteTable for Remote {
+    type Keys<'k> = Names<'k>;
+    type Follower = RemoteFollower;
+
+    const PARTS: usize = 8;
+
+    fn fleet(&self) -> &Fleet {
+        self.fleet()
+    }
+
+    fn follower(&self) -> RemoteFollower {
+        self.follower()
+    }
+
+    fn is_out(&self) -> Option<GpuError> {
+        self.is_out()
+    }
+
+    fn estimate(&self, names: usize) -> Duration {
+        self.estimate(names)
+    }
+
+    fn count(names: Names<'_>) -> usize {
+        names.len()
+    }
+
+    fn part<'k>(names: Self::Keys<'k>, part: Range<usize>) -> Self::Keys<'k> {
+        names.part(part)
+    }
+
+    fn end_of_part(&self, names: Names<'_>, start: usize) -> usize {
+        let largest = self.inner.fleet.largest_batch();
+        let mut count = names.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
+        loop {
+            let end = names.len().min(start + count);
+            if count == 1 || self.slot_keys(names.part(start..end)) <= largest {
+                return end;
+            }
+            count = (end - start).div_ceil(2);
         }
     }
 }
 
-impl Found<'_> {
-    const fn wanted(&self) -> Wanted {
-        match self {
-            Self::Results(_) => Wanted::Results,
-            Self::Matches(_) => Wanted::Matches,
-        }
+/// What may be found of a name.
+pub trait Found: Sized {
+    /// What to ask for.
+    const WANTED: Wanted;
+
+    /// Takes the results of names that were sent for it.
+    fn take(done: &Done, found: &mut [Self]) -> Result<(), GpuError>;
+}
+
+impl Found for u32 {
+    const WANTED: Wanted = Wanted::Results;
+
+    fn take(done: &Done, found: &mut [Self]) -> Result<(), GpuError> {
+        take(done, found)
+    }
+}
+
+impl Found for Match {
+    const WANTED: Wanted = Wanted::Matches;
+
+    fn take(done: &Done, found: &mut [Self]) -> Result<(), GpuError> {
+        take_matches(done, found)
+    }
+}
+
+impl<R: Found> Answers<R> for Remote {
+    fn send(&self, names: Names<'_>) -> Result<Ticket, GpuError> {
+        self.submit(names, R::WANTED)
+    }
+
+    fn try_send(&self, names: Names<'_>) -> Result<Option<Ticket>, GpuError> {
+        self.try_submit(names, R::WANTED)
+    }
+
+    fn results(&self, done: Done, _: Names<'_>, found: &mut [R]) -> Result<(), GpuError> {
+        R::take(&done, found)
     }
 }
 

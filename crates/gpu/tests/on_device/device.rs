@@ -439,6 +439,12 @@ macro_rules! on_device {
                     wirespeed_fib::conformance::$test::<$address, $crate::device::Mirrored<$engine>>();
                 }
             })+
+            #[test]
+            fn edges() {
+                if $crate::device::device().is_some() {
+                    super::edges::<$address, $engine>();
+                }
+            }
         }
     };
 }

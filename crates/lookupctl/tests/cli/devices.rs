@@ -45,6 +45,21 @@ fn a_gpu_that_is_asked_for_has_to_be_there() {
     }
     folder.run("build --fib v4 -o v4.img").ok();
     folder.run("replay --image v4.img --device gpu").refused(&["--device gpu", &why]);
+    folder.write("names", "/com 1\n");
+    folder.run("names build --table names -o names.img").ok();
+    for verb in [
+        "replay --table names",
+        "replay --table no-such-file",
+        "replay --image names.img",
+        "verify --table names",
+        "lookup --table names /com",
+        "lookup --image names.img /com",
+    ] {
+        folder.run(&format!("names {verb} --device gpu")).refused(&["--device gpu", &why]);
+    }
+    folder
+        .run("names lookup --table names --device gpu --explain /com")
+        .refused(&["--explain", "--device cpu"]);
 }
 
 #[test]
@@ -67,6 +82,9 @@ fn auto_takes_the_cpu_where_there_is_no_gpu_and_says_so_once() {
     assert!(ran.stderr.contains(&why), "{ran:?}");
     let report = &ran.json()[0];
     assert!(report["device"] == "cpu" && report.get("gpu").is_none(), "{report}");
+    let ran = folder.run("names replay --names 1k --keys 1k --seconds 0.02 --json").ok();
+    assert_eq!(ran.stderr.matches("lookups run on the CPU").count(), 1, "{ran:?}");
+    assert!(ran.stderr.contains(&why) && ran.json()[0]["device"] == "cpu", "{ran:?}");
     let ran = folder.run("replay --fib v4 --keys 1k --seconds 0.02 --device cpu").ok();
     assert!(!ran.stderr.contains("GPU"), "nobody asked for one: {ran:?}");
 }
@@ -90,6 +108,19 @@ fn a_gpu_gives_the_checksum_of_the_cpu() {
         assert!(auto["device"] == "auto" && auto["gpu"]["name"].is_string(), "{auto}");
         folder.run(&format!("verify --fib {table} --device gpu")).ok();
     }
+    for options in ["--updates synth:1k", "--aggregate --lengths", "--engine mata-nw"] {
+        let run = |device: &str| -> Value {
+            let common = format!("--names 10k --keys 100k --seconds 0.2 --json {options}");
+            folder.run(&format!("names replay {common} --device {device}")).ok().json()[0].clone()
+        };
+        let (cpu, gpu, auto) = (run("cpu"), run("gpu"), run("auto"));
+        assert_eq!((&gpu["checksum"], &auto["checksum"]), (&cpu["checksum"], &cpu["checksum"]));
+        assert_eq!(gpu["matched_length"], cpu["matched_length"]);
+        assert!(gpu["device"] == "gpu" && gpu["gpu"]["share"] == 1.0, "{gpu}");
+    }
+    folder.write("names", "/com 1\n/com/parc 2\n/com/ab 1\n");
+    folder.run("names verify --table names --device gpu --aggregate").ok();
+    folder.run("names lookup --table names --device gpu /com/parc/www").ok();
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! order of the nodes' ids too, with their buckets fetched ahead. The same names and seed make the same image, byte for byte.
 
 use rayon::prelude::*;
-use wirespeed_image::{Patch, Table};
+use wirespeed_image::{HugeVec, Patch, Table};
 
 use super::hash::Seeds;
 use super::layout::{
@@ -37,7 +37,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub struct Acta {
     pub(super) form: Form,
     /// The states of nodes with children by their ids.
-    pub(super) states: Vec<u32>,
+    pub(super) states: HugeVec<u32>,
     pub(super) pool: States,
     /// The largest result of the table.
     pub(super) results: u32,
@@ -103,7 +103,7 @@ impl Acta {
         let capacity = long + long / 8 + 1024;
         self.form.long.bound(capacity);
         let mut image = allocate(u64::from(self.form.count()), capacity as u64, cap)?;
-        let words = self.form.words().as_flattened();
+        let words: &[u64] = bytemuck::cast_slice(self.form.buckets());
         let to = image.section_mut::<u64>(BUCKETS)?;
         to.par_chunks_mut(PART).zip(words.par_chunks(PART)).for_each(|(to, from)| to.copy_from_slice(from));
         image.section_mut::<u64>(LONG)?[..long].copy_from_slice(self.form.long.words());
@@ -166,8 +166,8 @@ impl States {
     }
 
     /// States for all nodes that have children, by their ids; `None` where there are too few.
-    fn of_all(&mut self, names: &NameTable) -> Option<Vec<u32>> {
-        let mut states = vec![NONE; names.id_bound()];
+    fn of_all(&mut self, names: &NameTable) -> Option<HugeVec<u32>> {
+        let mut states = HugeVec::filled(NONE, names.id_bound());
         for node in names.nodes_of(0..names.id_bound()).filter(Node::has_children) {
             states[node.id().index()] = self.take()?.0;
         }
@@ -281,7 +281,7 @@ fn place_part(
 ) -> Result<(), Full> {
     for (at, (id, key)) in part.iter().enumerate() {
         if let Some((_, ahead)) = part.get(at + AHEAD) {
-            prefetch(form.words(), ahead.buckets[0] as usize);
+            prefetch(form.buckets(), ahead.buckets[0] as usize);
         }
         let node = names.node(*id);
         form.insert(key, node.component(), gives(node, states))?;

@@ -365,7 +365,7 @@ impl ActaTable {
     fn head_after(&self, patch: &Patch) -> [u64; HEAD_LEN] {
         let mut head = [0; HEAD_LEN];
         head.copy_from_slice(self.image.section::<u64>(HEAD));
-        for write in patch.writes().iter().filter(|write| write.section() == HEAD) {
+        for write in patch.of(HEAD) {
             if let Some(element) = usize::try_from(write.index()).ok().and_then(|index| head.get_mut(index)) {
                 *element = write.value;
             }
@@ -389,8 +389,7 @@ impl ActaTable {
         // `Image::check` has seen that they are in memory.
         let index = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
         let (of, place) = (|at: u64| index(at) / BUCKET_WORDS, |at: u64| index(at) % BUCKET_WORDS);
-        let writes = patch.writes();
-        let writes = &writes[..writes.partition_point(|write| write.section() <= BUCKETS)];
+        let writes = patch.of(BUCKETS);
         let is_bad = |writes: &&[Write]| {
             let mut words = buckets[of(writes[0].index())];
             for write in *writes {
@@ -487,7 +486,7 @@ impl Table for ActaTable {
     /// width changes or the largest result falls, which no update does, all buckets.
     fn check(&self, patch: &Patch) -> Result<(), PatchError> {
         self.image.check(patch)?;
-        if let Some(other) = patch.writes().iter().find(|write| write.section() > HEAD) {
+        if let Some(other) = patch.writes().last().filter(|write| write.section() > HEAD) {
             return Err(PatchError::Section(other.section()));
         }
         let (before, now) = (self.image.results(), patch.counts().map(|(_, results)| results));

@@ -5,16 +5,21 @@
 //! bucket follows from its component and the one that it lies in, so that nothing beside the buckets has to be kept of it but how
 //! many entries each bit of a bucket's filter stands for.
 
+use bytemuck::{Pod, Zeroable};
+use wirespeed_image::HugeVec;
+
 use super::hash::{Hash, Seeds, base, bucket};
 use super::layout::{
     BUCKET_BYTES, BUCKET_WORDS, Bucket, COUNT_BITS, ENDS, FILTER_BITS, HEADER_BYTES, Header, INLINE_MOST,
     LEADS, MOST_ENTRIES, SECOND, Slot, State,
 };
 use super::long::Long;
-use crate::fetch::prefetch;
+use crate::fetch::{prefetch, same};
 
-/// The words of a bucket.
-pub(super) type Words = [u64; BUCKET_WORDS];
+/// A bucket in a cache line of its own, as images have it.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub(super) struct Line(pub(super) [u64; BUCKET_WORDS]);
 
 /// Bytes of a bucket for headers and payloads.
 pub(super) const ROOM: usize = BUCKET_BYTES - HEADER_BYTES;
@@ -30,6 +35,9 @@ const EITHER: u128 = 0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344;
 
 /// A filter's bit stands for so many entries or more once it did: how many is no longer known.
 const MANY: u64 = 15;
+
+/// In what is taken of a bucket: it was touched.
+const TOUCHED: u8 = 1 << 7;
 
 /// There is no room for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,21 +115,37 @@ struct Homeless {
     buckets: [u32; 2],
 }
 
-/// What was there before a bucket was touched.
+/// The buckets that were touched, as they were before.
 #[derive(Debug, Default)]
 struct Touched {
-    before: Vec<(u32, Words)>,
-    is_in: Vec<u64>,
+    before: Vec<Line>,
+    /// Which bucket each is: the bucket above, its place in `before` below, so that they are sorted as integers.
+    places: Vec<u64>,
+}
+
+/// How many touched buckets ahead they are fetched.
+const AHEAD: usize = 12;
+
+/// The halves of a place.
+#[allow(clippy::cast_possible_truncation)] // that is what they are
+const fn split(place: u64) -> (u32, u32) {
+    ((place >> 32) as u32, place as u32)
+}
+
+impl Touched {
+    const fn memory_usage(&self) -> usize {
+        (self.before.capacity() * BUCKET_WORDS + self.places.capacity()) * 8
+    }
 }
 
 /// The buckets.
 #[derive(Debug)]
 pub(super) struct Form {
-    words: Vec<Words>,
-    /// Bytes of each bucket that are taken, its head's apart.
-    taken: Vec<u8>,
+    buckets: HugeVec<Line>,
+    /// Bytes of each bucket that are taken, its head's apart; and [`TOUCHED`].
+    taken: HugeVec<u8>,
     /// For each bucket how many entries each bit of its filter stands for, four bits each.
-    away: Vec<u64>,
+    away: HugeVec<u64>,
     pub(super) long: Long,
     pub(super) seeds: Seeds,
     pub(super) width: usize,
@@ -133,9 +157,9 @@ impl Form {
     pub(super) fn new(buckets: u32, seeds: Seeds, width: usize) -> Self {
         let count = buckets as usize;
         Self {
-            words: vec![[0; BUCKET_WORDS]; count],
-            taken: vec![0; count],
-            away: vec![0; count],
+            buckets: HugeVec::filled(Line([0; BUCKET_WORDS]), count),
+            taken: HugeVec::filled(0, count),
+            away: HugeVec::filled(0, count),
             long: Long::default(),
             seeds,
             width,
@@ -145,46 +169,63 @@ impl Form {
 
     /// Number of buckets.
     pub(super) fn count(&self) -> u32 {
-        u32::try_from(self.words.len()).expect("at most 2^28 buckets")
+        u32::try_from(self.buckets.len()).expect("at most 2^28 buckets")
     }
 
     /// All buckets.
-    pub(super) fn words(&self) -> &[Words] {
-        &self.words
+    pub(super) fn buckets(&self) -> &[Line] {
+        &self.buckets
     }
 
-    /// Asks for what an update of a transition reads.
+    /// Asks for what an update of a transition reads first.
     #[inline]
     pub(super) fn fetch(&self, key: &Key) {
-        for at in key.buckets.map(|at| at as usize) {
-            prefetch(&self.words, at);
-            prefetch(&self.taken, at);
+        let first = key.buckets[0] as usize;
+        prefetch(&self.buckets, first);
+        prefetch(&self.taken, first);
+        prefetch(&self.away, first);
+    }
+
+    /// Asks for the second bucket where the first one, which is there by now, says that it is needed: to find the transition or, as it
+    /// is `size` bytes large, to put it in.
+    #[inline]
+    pub(super) fn fetch_second(&self, key: &Key, size: usize) {
+        let [first, second] = key.buckets.map(|at| at as usize);
+        let is_away = Bucket::of(&self.buckets[first].0).head() & key.hash.filter_bit() != 0;
+        if is_away || self.taken(key.buckets[0]) + size > ROOM {
+            prefetch(&self.buckets, second);
+            prefetch(&self.taken, second);
         }
-        prefetch(&self.away, key.buckets[0] as usize);
     }
 
     /// From now on remembers what it touches.
     pub(super) fn track(&mut self) {
-        let is_in = vec![0; self.words.len().div_ceil(64)];
-        self.touched = Some(Touched { before: Vec::new(), is_in });
+        self.touched = Some(Touched::default());
     }
 
-    /// The buckets that were touched since the last call, in order, as they were before.
-    pub(super) fn take_touched(&mut self) -> Vec<(u32, Words)> {
-        let Some(touched) = &mut self.touched else { return Vec::new() };
-        let mut before = std::mem::take(&mut touched.before);
-        for &(at, _) in &before {
-            touched.is_in[at as usize / 64] = 0;
+    /// Calls `see` with the buckets that were touched since the last call, in order, with their words before and now.
+    pub(super) fn each_touched(&mut self, mut see: impl FnMut(u32, &Line, &Line)) {
+        let Some(touched) = &mut self.touched else { return };
+        touched.places.sort_unstable();
+        for (turn, &place) in touched.places.iter().enumerate() {
+            if let Some(&ahead) = touched.places.get(turn + AHEAD) {
+                let (at, before) = split(ahead);
+                prefetch(&self.buckets, at as usize);
+                prefetch(&touched.before, before as usize);
+            }
+            let (at, before) = split(place);
+            self.taken[at as usize] &= !TOUCHED;
+            see(at, &touched.before[before as usize], &self.buckets[at as usize]);
         }
-        before.sort_unstable_by_key(|&(at, _)| at);
-        before
+        touched.places.clear();
+        touched.before.clear();
     }
 
     /// Bytes held.
     pub(super) fn memory_usage(&self) -> u64 {
-        let touched = self.touched.as_ref().map_or(0, |touched| touched.is_in.len() * 8);
-        let bucket = size_of::<Words>() + 1 + size_of::<u64>();
-        (self.words.len() * bucket + touched) as u64 + self.long.memory_usage()
+        let touched = self.touched.as_ref().map_or(0, Touched::memory_usage);
+        let bucket = size_of::<Line>() + 1 + size_of::<u64>();
+        (self.buckets.len() * bucket + touched) as u64 + self.long.memory_usage()
     }
 
     /// Where a component lies.
@@ -193,7 +234,7 @@ impl Form {
         if let Some(slot) = self.find_in(first, key.header(0), component) {
             return Some((first, slot));
         }
-        if Bucket::of(&self.words[first as usize]).head() & key.hash.filter_bit() == 0 {
+        if Bucket::of(&self.buckets[first as usize].0).head() & key.hash.filter_bit() == 0 {
             return None;
         }
         let second = key.buckets[1];
@@ -228,7 +269,7 @@ impl Form {
     /// Takes a transition out.
     pub(super) fn remove(&mut self, key: &Key, at: u32, slot: Slot) {
         if slot.header.is_long() {
-            let (word, len) = Bucket::of(&self.words[at as usize]).long(slot);
+            let (word, len) = Bucket::of(&self.buckets[at as usize].0).long(slot);
             self.long.take_back(word, len);
         }
         if slot.header.is_second() {
@@ -256,9 +297,9 @@ impl Form {
     }
 
     fn find_in(&self, at: u32, wanted: Header, component: &[u8]) -> Option<Slot> {
-        let bucket = Bucket::of(&self.words[at as usize]);
+        let bucket = Bucket::of(&self.buckets[at as usize].0);
         let is_it = |slot: &Slot| {
-            slot.header.0 & Header::WANTED == wanted.0 && self.component(bucket, *slot) == component
+            slot.header.0 & Header::WANTED == wanted.0 && same(self.component(bucket, *slot), component)
         };
         bucket.slots(self.width).find(is_it)
     }
@@ -272,12 +313,23 @@ impl Form {
     }
 
     fn fits(&self, at: u32, size: usize) -> bool {
-        let taken = usize::from(self.taken[at as usize]);
+        let taken = self.taken(at);
         taken + size <= ROOM && (size * MOST_ENTRIES > ROOM - taken || self.entries(at) < MOST_ENTRIES)
     }
 
+    /// Bytes of a bucket that are taken.
+    #[inline]
+    fn taken(&self, at: u32) -> usize {
+        usize::from(self.taken[at as usize] & !TOUCHED)
+    }
+
+    fn set_taken(&mut self, at: u32, bytes: usize) {
+        let taken = &mut self.taken[at as usize];
+        *taken = *taken & TOUCHED | u8::try_from(bytes).expect("at most 62");
+    }
+
     fn entries(&self, at: u32) -> usize {
-        Bucket::of(&self.words[at as usize]).len()
+        Bucket::of(&self.buckets[at as usize].0).len()
     }
 
     /// Which of its two buckets has room for an entry, or has it once others have moved.
@@ -327,8 +379,8 @@ impl Form {
 
     /// Takes the smallest entry out of a bucket, one that has any.
     fn evict(&mut self, at: u32) -> Homeless {
-        let words = self.words[at as usize];
-        let bucket_of = Bucket::of(&words);
+        let line = self.buckets[at as usize];
+        let bucket_of = Bucket::of(&line.0);
         let slot = bucket_of.slots(self.width).min_by_key(|slot| slot.end - slot.start);
         let slot = slot.expect("an empty bucket has room for any entry");
         let hash = self.seeds.hash(self.component(bucket_of, slot));
@@ -347,9 +399,9 @@ impl Form {
     fn search(&mut self, mut search: Search) -> Option<usize> {
         let mut next = 0;
         while let Some(&Step { at, size: wanted, .. }) = search.steps.get(next) {
-            let words = self.words[at as usize];
-            let bucket = Bucket::of(&words);
-            let free = ROOM - usize::from(self.taken[at as usize]);
+            let line = self.buckets[at as usize];
+            let bucket = Bucket::of(&line.0);
+            let free = ROOM - self.taken(at);
             for slot in bucket.slots(self.width) {
                 let freed = HEADER_BYTES + slot.end - slot.start;
                 if free + freed < wanted {
@@ -385,8 +437,8 @@ impl Form {
 
     /// Moves an entry to its other bucket.
     fn transfer(&mut self, from: u32, slot: Slot, to: u32) {
-        let words = self.words[from as usize];
-        let bucket = Bucket::of(&words);
+        let line = self.buckets[from as usize];
+        let bucket = Bucket::of(&line.0);
         let hash = self.seeds.hash(self.component(bucket, slot));
         let mut entry = Entry { header: Header(slot.header.0 ^ SECOND), payload: [0; BUCKET_BYTES], len: 0 };
         entry.push(bucket.payload(slot));
@@ -418,7 +470,7 @@ impl Form {
             *counts += 1 << shift;
         }
         if count == 0 {
-            let head = Bucket::of(&self.words[at as usize]).head() | hash.filter_bit();
+            let head = Bucket::of(&self.buckets[at as usize].0).head() | hash.filter_bit();
             self.touch(at)[..HEADER_BYTES].copy_from_slice(&head.to_le_bytes());
         }
     }
@@ -432,14 +484,14 @@ impl Form {
             *counts -= 1 << shift;
         }
         if count == 1 {
-            let head = Bucket::of(&self.words[at as usize]).head() & !hash.filter_bit();
+            let head = Bucket::of(&self.buckets[at as usize].0).head() & !hash.filter_bit();
             self.touch(at)[..HEADER_BYTES].copy_from_slice(&head.to_le_bytes());
         }
     }
 
     /// Adds an entry to a bucket that has room.
     fn push(&mut self, at: u32, entry: &Entry) {
-        let taken = usize::from(self.taken[at as usize]);
+        let taken = self.taken(at);
         let bytes = self.touch(at);
         let entries = usize::from(bytes[0]) & MOST_ENTRIES;
         let end = BUCKET_BYTES - (taken - HEADER_BYTES * entries);
@@ -447,12 +499,12 @@ impl Form {
         let header = HEADER_BYTES * (1 + entries);
         bytes[header..header + HEADER_BYTES].copy_from_slice(&entry.header.0.to_le_bytes());
         bytes[0] += 1;
-        self.taken[at as usize] = u8::try_from(taken + entry.size()).expect("at most 62");
+        self.set_taken(at, taken + entry.size());
     }
 
     /// Takes an entry out of a bucket, and closes up.
     fn cut(&mut self, at: u32, slot: Slot) {
-        let taken = usize::from(self.taken[at as usize]);
+        let taken = self.taken(at);
         let bytes = self.touch(at);
         let entries = usize::from(bytes[0]) & MOST_ENTRIES;
         let size = slot.end - slot.start;
@@ -464,20 +516,19 @@ impl Form {
         bytes.copy_within(header + HEADER_BYTES..headers, header);
         bytes[headers - HEADER_BYTES..headers].fill(0);
         bytes[0] -= 1;
-        self.taken[at as usize] = u8::try_from(taken - size - HEADER_BYTES).expect("at most 62");
+        self.set_taken(at, taken - size - HEADER_BYTES);
     }
 
     /// A bucket's bytes, to write.
     fn touch(&mut self, at: u32) -> &mut [u8; BUCKET_BYTES] {
-        let words = &mut self.words[at as usize];
-        if let Some(touched) = &mut self.touched {
-            let (word, bit) = (at as usize / 64, 1 << (at % 64));
-            if touched.is_in[word] & bit == 0 {
-                touched.is_in[word] |= bit;
-                touched.before.push((at, *words));
-            }
+        let line = &mut self.buckets[at as usize];
+        let taken = &mut self.taken[at as usize];
+        if let Some(touched) = self.touched.as_mut().filter(|_| *taken & TOUCHED == 0) {
+            *taken |= TOUCHED;
+            touched.places.push(u64::from(at) << 32 | touched.before.len() as u64);
+            touched.before.push(*line);
         }
-        bytemuck::cast_mut(words)
+        bytemuck::cast_mut(&mut line.0)
     }
 }
 

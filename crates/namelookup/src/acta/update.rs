@@ -7,13 +7,16 @@
 use wirespeed_image::{Patch, PatchBuilder};
 
 use super::build::{Acta, NONE, bytes_of, gives};
-use super::layout::{BUCKET_WORDS, BUCKETS, HEAD, LONG, ROOT_STATE_AT, State};
+use super::layout::{BUCKET_WORDS, BUCKETS, HEAD, HEADER_BYTES, LONG, ROOT_STATE_AT, State};
 use super::place::{Full, Key};
+use crate::fetch::prefetch;
 use crate::lookup::Outgrown;
 use crate::table::{NameTable, NodeId};
 
-/// How many nodes ahead buckets are fetched.
-const AHEAD: usize = 8;
+/// How many nodes ahead the first buckets are fetched; the second ones half as many.
+const AHEAD: usize = 24;
+/// How many nodes ahead states are.
+const STATES_AHEAD: usize = 32;
 
 impl From<Full> for Outgrown {
     fn from(Full: Full) -> Self {
@@ -31,14 +34,14 @@ impl Acta {
         let is_gone = |id: &&NodeId| names.node(**id).is_gone();
         let gone = self.keyed(names, changed.iter().filter(is_gone));
         for (at, (id, key)) in gone.iter().enumerate() {
-            self.fetch(gone.get(at + AHEAD));
+            self.fetch(names, &gone, at, 0);
             if let Some((bucket, slot)) = self.form.find(key, names.node(*id).component()) {
                 self.form.remove(key, bucket, slot);
             }
         }
         let there = self.keyed(names, changed.iter().filter(|id| !is_gone(id)));
         for (at, (id, key)) in there.iter().enumerate() {
-            self.fetch(there.get(at + AHEAD));
+            self.fetch(names, &there, at, HEADER_BYTES + self.form.width);
             self.put(names, *id, key)?;
         }
         let freed = leaving.iter().map(|id| std::mem::replace(&mut self.states[id.index()], NONE));
@@ -50,7 +53,10 @@ impl Acta {
     fn renew_states(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Vec<NodeId>, Outgrown> {
         self.states.resize(names.id_bound(), NONE);
         let mut leaving = Vec::new();
-        for &id in changed {
+        for (at, &id) in changed.iter().enumerate() {
+            if let Some(ahead) = changed.get(at + STATES_AHEAD) {
+                prefetch(&self.states, ahead.index());
+            }
             let node = names.node(id);
             let state = &mut self.states[id.index()];
             match (!node.is_gone() && node.has_children(), *state != NONE) {
@@ -74,9 +80,16 @@ impl Acta {
         nodes.filter_map(key).collect()
     }
 
-    fn fetch(&self, node: Option<&(NodeId, Key)>) {
-        if let Some((_, key)) = node {
+    /// Asks for what the nodes some way behind this one read; `size` is what those that go in take beside their components.
+    #[inline]
+    fn fetch(&self, names: &NameTable, nodes: &[(NodeId, Key)], at: usize, size: usize) {
+        if let Some((id, key)) = nodes.get(at + AHEAD) {
+            names.fetch_node(*id);
             self.form.fetch(key);
+        }
+        if let Some((_, key)) = nodes.get(at + AHEAD / 2) {
+            let size = if size == 0 { 0 } else { size + key.wanted.component_bytes() };
+            self.form.fetch_second(key, size);
         }
     }
 
@@ -98,15 +111,17 @@ impl Acta {
 
     fn finish(&mut self, names: &NameTable) -> Patch {
         let mut patch = PatchBuilder::new();
-        for (at, before) in self.form.take_touched() {
-            let now = &self.form.words()[at as usize];
+        self.form.each_touched(|at, before, now| {
             let first = u64::from(at) * BUCKET_WORDS as u64;
-            for (index, (now, before)) in (first..).zip(now.iter().zip(&before)) {
-                if now != before {
-                    patch.set(BUCKETS, index, *now);
-                }
+            // Which words differ can't be foreseen; one jump a word that does is less than one each.
+            let differs = |word: usize| u8::from(now.0[word] != before.0[word]) << word;
+            let mut different = (0..BUCKET_WORDS).fold(0, |all, word| all | differs(word));
+            while different != 0 {
+                let word = different.trailing_zeros();
+                patch.set(BUCKETS, first + u64::from(word), now.0[word as usize]);
+                different &= different - 1;
             }
-        }
+        });
         for (at, len) in self.form.long.take_fresh() {
             let words = &self.form.long.words()[at as usize..][..len];
             (u64::from(at)..).zip(words).for_each(|(index, &word)| patch.set(LONG, index, word));

@@ -3,6 +3,8 @@
 //! The transitions of a state are a ring, so that it can be moved, and each state knows the slot of the transition that leads to it,
 //! so that this one can be set. 16 bytes a slot, 8 a base, and the result.
 
+use wirespeed_image::HugeVec;
+
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
 /// What leads to the root's state.
@@ -31,8 +33,8 @@ pub(super) struct Owner {
 /// All slots and states.
 #[derive(Clone, Debug)]
 pub(super) struct Arrays {
-    pub(super) cells: Vec<Cell>,
-    pub(super) owners: Vec<Owner>,
+    pub(super) cells: HugeVec<Cell>,
+    pub(super) owners: HugeVec<Owner>,
     pub(super) results: Results,
 }
 
@@ -41,8 +43,8 @@ impl Arrays {
     pub(super) fn new(slots: u32, width: usize) -> Self {
         let slots = slots as usize;
         Self {
-            cells: vec![Cell::default(); slots],
-            owners: vec![Owner { head: NONE, incoming: NONE }; slots],
+            cells: HugeVec::filled(Cell::default(), slots),
+            owners: HugeVec::filled(Owner { head: NONE, incoming: NONE }, slots),
             results: Results { width, bytes: vec![0; slots * width] },
         }
     }

@@ -11,10 +11,12 @@
 
 use std::ops::ControlFlow;
 
+use wirespeed_image::HugeVec;
+
 /// Nodes by hash.
 #[derive(Clone, Debug)]
 pub(super) struct Index {
-    slots: Vec<u64>,
+    slots: HugeVec<u64>,
     bits: u32,
     len: usize,
 }
@@ -25,7 +27,7 @@ const FEWEST_BITS: u32 = 4;
 impl Index {
     /// None.
     pub(super) fn new() -> Self {
-        Self { slots: vec![FREE; 1 << FEWEST_BITS], bits: FEWEST_BITS, len: 0 }
+        Self { slots: HugeVec::filled(FREE, 1 << FEWEST_BITS), bits: FEWEST_BITS, len: 0 }
     }
 
     /// How many.
@@ -125,9 +127,9 @@ impl Index {
 
     /// Takes so many bits of the hash for a place, more than now.
     fn grow(&mut self, bits: u32) {
-        let slots = std::mem::replace(&mut self.slots, vec![FREE; 1 << bits]);
+        let slots = std::mem::replace(&mut self.slots, HugeVec::filled(FREE, 1 << bits));
         self.bits = bits;
-        for slot in slots.into_iter().filter(|&slot| slot != FREE) {
+        for &slot in slots.iter().filter(|&&slot| slot != FREE) {
             let at = self.at_of(split(slot).0, FREE).expect("more than half are free");
             self.slots[at] = slot;
         }

@@ -1,7 +1,8 @@
 //! [`NameTable`]: what the user owns: names with results, to insert, remove, iterate and look up in.
 //!
-//! A trie of components. Nodes lie in one array, their components in another; a node is found by its parent and component through a
-//! hash index, and knows its first child and its siblings. A line of 64 bytes a node, 11 to 21 in the index, and the component.
+//! A trie of components. Nodes lie in one array, with their components where these are short, and long components in another; a node is
+//! found by its parent and component through a hash index, and knows its first child and its siblings. A line of 64 bytes a node, 11
+//! to 21 in the index, and the component where it is over 23 bytes.
 //!
 //! A node's [`NodeId`] stays as long as the node is there, so that engines keep what they know of a node in arrays of their own. Where
 //! changes are tracked ([`track`](NameTable::track)), nodes that went stay readable until the engine has seen that
@@ -11,10 +12,12 @@ mod index;
 mod node;
 #[cfg(test)]
 mod tests;
+mod way;
 
+use wirespeed_image::HugeVec;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::fetch::prefetch;
+use crate::fetch::{prefetch, same};
 use crate::live::NameUpdate;
 use crate::lookup::Match;
 use crate::name::{Name, NameBuf};
@@ -22,20 +25,17 @@ use crate::name::{Name, NameBuf};
 use index::Index;
 use node::{Changed, Inner, NONE};
 pub use node::{Node, NodeId};
-
-/// How many updates are fetched together.
-const TOGETHER: usize = 24;
-/// How many components of a name are fetched.
-const LEVELS: usize = 8;
+pub(crate) use way::TOGETHER;
+use way::{Step, Way};
 
 /// Names with results.
 #[derive(Clone, Debug)]
 pub struct NameTable {
-    nodes: Vec<Inner>,
+    nodes: HugeVec<Inner>,
     /// Nodes that are no more, and may be taken again.
     free: Vec<u32>,
-    /// The components of all nodes, and of nodes that are no more.
-    text: Vec<u8>,
+    /// The components of all nodes that don't hold theirs, and of nodes that are no more.
+    text: HugeVec<u8>,
     /// Bytes of `text` that belong to no node.
     garbage: usize,
     index: Index,
@@ -57,10 +57,12 @@ impl NameTable {
     /// No names.
     pub fn new() -> Self {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        let mut nodes = HugeVec::new();
+        nodes.push(Inner::ROOT);
         Self {
-            nodes: vec![Inner::ROOT],
+            nodes,
             free: Vec::new(),
-            text: Vec::new(),
+            text: HugeVec::new(),
             garbage: 0,
             index: Index::new(),
             seed,
@@ -78,48 +80,47 @@ impl NameTable {
 
     /// Gives a name a result, 1 or more; the one that it had before, 0 for none. O(length) expected. Panics on result 0.
     pub fn insert(&mut self, name: &Name, result: u32) -> u32 {
-        assert!(result != 0, "0 says that there is no result");
-        let mut at = NodeId::ROOT;
-        for component in name.components() {
-            at = self.child(at, component).unwrap_or_else(|| self.add(at, component));
-        }
-        self.results = self.results.max(result);
-        self.set_result(at, result)
+        self.insert_by(&[], name, result)
     }
 
     /// Takes a name out; the result that it had, 0 for none. O(length) expected.
     pub fn remove(&mut self, name: &Name) -> u32 {
-        let Some(mut at) = self.find(name) else { return 0 };
-        let had = self.set_result(at, 0);
-        while at != NodeId::ROOT && self.inner(at).result == 0 && self.inner(at).children == 0 {
-            let parent = NodeId(self.inner(at).parent);
-            self.take_out(at);
-            at = parent;
-        }
-        had
+        self.remove_by(&[], name)
     }
 
     /// Makes a change; whether it changed anything.
     pub fn apply(&mut self, update: &NameUpdate) -> bool {
-        match update {
-            NameUpdate::Insert(name, result) => self.insert(name, *result) != *result,
-            NameUpdate::Remove(name) => self.remove(name) != 0,
-        }
+        self.apply_by(&[], update)
     }
 
     /// Makes changes in order; how many changed anything. Faster than one by one, as what many of them read is fetched at once.
     pub fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
         let mut updates = updates.into_iter();
-        let mut some = Vec::with_capacity(TOGETHER);
+        let (mut ways, mut next) = (Vec::with_capacity(TOGETHER), Vec::with_capacity(TOGETHER));
         let mut changes = 0;
         loop {
-            some.extend(updates.by_ref().take(TOGETHER));
-            if some.is_empty() {
+            // A group's turn comes once the next one has been walked: what it asked for last is there by then.
+            next.extend(updates.by_ref().take(TOGETHER).map(Way::new));
+            Way::walk_all(&mut next, self);
+            if ways.is_empty() && next.is_empty() {
                 return changes;
             }
-            self.fetch(&some);
-            changes += some.drain(..).filter(|update| self.apply(update)).count();
+            changes += ways.iter().filter(|way: &&Way<'_>| self.apply_by(way.steps(), way.update)).count();
+            ways.clear();
+            std::mem::swap(&mut ways, &mut next);
         }
+    }
+
+    /// Asks for a node.
+    #[inline]
+    pub(crate) fn fetch_node(&self, at: NodeId) {
+        prefetch(&self.nodes, at.index());
+    }
+
+    /// Asks for what these changes will read.
+    pub(crate) fn fetch(&self, updates: &[&NameUpdate]) {
+        let mut ways: Vec<_> = updates.iter().map(|update| Way::new(update)).collect();
+        Way::walk_all(&mut ways, self);
     }
 
     /// The result of this very name, 0 for none.
@@ -144,16 +145,12 @@ impl NameTable {
 
     /// The node of a name.
     pub fn find(&self, name: &Name) -> Option<NodeId> {
-        name.components().try_fold(NodeId::ROOT, |at, component| self.child(at, component))
+        self.find_by(&[], name)
     }
 
     /// A node's child by this component.
     pub fn child(&self, at: NodeId, component: &[u8]) -> Option<NodeId> {
-        let is_it = |other: u32| {
-            let other = &self.nodes[other as usize];
-            other.parent == at.0 && self.component(other) == component
-        };
-        self.index.find(self.hash(at.0, component), is_it).map(NodeId)
+        self.take(self.step(None, at, component), component)
     }
 
     /// A node. Panics where the id is of none.
@@ -265,48 +262,66 @@ impl NameTable {
         self.compact();
     }
 
-    /// Walks the ways of names together, level by level, so that what changing them reads is on its way. Takes the hash's word for
-    /// what it finds, as nothing depends on it.
-    fn fetch(&self, updates: &[&NameUpdate]) {
-        let mut ways: Vec<_> =
-            updates.iter().map(|update| (NodeId::ROOT, update.name().components().fuse())).collect();
-        let mut asked = Vec::with_capacity(ways.len());
-        for _ in 0..LEVELS {
-            for (at, (node, components)) in ways.iter_mut().enumerate() {
-                if let Some(component) = components.next() {
-                    let hash = self.hash(node.0, component);
-                    self.index.fetch(hash);
-                    asked.push((at, hash));
-                }
-            }
-            if asked.is_empty() {
-                break;
-            }
-            for (at, hash) in asked.drain(..) {
-                match self.index.find(hash, |_| true) {
-                    Some(id) => {
-                        prefetch(&self.nodes, id as usize);
-                        ways[at].0 = NodeId(id);
-                    }
-                    // What is beneath is not there either.
-                    None => ways[at].1 = Name::ROOT.components().fuse(),
-                }
-            }
+    /// [`apply`](Self::apply) with the steps that were walked ahead.
+    fn apply_by(&mut self, steps: &[Step], update: &NameUpdate) -> bool {
+        match update {
+            NameUpdate::Insert(name, result) => self.insert_by(steps, name, *result) != *result,
+            NameUpdate::Remove(name) => self.remove_by(steps, name) != 0,
         }
-        for (id, _) in ways {
-            let node = self.inner(id);
-            prefetch(&self.text, node.text);
-            prefetch(&self.nodes, node.next as usize);
-            prefetch(&self.nodes, node.previous as usize);
+    }
+
+    fn insert_by(&mut self, steps: &[Step], name: &Name, result: u32) -> u32 {
+        assert!(result != 0, "0 says that there is no result");
+        let mut at = NodeId::ROOT;
+        for (level, component) in name.components().enumerate() {
+            let step = self.step(steps.get(level), at, component);
+            at = self.take(step, component).unwrap_or_else(|| self.add(at, component, step.hash));
         }
+        self.results = self.results.max(result);
+        self.set_result(at, result)
+    }
+
+    fn remove_by(&mut self, steps: &[Step], name: &Name) -> u32 {
+        let Some(mut at) = self.find_by(steps, name) else { return 0 };
+        let had = self.set_result(at, 0);
+        while at != NodeId::ROOT && self.inner(at).result == 0 && self.inner(at).children == 0 {
+            let parent = NodeId(self.inner(at).parent);
+            self.take_out(at);
+            at = parent;
+        }
+        had
+    }
+
+    fn find_by(&self, steps: &[Step], name: &Name) -> Option<NodeId> {
+        name.components().enumerate().try_fold(NodeId::ROOT, |at, (level, component)| {
+            self.take(self.step(steps.get(level), at, component), component)
+        })
+    }
+
+    /// A step that was walked ahead, where it is from this node still; otherwise one without a hint.
+    #[inline]
+    fn step(&self, hint: Option<&Step>, at: NodeId, component: &[u8]) -> Step {
+        match hint {
+            Some(&hint) if hint.parent == at.0 => hint,
+            _ => Step { parent: at.0, hash: self.hash(at.0, component), child: NONE },
+        }
+    }
+
+    /// The child that a step leads to.
+    #[inline]
+    fn take(&self, step: Step, component: &[u8]) -> Option<NodeId> {
+        let is_it = |other: u32| {
+            let other = &self.nodes[other as usize];
+            other.parent == step.parent && !other.is_gone && same(other.component(&self.text), component)
+        };
+        if step.child != NONE && is_it(step.child) {
+            return Some(NodeId(step.child));
+        }
+        self.index.find(step.hash, is_it).map(NodeId)
     }
 
     fn inner(&self, at: NodeId) -> &Inner {
         &self.nodes[at.0 as usize]
-    }
-
-    fn component(&self, node: &Inner) -> &[u8] {
-        &self.text[node.text..][..node.len as usize]
     }
 
     #[allow(clippy::cast_possible_truncation)] // of 64 bits, 32 are as good as any
@@ -339,12 +354,10 @@ impl NameTable {
         }
     }
 
-    fn add(&mut self, parent: NodeId, component: &[u8]) -> NodeId {
+    fn add(&mut self, parent: NodeId, component: &[u8], hash: u32) -> NodeId {
         self.note(parent);
-        let (text, len) = (self.text.len(), u32::try_from(component.len()).expect("a name's length"));
-        self.text.extend_from_slice(component);
-        let above = &self.nodes[parent.0 as usize];
-        let node = Inner { parent: parent.0, next: above.first, text, len, ..Inner::ROOT };
+        let mut node = Inner { parent: parent.0, next: self.inner(parent).first, hash, ..Inner::ROOT };
+        node.set_component(component, &mut self.text);
         let id = match self.free.pop() {
             Some(id) => {
                 self.nodes[id as usize] = node;
@@ -365,27 +378,27 @@ impl NameTable {
             self.nodes[id.0 as usize].changed = Some(Changed { result: 0, had_children: false, came: true });
             log.push(id);
         }
-        self.index.insert(self.hash(parent.0, component), id.0);
+        self.index.insert(hash, id.0);
         id
     }
 
     /// Takes a node without children out of the trie.
     fn take_out(&mut self, at: NodeId) {
         self.note(at);
-        let node = self.inner(at).clone();
-        let hash = self.hash(node.parent, self.component(&node));
+        let node = &mut self.nodes[at.0 as usize];
+        node.is_gone = true;
+        let &mut Inner { hash, parent, previous, next, .. } = node;
         self.index.remove(hash, at.0);
-        self.note(NodeId(node.parent));
-        let parent = &mut self.nodes[node.parent as usize];
-        parent.children -= 1;
-        match node.previous {
-            NONE => parent.first = node.next,
-            previous => self.nodes[previous as usize].next = node.next,
+        self.note(NodeId(parent));
+        let above = &mut self.nodes[parent as usize];
+        above.children -= 1;
+        match previous {
+            NONE => above.first = next,
+            previous => self.nodes[previous as usize].next = next,
         }
-        if node.next != NONE {
-            self.nodes[node.next as usize].previous = node.previous;
+        if next != NONE {
+            self.nodes[next as usize].previous = previous;
         }
-        self.nodes[at.0 as usize].is_gone = true;
         if self.changed.is_none() {
             self.recycle(at);
             self.compact();
@@ -394,7 +407,9 @@ impl NameTable {
 
     fn recycle(&mut self, id: NodeId) {
         let node = &mut self.nodes[id.0 as usize];
-        self.garbage += node.len as usize;
+        if node.is_long() {
+            self.garbage += node.len as usize;
+        }
         node.len = 0;
         self.free.push(id.0);
     }
@@ -404,11 +419,11 @@ impl NameTable {
         if self.garbage < 1 << 16 || self.garbage < self.text.len() / 2 {
             return;
         }
-        let mut text = Vec::with_capacity(self.text.len() - self.garbage);
-        for node in &mut self.nodes {
-            let component = &self.text[node.text..][..node.len as usize];
-            node.text = text.len();
-            text.extend_from_slice(component);
+        let mut text = HugeVec::with_capacity(self.text.len() - self.garbage);
+        for node in self.nodes.iter_mut().filter(|node| node.is_long()) {
+            let at = text.len();
+            text.extend_from_slice(node.component(&self.text));
+            node.set_text(at);
         }
         self.text = text;
         self.garbage = 0;

@@ -1,5 +1,7 @@
 //! [`Node`]: a node of a table of names, to read.
 
+use wirespeed_image::HugeVec;
+
 use super::NameTable;
 use crate::name::{Name, NameBuf};
 
@@ -25,7 +27,10 @@ impl NodeId {
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What is kept of a node: a cache line, so that reading it is one miss.
+/// The longest component that lies in its node.
+pub(super) const INLINE: usize = 23;
+
+/// What is kept of a node: a cache line with most components in it, so that reading it is one miss.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Inner {
@@ -35,9 +40,12 @@ pub(super) struct Inner {
     pub(super) previous: u32,
     pub(super) children: u32,
     pub(super) result: u32,
-    /// Where its component starts.
-    pub(super) text: usize,
+    /// Of its parent and component.
+    pub(super) hash: u32,
+    /// Bytes of its component.
     pub(super) len: u32,
+    /// The component, or where it starts in the table's text.
+    pub(super) bytes: [u8; INLINE],
     pub(super) is_gone: bool,
     /// What it was when changes were last asked for, where it was changed since.
     pub(super) changed: Option<Changed>,
@@ -60,11 +68,47 @@ impl Inner {
         previous: NONE,
         children: 0,
         result: 0,
-        text: 0,
+        hash: 0,
         len: 0,
+        bytes: [0; INLINE],
         is_gone: false,
         changed: None,
     };
+
+    /// Takes a component, which goes to the end of a text where it is long.
+    pub(super) fn set_component(&mut self, component: &[u8], text: &mut HugeVec<u8>) {
+        self.len = u32::try_from(component.len()).expect("a name's length");
+        if self.is_long() {
+            self.set_text(text.len());
+            text.extend_from_slice(component);
+        } else {
+            self.bytes[..component.len()].copy_from_slice(component);
+        }
+    }
+
+    /// Its component, with the text of the table.
+    #[inline]
+    pub(super) fn component<'t>(&'t self, text: &'t [u8]) -> &'t [u8] {
+        let (bytes, from) = if self.is_long() { (text, self.text()) } else { (&self.bytes[..], 0) };
+        &bytes[from..][..self.len as usize]
+    }
+
+    /// Whether its component lies in the table's text.
+    #[inline]
+    pub(super) const fn is_long(&self) -> bool {
+        self.len as usize > INLINE
+    }
+
+    /// Where in the text a long component starts.
+    #[inline]
+    pub(super) fn text(&self) -> usize {
+        let (at, _) = self.bytes.split_first_chunk().expect("at least 8 bytes");
+        usize::from_le_bytes(*at)
+    }
+
+    pub(super) fn set_text(&mut self, at: usize) {
+        self.bytes[..size_of::<usize>()].copy_from_slice(&at.to_le_bytes());
+    }
 }
 
 /// A node of a [`NameTable`].
@@ -88,7 +132,7 @@ impl<'t> Node<'t> {
 
     /// Its component, empty for the root. A node that went remembers it until it is forgotten.
     pub fn component(&self) -> &'t [u8] {
-        self.names.component(self.inner)
+        self.inner.component(&self.names.text)
     }
 
     /// Its result, 0 where it is no entry.

@@ -7,7 +7,8 @@ use crate::oracle::Oracle;
 
 /// Names of few components of few kinds, so that they are prefixes of each other.
 fn names() -> impl Strategy<Value = NameBuf> {
-    let component = prop::sample::select(vec![&b"a"[..], b"ab", b"\xff\0", b"com"]);
+    let component =
+        prop::sample::select(vec![&b"a"[..], b"ab", b"\xff\0", b"a component too long for its node"]);
     proptest::collection::vec(component, 0..5)
         .prop_map(|components| NameBuf::from_components(components).expect("components are names"))
 }
@@ -15,7 +16,9 @@ fn names() -> impl Strategy<Value = NameBuf> {
 #[test]
 fn emptied_it_holds_nothing_but_the_root() {
     let mut table = NameTable::new();
-    let names: Vec<_> = (0..20_000).map(|n| NameBuf::new(&format!("/com/{n}/x{}", n % 7)).unwrap()).collect();
+    let names: Vec<_> = (0..20_000)
+        .map(|n| NameBuf::new(&format!("/com/{n}/x{}{}", n % 7, "long".repeat(10 * (n % 2)))).unwrap())
+        .collect();
     for round in 0..3 {
         for name in &names {
             assert_eq!(table.insert(name, 1 + round), 0);
@@ -71,6 +74,28 @@ proptest! {
             for (name, _) in steps {
                 prop_assert_eq!(table.lookup(name), oracle.lookup(name));
             }
+        }
+    }
+
+    /// Changes that are made together are those made one by one, with nodes coming, going and coming back within a group.
+    #[test]
+    fn together_is_one_by_one(steps in proptest::collection::vec((names(), 0..3u32), 0..200), tracks: bool) {
+        let update = |(name, result): (NameBuf, u32)| match result {
+            0 => NameUpdate::Remove(name),
+            result => NameUpdate::Insert(name, result),
+        };
+        let updates: Vec<_> = steps.into_iter().map(update).collect();
+        let (mut one_by_one, mut together) = (NameTable::new(), NameTable::new());
+        if tracks {
+            together.track();
+        }
+        for updates in updates.chunks(120) {
+            let changes = updates.iter().filter(|update| one_by_one.apply(update)).count();
+            prop_assert_eq!(together.apply_all(updates), changes);
+            prop_assert_eq!(together.iter().collect::<Oracle>().0, one_by_one.iter().collect::<Oracle>().0);
+            prop_assert_eq!(together.node_count(), one_by_one.node_count());
+            let changed = together.take_changed();
+            together.forget_gone(changed);
         }
     }
 }

@@ -11,9 +11,9 @@ use wirespeed_gpu::runtime::Fleet;
 use wirespeed_namelookup::read::{self, NameFib, ReadOptions, Source, read_entries, read_table};
 use wirespeed_namelookup::{BuildOptions, Name};
 
-use super::NameRib;
 use super::engine::choose;
 use super::table::NameTable;
+use super::{NameRib, device};
 use crate::builder::parse;
 use crate::device::{Device, DeviceSettings};
 use crate::engine::AUTO;
@@ -30,6 +30,7 @@ pub struct NameBuilder {
     memory_cap: Option<u64>,
     results: u32,
     seed: Option<u64>,
+    aggregate: bool,
     device: DeviceSettings,
     error: Option<Error>,
 }
@@ -42,6 +43,7 @@ impl NameBuilder {
             memory_cap: None,
             results: 0,
             seed: None,
+            aggregate: false,
             device: DeviceSettings::default(),
             error: None,
         }
@@ -162,10 +164,49 @@ impl NameBuilder {
         self
     }
 
-    /// Where batches are looked up: on the CPU, where this isn't called; see [`Builder::device`](crate::Builder::device).
+    /// Whether to compile only the names that lookups need for their results: a name goes where the nearest one above it has the same
+    /// result (MATA paper, section 2.1). The table is smaller for it; updates take names back in that are needed again.
     ///
-    /// In this version names are looked up on the CPU alone: [`Device::Gpu`] is an error of [`build`](Self::build), and for
-    /// [`Device::Auto`] [`NameTable::device_note`] says so.
+    /// Results are the same. What tells *which* name matched, [`longest_match`](super::NameReader::longest_match) and
+    /// [`match_batch`](super::NameReader::match_batch), knows the names that were left only.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let names = [(NameBuf::new("/com")?, NextHop(1)), (NameBuf::new("/com/parc")?, NextHop(1))];
+    /// let mut table = NameTable::builder().names(names).aggregate(true).build()?;
+    /// let (reader, name) = (table.reader(), Name::new("/com/parc/www")?);
+    /// assert_eq!(reader.longest_match(name), Some((Name::new("/com")?, NextHop(1))));
+    /// table.remove(Name::new("/com")?)?;
+    /// assert_eq!(reader.longest_match(name), Some((Name::new("/com/parc")?, NextHop(1))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn aggregate(mut self, aggregate: bool) -> Self {
+        self.aggregate = aggregate;
+        self
+    }
+
+    /// Where batches are looked up: on the CPU, where this isn't called; on this machine's GPUs; or on either by load. Batches of
+    /// [`NameReader`](super::NameReader)s and [`NamePipeline`](super::NamePipeline)s go there; single lookups and those through a
+    /// [`NameGuard`](super::NameGuard) stay on the CPU. Updates reach both, and a GPU that fails costs no answer: the CPU gives it.
+    ///
+    /// A batch of up to 16,384 names, or what a slot of the GPUs holds where that is less, sees one state of the table there too; a
+    /// larger one goes in parts, each of which does.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let names = [(NameBuf::new("/com/parc")?, NextHop(1))];
+    /// let table = NameTable::builder().names(names).device(Device::Auto).build()?;
+    /// if let Some(why) = table.device_note() {
+    ///     println!("on the CPU: {why}");
+    /// }
+    /// let batch: NameBatch = [Name::new("/com/parc/www")?, Name::new("/org")?].into_iter().collect();
+    /// let mut found = [NextHop::NONE; 2];
+    /// table.reader().lookup_batch(&batch, &mut found);
+    /// assert_eq!(found, [NextHop(1), NextHop::NONE]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn device(mut self, device: Device) -> Self {
         self.device.device = device;
         self
@@ -177,7 +218,9 @@ impl NameBuilder {
         self
     }
 
-    /// The GPUs, where they are up already; see [`Builder::fleet`](crate::Builder::fleet).
+    /// The GPUs, where they are up already, as for another table ([`NameTable::fleet`]), or are to be started with other options. Without
+    /// them all GPUs are started with [`device::options`], for this table alone. Slots that were made for addresses hold
+    /// fewer names, and no lengths: what asks for these is looked up on the CPU there.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.device.fleet = Some(fleet);
         self
@@ -191,15 +234,18 @@ impl NameBuilder {
         if let Some(error) = self.error {
             return Err(error);
         }
+        let mut device = self.device;
+        device.open(&device::options())?;
         let engine = choose(&self.engine, &self.names)?;
         // There are two copies of a live table, and an engine's cap is for one.
         let options = BuildOptions {
             memory_cap: self.memory_cap.map(|cap| cap / 2),
             results: self.results,
             seed: self.seed,
+            aggregate: self.aggregate,
             ..BuildOptions::default()
         };
-        NameTable::build(self.names, engine, options, self.memory_cap, &self.device)
+        NameTable::build(self.names, engine, options, self.memory_cap, device)
     }
 
     /// Keeps the first error.

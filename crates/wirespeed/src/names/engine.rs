@@ -7,14 +7,15 @@ use wirespeed_image::Table;
 use wirespeed_namelookup::NameEngine;
 
 use super::NameRib;
-pub use crate::engine::AUTO;
+pub use crate::engine::{AUTO, OnDevice};
 
 engines! {
     /// [`Acta`](wirespeed_namelookup::Acta): whole components as input, in buckets of a cache line.
     Acta: wirespeed_namelookup::Acta,
     /// [`Mata`](wirespeed_namelookup::mata::Mata): MATA, four bytes a step in several arrays of prime lengths.
     Mata: wirespeed_namelookup::mata::Mata,
-    /// [`MataNw`](wirespeed_namelookup::mata::MataNw): MATA over interleaved names. Its images are MATA's.
+    /// [`MataNw`](wirespeed_namelookup::mata::MataNw): MATA over interleaved names. Its images are of MATA's kind, and remember that
+    /// they are its; on a GPU it is MATA, as names travel faster the way they are.
     MataNw: wirespeed_namelookup::mata::MataNw,
     /// [`Ata`](wirespeed_namelookup::ata::Ata): ATA, a byte a step in one array.
     Ata: wirespeed_namelookup::ata::Ata<1>,
@@ -44,9 +45,14 @@ pub fn choose(name: &str, names: &NameRib) -> Result<EngineName, UnknownEngine> 
     }
 }
 
-/// The engine that reads images of a kind; `None` where none does.
+/// The first engine that reads images of a kind; `None` where none does.
 pub fn of_kind(kind: &str) -> Option<EngineName> {
-    EngineName::ALL.iter().copied().find(|&engine| visit(engine, Kind) == kind)
+    EngineName::ALL.iter().copied().find(|&engine| reads(engine, kind))
+}
+
+/// Whether an engine reads images of a kind.
+pub(crate) fn reads(engine: EngineName, kind: &str) -> bool {
+    visit(engine, Kind) == kind
 }
 
 /// What is done with an engine once it is known which: a function over engine types.
@@ -55,7 +61,7 @@ pub trait Visitor {
     type Output;
 
     /// Does it.
-    fn visit<E: NameEngine>(self) -> Self::Output;
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Self::Output;
 }
 
 /// A name that is no engine's.
@@ -93,7 +99,7 @@ struct Kind;
 impl Visitor for Kind {
     type Output = &'static str;
 
-    fn visit<E: NameEngine>(self) -> &'static str {
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> &'static str {
         E::Table::KIND
     }
 }

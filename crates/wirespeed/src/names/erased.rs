@@ -44,7 +44,8 @@ impl<E: NameEngine> AnyLive for LiveNames<E> {
     }
 
     fn save(&self, labels: &Labels, path: &Path) -> Result<(), Error> {
-        image_file::save(&*Self::reader(self).enter(), self.names(), labels, path).map(drop)
+        image_file::save::<E>(&Self::reader(self).enter(), self.names(), labels, self.is_aggregated(), path)
+            .map(drop)
     }
 }
 

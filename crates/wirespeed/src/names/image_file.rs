@@ -1,17 +1,21 @@
-//! Image files of names: as [`crate::image_file`] has those of addresses, with two attachments of their own.
+//! Image files of names: as [`crate::image_file`] has those of addresses, with attachments of their own.
 //!
 //! ```text
 //! buckets … head   the engine's sections
 //! names            the entries, each with its result
 //! labels           what the results are called
+//! made             how it was made, in words: the engine; "aggregated" where only the reduced names are compiled
 //! ```
+//!
+//! Engines may read one kind of image, as `mata` and `mata-nw` do: `made` tells whose it is. An image without it is of the first.
 
 use std::path::{Path, PathBuf};
 
 use wirespeed_image::{Image, ImageError, Table};
+use wirespeed_namelookup::NameEngine;
 use wirespeed_namelookup::read::Labels;
 
-use super::engine::{EngineName, of_kind};
+use super::engine::{EngineName, of_kind, reads};
 use super::{NameRib, entry_list};
 use crate::engine;
 use crate::error::Error;
@@ -20,12 +24,25 @@ use crate::error::Error;
 pub(crate) const LABELS: &str = "labels";
 /// The attachment that [`entry_list::to_bytes`] made.
 const NAMES: &str = "names";
+/// The attachment that says how it was made.
+const MADE: &str = "made";
+/// In it: that only the reduced names are compiled.
+const AGGREGATED: &str = "aggregated";
 
-/// Writes a table with its names, and what their results are called, as a file, in place of one that is there.
-pub fn save<T: Table>(table: &T, names: &NameRib, labels: &Labels, path: &Path) -> Result<Image, Error> {
+/// Writes an engine's table with its names, all of them where it is aggregated, and what their results are called, as a file, in place
+/// of one that is there.
+pub fn save<E: NameEngine>(
+    table: &E::Table,
+    names: &NameRib,
+    labels: &Labels,
+    is_aggregated: bool,
+    path: &Path,
+) -> Result<Image, Error> {
+    let made = if is_aggregated { format!("{} {AGGREGATED}", E::NAME) } else { E::NAME.to_owned() };
     let named = |source| Error::Image { path: path.to_owned(), source };
     let image = table.image().with_attachment(NAMES, &entry_list::to_bytes(names)).map_err(named)?;
     let image = image.with_attachment(LABELS, &labels.to_bytes()).map_err(named)?;
+    let image = image.with_attachment(MADE, made.as_bytes()).map_err(named)?;
     image.save(path).map_err(named)?;
     Ok(image)
 }
@@ -36,6 +53,7 @@ pub struct NameImageFile {
     path: PathBuf,
     image: Image,
     engine: EngineName,
+    is_aggregated: bool,
 }
 
 impl NameImageFile {
@@ -47,11 +65,16 @@ impl NameImageFile {
 
     /// The same of an image that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
-        let path = path.to_owned();
-        match (of_kind(image.kind()), engine::is_kind(image.kind())) {
-            (Some(engine), _) => Ok(Self { path, image, engine }),
-            (None, true) => Err(Error::ImageOfRoutes { path }),
-            (None, false) => Err(Error::ImageKind { path, kind: image.kind().to_owned() }),
+        let (path, kind) = (path.to_owned(), image.kind());
+        let Some(engine) = of_kind(kind) else {
+            return Err(match engine::is_kind(kind) {
+                true => Error::ImageOfRoutes { path },
+                false => Error::ImageKind { path, kind: kind.to_owned() },
+            });
+        };
+        match made(&image, engine) {
+            Some((engine, is_aggregated)) => Ok(Self { path, image, engine, is_aggregated }),
+            None => Err(malformed(path, MADE)),
         }
     }
 
@@ -60,12 +83,18 @@ impl NameImageFile {
         &self.path
     }
 
-    /// The engine that reads it.
+    /// The engine that it was made by, and that reads it.
     pub fn engine(&self) -> EngineName {
         self.engine
     }
 
-    /// How many names it has.
+    /// Whether only the reduced names are compiled: the results are those of all names, the lengths that match those of the names that
+    /// were left.
+    pub fn is_aggregated(&self) -> bool {
+        self.is_aggregated
+    }
+
+    /// How many names are compiled.
     pub fn len(&self) -> u64 {
         self.image.entries()
     }
@@ -77,7 +106,7 @@ impl NameImageFile {
 
     /// The engine's table of it, checked, without what the file holds beside it.
     pub fn into_table<T: Table>(self) -> Result<T, Error> {
-        let image = self.image.without_attachments(&[LABELS, NAMES]);
+        let image = self.image.without_attachments(&[LABELS, NAMES, MADE]);
         let table = image.and_then(T::from_image);
         table.map_err(|source| Error::Image { path: self.path, source })
     }
@@ -86,22 +115,34 @@ impl NameImageFile {
     pub fn labels(&self) -> Result<Labels, Error> {
         match self.image.attachment(LABELS) {
             None => Ok(Labels::new()),
-            Some(bytes) => Labels::from_bytes(bytes).ok_or_else(|| self.malformed(LABELS)),
+            Some(bytes) => Labels::from_bytes(bytes).ok_or_else(|| malformed(self.path.clone(), LABELS)),
         }
     }
 
-    /// The names; `None` where the file holds the compiled table alone.
+    /// The names, all of them where it is aggregated; `None` where the file holds the compiled table alone.
     pub fn names(&self) -> Result<Option<NameRib>, Error> {
         let Some(bytes) = self.image.attachment(NAMES) else { return Ok(None) };
-        let names = entry_list::from_bytes(bytes).ok_or_else(|| self.malformed(NAMES))?;
-        if names.len() as u64 != self.image.entries() {
-            return Err(self.malformed(NAMES));
+        let names = entry_list::from_bytes(bytes).ok_or_else(|| malformed(self.path.clone(), NAMES))?;
+        let (found, compiled) = (names.len() as u64, self.image.entries());
+        if found < compiled || (found > compiled && !self.is_aggregated) {
+            return Err(malformed(self.path.clone(), NAMES));
         }
         Ok(Some(names))
     }
+}
 
-    fn malformed(&self, what: &str) -> Error {
-        let source = ImageError::Malformed(format!("the attachment {what}"));
-        Error::Image { path: self.path.clone(), source }
+/// How an image was made that the engine reads: by which, and whether aggregated; `None` where it says what can't be.
+fn made(image: &Image, engine: EngineName) -> Option<(EngineName, bool)> {
+    let Some(bytes) = image.attachment(MADE) else { return Some((engine, false)) };
+    let mut words = std::str::from_utf8(bytes).ok()?.split(' ');
+    let engine = EngineName::of(words.next()?).filter(|&engine| reads(engine, image.kind()))?;
+    match (words.next(), words.next()) {
+        (None, _) => Some((engine, false)),
+        (Some(AGGREGATED), None) => Some((engine, true)),
+        _ => None,
     }
+}
+
+fn malformed(path: PathBuf, attachment: &str) -> Error {
+    Error::Image { path, source: ImageError::Malformed(format!("the attachment {attachment}")) }
 }

@@ -107,15 +107,44 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+//!
+//! # On a GPU
+//!
+//! As with addresses, one call of the builder: batches go to the CPU or to a GPU, with updates in step, and the CPU answers for a GPU
+//! that fails.
+//!
+//! ```
+//! use wirespeed::prelude::*;
+//!
+//! let mut table = NameTable::builder()
+//!     .names([(NameBuf::new("/com/parc")?, NextHop(1)), (NameBuf::new("/com/parc/www")?, NextHop(1))])
+//!     .aggregate(true) // only the names that results need
+//!     .device(Device::Auto)
+//!     .build()?;
+//! let reader = table.reader();
+//! let requests: NameBatch = (0..10_000).map(|_| Name::new("/com/parc/www/a").unwrap()).collect();
+//! let mut found = vec![NextHop::NONE; requests.len()];
+//! reader.lookup_batch(&requests, &mut found);
+//! assert!(found.iter().all(|&next_hop| next_hop == NextHop(1)));
+//!
+//! table.insert(Name::new("/com/parc/www")?, NextHop(2))?; // on the GPUs too
+//! reader.lookup_batch(&requests, &mut found);
+//! assert_eq!(found[0], NextHop(2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 mod builder;
+pub mod device;
 pub mod engine;
 mod entry_list;
 mod erased;
 pub mod image_file;
+mod pipeline;
 mod reader;
 mod table;
 
 pub use builder::NameBuilder;
+pub use pipeline::NamePipeline;
 pub use reader::{NameGuard, NameReader};
 pub use table::NameTable;
 

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirespeed_fib::NextHop;
+use wirespeed_gpu::names::Offload;
 use wirespeed_namelookup::{Match, Name, NameEngine, NameLpm, Names};
 
-use super::engine::{EngineName, Visitor, visit};
+use super::engine::{EngineName, OnDevice, Visitor, visit};
 use super::erased::AnyReader;
 use super::image_file::NameImageFile;
+use super::pipeline::NamePipeline;
 use crate::erased::Held;
 use crate::error::Error;
 
@@ -20,11 +22,24 @@ use crate::error::Error;
 pub struct NameReader {
     inner: Box<dyn AnyReader>,
     engine: EngineName,
+    is_aggregated: bool,
+    /// The same table on GPUs.
+    offload: Option<Arc<Offload>>,
 }
 
 impl NameReader {
-    pub(super) fn new(inner: Box<dyn AnyReader>, engine: EngineName) -> Self {
-        Self { inner, engine }
+    pub(super) fn new(
+        inner: Box<dyn AnyReader>,
+        engine: EngineName,
+        is_aggregated: bool,
+        offload: Option<Arc<Offload>>,
+    ) -> Self {
+        Self { inner, engine, is_aggregated, offload }
+    }
+
+    /// The same table on GPUs.
+    pub(super) fn offload(&self) -> Option<&Offload> {
+        self.offload.as_deref()
     }
 
     /// Opens an image file that was saved by [`NameTable::save`](super::NameTable::save) or `lookupctl names build`, for looking up
@@ -42,7 +57,7 @@ impl NameReader {
         self.inner.lookup(name.as_ref()).next_hop()
     }
 
-    /// That prefix with its result.
+    /// That prefix with its result. Where the table [is aggregated](Self::is_aggregated), the longest of those that were left.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -59,30 +74,81 @@ impl NameReader {
     }
 
     /// Looks up each name into the same place of `next_hops`, all in one state of the table. Much faster than one by one; batches of
-    /// some hundred and more get the most out of it.
+    /// some hundred and more get the most out of it. On the device that the table was built for
+    /// ([`NameBuilder::device`](super::NameBuilder::device)); a large one goes to a GPU in parts, each of which sees one state.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
-        self.enter().lookup_batch(names, next_hops);
+        self.look_up(names.into(), next_hops, |names, next_hops| self.enter().lookup_batch(names, next_hops));
     }
 
-    /// The same with how much of each name matched.
+    /// The same with how much of each name matched: as [`longest_match`](Self::longest_match).
     ///
     /// Panics when the lengths differ.
     pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
-        self.enter().match_batch(names, matches);
+        let on_cpu = |names: Names<'_>, matches: &mut [Match]| self.enter().match_batch(names, matches);
+        match &self.offload {
+            None => on_cpu(names.into(), matches),
+            Some(offload) => offload.lookup_batch(names.into(), matches, on_cpu),
+        }
     }
 
     /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the caller is
-    /// in, all in one state of the table. Worth it from some thousand names on.
+    /// in, all in one state of the table. Worth it from some thousand names on. Where the batch goes to a GPU it is the same as
+    /// that.
     ///
     /// Panics when the lengths differ.
     pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
-        self.enter().par_lookup_batch(names, next_hops);
+        self.look_up(names.into(), next_hops, |names, next_hops| {
+            self.enter().par_lookup_batch(names, next_hops);
+        });
+    }
+
+    /// On GPUs where there are some and they are to; else as the CPU does it.
+    fn look_up(
+        &self,
+        names: Names<'_>,
+        next_hops: &mut [NextHop],
+        on_cpu: impl FnOnce(Names<'_>, &mut [NextHop]),
+    ) {
+        let Some(offload) = &self.offload else { return on_cpu(names, next_hops) };
+        let results: &mut [u32] = bytemuck::cast_slice_mut(next_hops);
+        offload.lookup_batch(names, results, |names, results| {
+            on_cpu(names, bytemuck::cast_slice_mut(results));
+        });
+    }
+
+    /// Several batches under way at once, on the device that the table was built for: what keeps a GPU busy.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let reader = NameTable::builder()
+    ///     .names([(NameBuf::new("/com/parc")?, NextHop(1))])
+    ///     .device(Device::Auto)
+    ///     .build()?
+    ///     .reader();
+    /// let requests: NameBatch = (0..10_000).map(|_| Name::new("/com/parc/www").unwrap()).collect();
+    ///
+    /// let (mut found, mut sum) = (vec![NextHop::NONE; 1_000], 0);
+    /// let mut pipeline = reader.pipeline();
+    /// let mut batches = (0..10).map(|at| requests.names().part(at * 1_000..(at + 1) * 1_000));
+    /// loop {
+    ///     while pipeline.under_way() < 4 && let Some(batch) = batches.next() {
+    ///         pipeline.submit(batch);
+    ///     }
+    ///     let Some(names) = pipeline.next(&mut found) else { break };
+    ///     sum += found[..names.len()].iter().map(|next_hop| next_hop.0).sum::<u32>();
+    /// }
+    /// assert_eq!(sum, 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pipeline(&self) -> NamePipeline<'_> {
+        NamePipeline::new(self)
     }
 
     /// One state of the table, for lookups that belong together. While a guard lives the writer can make one more change and waits
-    /// with the next: hold it for some batches, not for good.
+    /// with the next: hold it for some batches, not for good. What is looked up through it is looked up on the CPU.
     #[inline]
     pub fn enter(&self) -> NameGuard<'_> {
         NameGuard(self.inner.enter())
@@ -91,6 +157,11 @@ impl NameReader {
     /// The engine that looks up.
     pub fn engine(&self) -> EngineName {
         self.engine
+    }
+
+    /// Whether only the names are compiled that results need ([`NameBuilder::aggregate`](super::NameBuilder::aggregate)).
+    pub fn is_aggregated(&self) -> bool {
+        self.is_aggregated
     }
 }
 
@@ -132,7 +203,8 @@ impl NameGuard<'_> {
 
 impl Clone for NameReader {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone_box(), engine: self.engine }
+        let (inner, offload) = (self.inner.clone_box(), self.offload.clone());
+        Self { inner, offload, ..*self }
     }
 }
 
@@ -154,9 +226,9 @@ struct Fixed(NameImageFile);
 impl Visitor for Fixed {
     type Output = Result<NameReader, Error>;
 
-    fn visit<E: NameEngine>(self) -> Self::Output {
-        let engine = self.0.engine();
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Self::Output {
+        let (engine, is_aggregated) = (self.0.engine(), self.0.is_aggregated());
         let table: E::Table = self.0.into_table()?;
-        Ok(NameReader::new(Box::new(Arc::new(table)), engine))
+        Ok(NameReader::new(Box::new(Arc::new(table)), engine, is_aggregated, None))
     }
 }

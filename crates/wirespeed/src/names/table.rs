@@ -2,18 +2,22 @@
 
 use std::fmt::{self, Display};
 use std::path::Path;
+use std::sync::Arc;
 
 use wirespeed_fib::NextHop;
+use wirespeed_gpu::names::{Counts, Offload};
+use wirespeed_gpu::runtime::Fleet;
 use wirespeed_namelookup::read::Labels as LabelTexts;
 use wirespeed_namelookup::{Applied, BuildError, BuildOptions, LiveNames, Name, NameEngine, NameUpdate};
 
-use super::NameRib;
 use super::builder::NameBuilder;
-use super::engine::{EngineName, Visitor, visit};
+use super::device::beside;
+use super::engine::{EngineName, OnDevice, Visitor, visit};
 use super::erased::AnyLive;
 use super::image_file::NameImageFile;
 use super::reader::NameReader;
-use crate::device::{Device, DeviceSettings};
+use super::{NameRib, device};
+use crate::device::{DeviceSettings, all_cores};
 use crate::error::Error;
 use crate::labels::Labels;
 
@@ -39,11 +43,11 @@ pub struct NameTable {
     live: Box<dyn AnyLive>,
     engine: EngineName,
     memory_cap: Option<u64>,
+    is_aggregated: bool,
+    /// The same table on GPUs.
+    offload: Option<Arc<Offload>>,
     device_note: Option<String>,
 }
-
-/// What [`Device::Auto`] comes to for names.
-const ON_CPU: &str = "names are looked up on the CPU alone in this version";
 
 impl NameTable {
     /// Starts a table: its names, and how it is to be built.
@@ -57,28 +61,24 @@ impl NameTable {
         engine: EngineName,
         options: BuildOptions,
         memory_cap: Option<u64>,
-        device: &DeviceSettings,
+        mut device: DeviceSettings,
     ) -> Result<Self, Error> {
-        let device_note = match device.device {
-            Device::Cpu => None,
-            Device::Gpu => return Err(Error::NamesOnCpu),
-            Device::Auto => Some(ON_CPU.to_owned()),
-        };
-        let live = visit(engine, Build { names, options });
-        let live = live.map_err(|source| Error::of_names(source, memory_cap))?;
-        Ok(Self { live, engine, memory_cap, device_note })
+        let is_aggregated = options.aggregate;
+        let of_names = |source| Error::of_names(source, memory_cap);
+        let (live, offload) = visit(engine, Build { names, options, device: &mut device, of_names })?;
+        Ok(Self { live, engine, memory_cap, is_aggregated, offload, device_note: device.note })
     }
 
     /// Opens an image file with its names: ready for lookups as soon as it is read and checked. The first update builds the compiled
     /// table anew, which takes as long as building it from the names did.
     ///
-    /// An error where it is damaged, of addresses, or of an engine that is not in this build.
+    /// Lookups run on the CPU. An error where it is damaged, of addresses, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?;
         let names = file.names()?.ok_or_else(|| Error::ImageWithoutNames { path: file.path().to_owned() })?;
-        let engine = file.engine();
+        let (engine, is_aggregated) = (file.engine(), file.is_aggregated());
         let live = visit(engine, Resume { names, file })?;
-        Ok(Self { live, engine, memory_cap: None, device_note: None })
+        Ok(Self { live, engine, memory_cap: None, is_aggregated, offload: None, device_note: None })
     }
 
     /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one, and
@@ -108,10 +108,10 @@ impl NameTable {
 
     /// A reader of the table. Each thread takes its own.
     pub fn reader(&self) -> NameReader {
-        NameReader::new(self.live.reader(), self.engine)
+        NameReader::new(self.live.reader(), self.engine, self.is_aggregated, self.offload.clone())
     }
 
-    /// The names with their results: exact and longest matches, iteration, what lies beneath a name.
+    /// The names with their results, all of them where the table is aggregated: exact and longest matches, iteration, what lies beneath a name.
     pub fn entries(&self) -> &NameRib {
         self.live.rib()
     }
@@ -131,12 +131,31 @@ impl NameTable {
         self.engine
     }
 
-    /// Why lookups run on the CPU though [`Device::Auto`] was asked for; `None` where nothing is amiss.
-    pub fn device_note(&self) -> Option<String> {
-        self.device_note.clone()
+    /// Whether only the names are compiled that results need ([`NameBuilder::aggregate`]).
+    pub fn is_aggregated(&self) -> bool {
+        self.is_aggregated
     }
 
-    /// Bytes held: both copies of the compiled table, the names, and what the engine keeps for updates.
+    /// The GPUs that it is on, such as for the [`fleet`](NameBuilder::fleet) of another table; `None` where lookups run on the CPU
+    /// alone.
+    pub fn fleet(&self) -> Option<&Fleet> {
+        self.offload.as_ref().map(|offload| offload.remote().fleet())
+    }
+
+    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, or have come to run there since; `None`
+    /// where nothing is amiss.
+    pub fn device_note(&self) -> Option<String> {
+        let is_out = || self.offload.as_ref()?.remote().is_out();
+        self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
+    }
+
+    /// How many names were looked up where, in batches, by readers of this table; `None` where lookups run on the CPU alone.
+    pub fn lookups(&self) -> Option<Counts> {
+        self.offload.as_ref().map(|offload| offload.counts())
+    }
+
+    /// Bytes held: both copies of the compiled table, the names, and what the engine keeps for updates. GPUs hold one copy more,
+    /// each.
     pub fn memory_usage(&self) -> u64 {
         self.live.memory_usage()
     }
@@ -176,17 +195,30 @@ impl fmt::Debug for NameTable {
     }
 }
 
-/// Builds a live table.
-struct Build {
+/// Builds a live table, and a copy on GPUs that follows it where there are some.
+struct Build<'d, F> {
     names: NameRib,
     options: BuildOptions,
+    device: &'d mut DeviceSettings,
+    of_names: F,
 }
 
-impl Visitor for Build {
-    type Output = Result<Box<dyn AnyLive>, BuildError>;
+/// A live table and its copy on GPUs.
+type Built = (Box<dyn AnyLive>, Option<Arc<Offload>>);
 
-    fn visit<E: NameEngine>(self) -> Self::Output {
-        Ok(Box::new(LiveNames::<E>::new(self.names, self.options)?))
+impl<F: FnOnce(BuildError) -> Error> Visitor for Build<'_, F> {
+    type Output = Result<Built, Error>;
+
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Self::Output {
+        let mut live = LiveNames::<E>::new(self.names, self.options).map_err(self.of_names)?;
+        let Some(fleet) = self.device.fleet.clone() else { return Ok((Box::new(live), None)) };
+        let (sample, by, mut offload) = (device::sample(live.names(), &fleet), self.device.by(), None);
+        let followed = live.follow(|table| {
+            let made = offload.insert(Arc::new(beside(&fleet, table, &sample, by, all_cores())?));
+            Ok(made.remote().follower())
+        });
+        self.device.or_cpu(followed)?;
+        Ok((Box::new(live), offload))
     }
 }
 
@@ -199,8 +231,9 @@ struct Resume {
 impl Visitor for Resume {
     type Output = Result<Box<dyn AnyLive>, Error>;
 
-    fn visit<E: NameEngine>(self) -> Self::Output {
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Self::Output {
+        let options = BuildOptions { aggregate: self.file.is_aggregated(), ..BuildOptions::default() };
         let table = self.file.into_table()?;
-        Ok(Box::new(LiveNames::<E>::resume(self.names, table, BuildOptions::default())))
+        Ok(Box::new(LiveNames::<E>::resume(self.names, table, options)))
     }
 }

@@ -1,11 +1,42 @@
-//! Tables, addresses and right answers.
+//! Tables, addresses and right answers; and a device in a GPU's place.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use wirespeed::engine::Engines;
 use wirespeed::fib::synth::{self, TableSpec};
 use wirespeed::fib::{oracle, synth::rng::Rng};
-use wirespeed::{Address, Key, NextHop, Reader, Rib, V4, V6};
+use wirespeed::gpu::driver::devices;
+use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
+use wirespeed::{Address, Fleet, Key, NextHop, Reader, Rib, V4, V6};
+use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+
+/// The kernels' host build in a GPU's place, with small slots, and what makes it be lost; `None` where there is no compiler.
+pub(crate) fn on_host(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
+    let program = match build(Sanitizers::Off) {
+        Ok(program) => program,
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            return None;
+        }
+    };
+    let driver = HostDriver::start(&program).unwrap();
+    let switch = driver.switch();
+    let options = GpuOptions {
+        slots: vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 13 }],
+        timeout: Duration::from_secs(30),
+        ..options
+    };
+    let gpu = Gpu::start(Box::new(driver), options).unwrap();
+    Some((Fleet::new(vec![gpu]).unwrap(), switch))
+}
+
+/// Whether this machine has a GPU after all.
+pub(crate) fn has_gpu() -> bool {
+    devices().is_ok_and(|devices| !devices.is_empty())
+}
 
 /// A table with what engines get wrong in it, and some hundreds of routes of today's shape.
 pub(crate) fn rib<A: Address>(seed: u64) -> Rib<A> {

@@ -8,37 +8,16 @@ use std::time::Duration;
 use wirespeed::engine::{EngineName, best, best_on_gpu};
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::gpu::driver::devices;
-use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
+use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::{
     AnyUpdate, Device, Error, Fleet, IpTable, Ipv4Table, NextHop, Prefix, Reader, Rib, Table, Update, V4, V6,
 };
-use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
-use crate::common::{Native, addresses, check, rib};
+use crate::common::{Native, addresses, check, has_gpu, on_host, rib};
 
 /// A device in a GPU's place, and what makes it be lost; `None` where there is no compiler.
 fn host() -> Option<(Fleet, Arc<AtomicBool>)> {
-    let program = match build(Sanitizers::Off) {
-        Ok(program) => program,
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            return None;
-        }
-    };
-    let driver = HostDriver::start(&program).unwrap();
-    let switch = driver.switch();
-    let options = GpuOptions {
-        slots: vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 13 }],
-        timeout: Duration::from_secs(30),
-        ..GpuOptions::default()
-    };
-    let gpu = Gpu::start(Box::new(driver), options).unwrap();
-    Some((Fleet::new(vec![gpu]).unwrap(), switch))
-}
-
-/// Whether this machine has a GPU after all.
-fn has_gpu() -> bool {
-    devices().is_ok_and(|devices| !devices.is_empty())
+    on_host(GpuOptions::default())
 }
 
 #[test]

@@ -9,4 +9,5 @@ mod images;
 mod ip_table;
 mod live;
 mod names;
+mod names_gpu;
 mod sources;

@@ -11,9 +11,14 @@ use wirespeed::prelude::*;
 use wirespeed::{Error, Labels, NextHop};
 
 /// A table with what engines get wrong in it, and some hundreds of names of usual shape.
-fn names(seed: u64) -> NameRib {
+pub(crate) fn names(seed: u64) -> NameRib {
+    names_with(seed, 8_000)
+}
+
+/// The same with a component of so many bytes.
+fn names_with(seed: u64, longest: usize) -> NameRib {
     let mut names = generate::table(&TableSpec { names: 700, results: 300, seed }).unwrap().names;
-    let long = format!("/{}", "c".repeat(8_000));
+    let long = format!("/{}", "c".repeat(longest));
     let deep = "/a".repeat(300);
     for (name, result) in [("/", 1), ("/com/a", 2), ("/com/ab", 3), ("/\u{1}", 4), (&long, 5), (&deep, 6)] {
         names.insert(Name::new(name).unwrap(), result);
@@ -21,15 +26,26 @@ fn names(seed: u64) -> NameRib {
     names
 }
 
-/// The engines for tables with a component of 8,000 bytes: ATA finds no places for it in its one array.
-fn engines() -> impl Iterator<Item = EngineName> {
-    let takes_it =
-        |engine: &EngineName| !matches!(engine, EngineName::Ata | EngineName::Ata2 | EngineName::Ata3);
-    EngineName::ALL.iter().copied().filter(takes_it)
+/// Every engine with a table for it. ATA finds no places for a component of 8,000 bytes in its one array, and gets a shorter one.
+pub(crate) fn engines(seed: u64) -> impl Iterator<Item = (EngineName, NameRib)> {
+    let longest = |engine| match engine {
+        EngineName::Ata | EngineName::Ata2 | EngineName::Ata3 => 100,
+        _ => 8_000,
+    };
+    EngineName::ALL.iter().map(move |&engine| (engine, names_with(seed, longest(engine))))
+}
+
+/// The entries that results need: not those whose nearest one above has their result.
+fn reduced(names: &NameRib) -> Oracle {
+    let oracle: Oracle = names.iter().collect();
+    let is_left = |name: &NameBuf, result: u32| {
+        name.parent().is_none_or(|parent| oracle.lookup(parent).result != result)
+    };
+    names.iter().filter(|(name, result)| is_left(name, *result)).collect()
 }
 
 /// Entries, names beneath and near them, and others.
-fn keys(names: &NameRib) -> NameBatch {
+pub(crate) fn keys(names: &NameRib) -> NameBatch {
     let mut batch = NameBatch::new();
     for (name, _) in names.iter() {
         for tail in [&b""[..], b"/x", b"x"] {
@@ -46,10 +62,16 @@ fn keys(names: &NameRib) -> NameBatch {
 
 /// Holds everything that a reader can do against the oracle.
 #[track_caller]
-fn check(reader: &NameReader, names: &NameRib, what: &str) {
+pub(crate) fn check(reader: &NameReader, names: &NameRib, what: &str) {
     let oracle: Oracle = names.iter().collect();
     let batch = keys(names);
-    let right: Vec<Match> = batch.names().iter().map(|name| oracle.lookup(name)).collect();
+    let left = reader.is_aggregated().then(|| reduced(names));
+    let right = |name: &Name| {
+        let right = oracle.lookup(name);
+        let length = left.as_ref().map_or(right.length, |left| left.lookup(name).length);
+        Match { length, ..right }
+    };
+    let right: Vec<Match> = batch.names().iter().map(right).collect();
     let next_hops: Vec<_> = right.iter().map(|found| found.next_hop()).collect();
     for (name, right) in batch.names().iter().zip(&right) {
         assert_eq!(reader.lookup(name), right.next_hop(), "{what}: {name}");
@@ -69,34 +91,58 @@ fn check(reader: &NameReader, names: &NameRib, what: &str) {
     assert_eq!(matches, right, "{what}");
 }
 
-fn churn(names: &NameRib, count: usize) -> Vec<NameUpdate> {
+pub(crate) fn churn(names: &NameRib, count: usize) -> Vec<NameUpdate> {
     let spec = ChurnSpec { results: 400, ..ChurnSpec::default() };
     Churn::new(names, &spec).unwrap().take(count).map(|timed| timed.update).collect()
 }
 
 #[test]
 fn every_engine_is_right_before_and_after_updates() {
-    for engine in engines() {
-        let mut rib = names(11);
-        let mut table = NameTable::builder().rib(rib.clone()).engine(engine).build().unwrap();
-        assert_eq!((table.engine(), table.len()), (engine, rib.len()));
-        let reader = table.reader();
-        check(&reader, &rib, engine.as_str());
-        for updates in churn(&rib, 300).chunks(100) {
-            let applied = table.apply(updates).unwrap();
-            let changes = updates.iter().filter(|update| rib.apply(update)).count();
-            assert_eq!(applied.changes, changes);
-            check(&reader.clone(), &rib, engine.as_str());
-        }
-        table.insert(Name::new("/one/by/one").unwrap(), NextHop(7)).unwrap();
-        assert_eq!(reader.lookup(Name::new("/one/by/one/x").unwrap()), NextHop(7));
-        let all: Vec<_> = table.entries().iter().map(|(name, _)| NameUpdate::remove(name)).collect();
-        table.apply(&all).unwrap();
-        assert!(table.is_empty());
-        check(&reader, &NameRib::new(), engine.as_str());
-        drop(table);
-        check(&reader, &NameRib::new(), "after the writer is gone");
+    for (engine, rib) in engines(11) {
+        is_right_before_and_after_updates(engine, rib, false);
     }
+}
+
+#[test]
+fn an_aggregated_table_is_right_before_and_after_updates() {
+    for (engine, rib) in engines(12) {
+        is_right_before_and_after_updates(engine, with_redundant_ones(rib), true);
+    }
+}
+
+/// Some more entries, beneath those that are there, with results that are theirs and others.
+fn with_redundant_ones(mut rib: NameRib) -> NameRib {
+    let entries: Vec<_> = rib.iter().collect();
+    for (at, (name, result)) in entries.into_iter().enumerate().filter(|(_, (name, _))| name.len() < 1_000) {
+        let below = NameBuf::new(&[name.as_bytes(), b"/x"].concat()).unwrap();
+        let beneath = NameBuf::new(&[name.as_bytes(), b"/x/y/z"].concat()).unwrap();
+        rib.insert(&below, if at % 3 == 0 { result + 1 } else { result });
+        rib.insert(&beneath, result);
+    }
+    rib
+}
+
+fn is_right_before_and_after_updates(engine: EngineName, mut rib: NameRib, aggregate: bool) {
+    let builder = NameTable::builder().rib(rib.clone()).engine(engine).aggregate(aggregate);
+    let mut table = builder.build().unwrap();
+    assert_eq!((table.engine(), table.len()), (engine, rib.len()));
+    assert_eq!((table.is_aggregated(), table.reader().is_aggregated()), (aggregate, aggregate));
+    let reader = table.reader();
+    check(&reader, &rib, engine.as_str());
+    for updates in churn(&rib, 300).chunks(100) {
+        let applied = table.apply(updates).unwrap();
+        let changes = updates.iter().filter(|update| rib.apply(update)).count();
+        assert_eq!(applied.changes, changes);
+        check(&reader.clone(), &rib, engine.as_str());
+    }
+    table.insert(Name::new("/one/by/one").unwrap(), NextHop(7)).unwrap();
+    assert_eq!(reader.lookup(Name::new("/one/by/one/x").unwrap()), NextHop(7));
+    let all: Vec<_> = table.entries().iter().map(|(name, _)| NameUpdate::remove(name)).collect();
+    table.apply(&all).unwrap();
+    assert!(table.is_empty());
+    check(&reader, &NameRib::new(), engine.as_str());
+    drop(table);
+    check(&reader, &NameRib::new(), "after the writer is gone");
 }
 
 /// Each update moves all names to a new label. Readers see one label everywhere, and can tell what it stands for.
@@ -136,13 +182,17 @@ fn readers_see_updates_whole_and_resolve_what_they_see() {
 fn an_image_answers_at_once_and_takes_updates_where_it_is_asked_to() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
-    for engine in engines() {
-        let mut rib = names(21);
-        NameTable::builder().rib(rib.clone()).engine(engine).build().unwrap().save(&path).unwrap();
+    let plain = engines(21).map(|(engine, rib)| (engine, rib, false));
+    let aggregated = engines(22).map(|(engine, rib)| (engine, with_redundant_ones(rib), true));
+    for (engine, mut rib, aggregate) in plain.chain(aggregated) {
+        let builder = NameTable::builder().rib(rib.clone()).engine(engine).aggregate(aggregate);
+        builder.build().unwrap().save(&path).unwrap();
         let reader = NameReader::open(&path).unwrap();
+        assert_eq!((reader.engine(), reader.is_aggregated()), (engine, aggregate));
         check(&reader, &rib, engine.as_str());
         check(&reader.clone(), &rib, "a clone");
         let mut table = NameTable::open(&path).unwrap();
+        assert_eq!((table.engine(), table.is_aggregated()), (engine, aggregate));
         assert_eq!((table.len(), table.rebuilds()), (rib.len(), 0));
         let live = table.reader();
         check(&live, &rib, "opened");
@@ -245,10 +295,14 @@ fn what_cannot_be_is_refused() {
     }
     // A compiled table alone, and names that are not the table's.
     std::fs::write(&path, &bytes).unwrap();
-    let bare = Image::open(&path).unwrap().without_attachments(&["names", "labels"]).unwrap();
+    let bare = Image::open(&path).unwrap().without_attachments(&["names", "labels", "made"]).unwrap();
     bare.save(&path).unwrap();
     assert_eq!(NameReader::open(&path).unwrap().lookup(&name), NextHop(1));
     assert!(matches!(NameTable::open(&path), Err(Error::ImageWithoutNames { .. })));
+    for made in ["sail-l", "mata", "acta twice", "acta aggregated twice", "", "acta "] {
+        bare.with_attachment("made", made.as_bytes()).unwrap().save(&path).unwrap();
+        assert!(matches!(NameReader::open(&path), Err(Error::Image { .. })), "{made:?}");
+    }
     for records in [&b""[..], b"\x00\x01", b"\x00\x02/a\x01\x02\x01b\x01"] {
         bare.with_attachment("names", records).unwrap().save(&path).unwrap();
         assert!(matches!(NameTable::open(&path), Err(Error::Image { .. })), "{records:?}");

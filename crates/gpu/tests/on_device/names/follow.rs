@@ -234,10 +234,10 @@ fn the_cpu_answers_for_a_device_that_is_lost_and_for_names_that_no_slot_holds() 
     let offload = Offload::new(remote, Use::Always, Meter::measured(1, 1000, Duration::from_micros(100)));
     let hold = |probes: &NameBatch| {
         let mut found = vec![Match::NONE; probes.len()];
-        offload.match_batch(probes.names(), &mut found, &table);
+        offload.lookup_batch(probes.names(), &mut found, |names, found| table.match_batch(names, found));
         assert_eq!(found, right(&names, probes));
         let mut results = vec![0; probes.len()];
-        offload.lookup_batch(probes.names(), &mut results, &table);
+        offload.lookup_batch(probes.names(), &mut results, |names, found| table.lookup_batch(names, found));
         assert!(results.iter().zip(&found).all(|(result, found)| *result == found.result));
     };
     hold(&sample);

@@ -22,6 +22,7 @@ use crate::number::{Bytes, Grouped, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 use crate::several;
+use crate::skipped::Skipped;
 use crate::source::{FamilyArgument, Loaded, MemoryArgument, ReadArguments};
 use crate::strides::{TRANSACTION, parse_transaction};
 use strides::Choices;
@@ -225,12 +226,6 @@ struct Report {
 }
 
 #[derive(Debug, Serialize)]
-struct Skipped {
-    reason: String,
-    count: u64,
-}
-
-#[derive(Debug, Serialize)]
 struct TopNextHop {
     index: u32,
     next_hop: String,
@@ -276,7 +271,7 @@ impl Report {
             skipped: read
                 .skipped
                 .iter()
-                .map(|skipped| Skipped { reason: skipped.reason.to_string(), count: skipped.count })
+                .map(|skipped| Skipped::new(&skipped.reason, skipped.count))
                 .collect(),
             top_next_hops: top_names(&stats, &fib.next_hops),
             stats,

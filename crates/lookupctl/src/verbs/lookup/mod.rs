@@ -3,11 +3,11 @@
 mod tables;
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use wirespeed::image_file::ImageFile;
@@ -16,6 +16,7 @@ use wirespeed_sail::FibId;
 
 use crate::Outcome;
 use crate::engine::{self, Choice};
+use crate::lines;
 use crate::output::Output;
 use crate::several;
 use crate::source::{ReadArguments, TableArguments};
@@ -94,7 +95,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         outcome: Outcome::Done,
     };
     if from_stdin {
-        session.answer_lines()?;
+        lines::each(&mut session, LONGEST, Session::answer_line, |session| Ok(session.output.flush()?))?;
     } else {
         options.addresses.iter().try_for_each(|&address| session.answer(address))?;
     }
@@ -130,31 +131,17 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Answers the addresses on standard input, each as soon as nothing more is there to read.
-    fn answer_lines(&mut self) -> Result<()> {
-        let mut input = BufReader::with_capacity(1 << 16, std::io::stdin().lock());
-        let (mut line, mut number) = (Vec::new(), 0u64);
-        loop {
-            line.clear();
-            number += 1;
-            // A line that is no address needn't be read to its end.
-            if input.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
-                return Ok(());
-            }
-            let text = line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii();
-            if !text.is_empty() {
-                let address = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-                let address: IpAddr = address.ok_or_else(|| {
-                    let text =
-                        String::from_utf8_lossy(&text[..text.len().min(60)]).escape_debug().to_string();
-                    anyhow!("standard input:{number}: not an address: \"{text}\"")
-                })?;
-                self.answer(address).with_context(|| format!("standard input:{number}"))?;
-            }
-            if !input.buffer().contains(&b'\n') {
-                self.output.flush()?;
-            }
+    /// Answers the address of a line, if there is one.
+    fn answer_line(&mut self, line: &[u8]) -> Result<()> {
+        let text = line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii();
+        if text.is_empty() {
+            return Ok(());
         }
+        let address = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+        self.answer(address.ok_or_else(|| {
+            let text = String::from_utf8_lossy(&text[..text.len().min(60)]).escape_debug().to_string();
+            anyhow!("not an address: \"{text}\"")
+        })?)
     }
 
     fn answer(&mut self, address: IpAddr) -> Result<()> {
@@ -191,11 +178,15 @@ impl Session<'_> {
             (None, Some(name)) => self.output.line(format_args!("{address}  {name}"))?,
             (None, None) => self.output.line(format_args!("{address}  no route"))?,
         }
-        for Step { section, index, value, meaning } in steps.unwrap_or_default() {
-            self.output.line(format_args!("  {section}[{index}] = {value:#x}: {meaning}"))?;
-        }
-        Ok(())
+        print_steps(&mut self.output, steps.unwrap_or_default())
     }
+}
+
+/// Prints the steps of a lookup, a line each.
+pub(in crate::verbs) fn print_steps(output: &mut Output, steps: &[Step]) -> Result<()> {
+    steps.iter().try_for_each(|Step { section, index, value, meaning }| {
+        output.line(format_args!("  {section}[{index}] = {value:#x}: {meaning}"))
+    })
 }
 
 impl From<Step> for StepLine {

@@ -7,19 +7,18 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::names::engine::{Visitor, visit};
+use wirespeed::names::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::image_file;
 use wirespeed::names::read::NameFib;
 use wirespeed_image::Table;
-use wirespeed_namelookup::{BuildOptions, NameEngine};
+use wirespeed_namelookup::{Aggregated, BuildOptions, NameEngine};
 
 use super::engine::{self, Choice};
-use super::source::ReadArguments;
+use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
-use crate::number::{Bytes, grouped, share};
+use crate::number::{Bytes, Grouped, grouped, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
-use crate::source::MemoryArgument;
 
 /// Compiles a table of names to an image file, which lookup and replay take with --image and start at once.
 #[derive(Debug, Args)]
@@ -47,7 +46,7 @@ pub(super) struct Options {
     json: bool,
 
     #[command(flatten)]
-    memory: MemoryArgument,
+    build: BuildArguments,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -56,15 +55,16 @@ const EXAMPLES: &str = "\
 Examples:
   lookupctl names build --table fib.txt -o names.img
   lookupctl names build --table domains.txt.zst --engine mata -o mata.img
+  lookupctl names build --table domains.txt.zst --aggregate -o small.img
   lookupctl names lookup --image names.img /com/parc/www
   lookupctl names replay --image names.img --trace requests.txt
 
-An image holds the compiled table, what its results are called, and its names: lookup and replay need nothing else.";
+An image holds the compiled table, what its results are called, and its names, all of them with --aggregate, too: lookup and replay \
+need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let fib = options.read.load(&options.table)?;
-    let build =
-        BuildOptions { memory_cap: options.memory.cap(1), seed: options.seed, ..BuildOptions::default() };
+    let build = BuildOptions { seed: options.seed, ..options.build.options(1, 0) };
     let engine = options.engine.resolve(&fib.names);
     let report = visit(engine, Compile { fib: &fib, build, to: &options.output })?;
     let mut output = Output::new();
@@ -83,6 +83,9 @@ struct Report {
     image: String,
     engine: &'static str,
     names: usize,
+    /// How many of them are compiled, where not all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compiled: Option<u64>,
     /// Of the file: the compiled table and what is kept beside it.
     file_bytes: u64,
     /// Of the compiled table.
@@ -101,17 +104,20 @@ struct Compile<'a> {
 impl Visitor for Compile<'_> {
     type Output = Result<Report>;
 
-    fn visit<E: NameEngine>(self) -> Result<Report> {
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Report> {
         let (began, names) = (Instant::now(), &self.fib.names);
+        let aggregated = self.build.aggregate.then(|| Aggregated::new(names.clone()));
+        let compiled = aggregated.as_ref().map_or(names, Aggregated::reduced);
         let (_, table) =
-            E::build(names, &self.build).with_context(|| format!("{} can't be built", E::NAME))?;
+            E::build(compiled, &self.build).with_context(|| format!("{} can't be built", E::NAME))?;
         let build_seconds = began.elapsed().as_secs_f64();
         let bytes = table.image().bytes();
-        let image = image_file::save(&table, names, &self.fib.labels, self.to)?;
+        let image = image_file::save::<E>(&table, names, &self.fib.labels, aggregated.is_some(), self.to)?;
         Ok(Report {
             image: self.to.display().to_string(),
             engine: E::NAME,
             names: names.len(),
+            compiled: aggregated.is_some().then(|| table.image().entries()),
             file_bytes: image.bytes(),
             bytes,
             bytes_per_name: share(bytes, names.len() as u64),
@@ -125,8 +131,9 @@ impl Report {
     fn print(&self, output: &mut Output) -> Result<()> {
         let Self { image, engine, names, bytes, bytes_per_name, build_seconds, .. } = self;
         output.line(format_args!(
-            "{image}: {engine}, {} names, {} ({bytes_per_name:.1} B a name), built in {build_seconds:.3} s; a file of {}",
+            "{image}: {engine}, {} names{}, {} ({bytes_per_name:.1} B a name), built in {build_seconds:.3} s; a file of {}",
             grouped(*names),
+            self.compiled.map_or_else(String::new, |compiled| format!(", {} of them compiled", Grouped(compiled))),
             Bytes(*bytes),
             Bytes(self.file_bytes),
         ))?;

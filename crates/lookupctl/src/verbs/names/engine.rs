@@ -1,12 +1,11 @@
 //! `--engine` for names: what may be given, and what it comes to. The engines themselves are listed in
 //! [`wirespeed::names::engine`].
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use wirespeed::names::NameRib;
 use wirespeed::names::engine::{AUTO, EngineName, best};
 
-/// Every engine, where one is wanted by name.
-const ALL: &str = "all";
+use crate::engine::{ALL, parser};
 
 /// An engine as the user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,16 +28,16 @@ impl Choice {
 
 /// `--engine NAME`.
 pub(super) fn choice() -> impl TypedValueParser<Value = Choice> {
-    parser(AUTO).map(|name| EngineName::of(&name).map_or(Choice::Auto, Choice::Named))
+    parser(AUTO, names()).map(|name| EngineName::of(&name).map_or(Choice::Auto, Choice::Named))
 }
 
 /// `--engine NAME` where `all` is one: the engines.
 pub(super) fn selection() -> impl TypedValueParser<Value = Selection> {
-    parser(ALL).map(|name| Selection(EngineName::of(&name)))
+    parser(ALL, names()).map(|name| Selection(EngineName::of(&name)))
 }
 
-fn parser(also: &'static str) -> PossibleValuesParser {
-    PossibleValuesParser::new(std::iter::once(also).chain(EngineName::ALL.iter().map(|name| name.as_str())))
+fn names() -> impl Iterator<Item = &'static str> {
+    EngineName::ALL.iter().map(|engine| engine.as_str())
 }
 
 /// One engine, or all of them.

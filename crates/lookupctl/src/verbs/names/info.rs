@@ -8,18 +8,18 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use wirespeed::names::NameRib;
-use wirespeed::names::engine::{Visitor, visit};
+use wirespeed::names::engine::{OnDevice, Visitor, visit};
 use wirespeed_image::Table;
 use wirespeed_namelookup::fsm::{Fsm, Stride};
-use wirespeed_namelookup::{BuildOptions, NameEngine, NameLpm};
+use wirespeed_namelookup::{Aggregated, BuildOptions, NameEngine, NameLpm, Savings};
 
 use super::engine::{self, Selection};
-use super::source::{Loaded, ReadArguments};
+use super::source::{BuildArguments, Loaded, ReadArguments};
 use crate::Outcome;
 use crate::number::{Bytes, Grouped, grouped, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
-use crate::source::MemoryArgument;
+use crate::skipped::Skipped;
 
 /// Tells what is in a table of names: counts, depths, lengths, results, states, and memory and build time of every engine.
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(super) struct Options {
     json: bool,
 
     #[command(flatten)]
-    memory: MemoryArgument,
+    build: BuildArguments,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -47,27 +47,34 @@ const EXAMPLES: &str = "\
 Examples:
   lookupctl names info domains.txt.zst
   lookupctl names info fib.txt --engine acta
+  lookupctl names info fib.txt --aggregate
   lookupctl names info fib.txt --json | jq '.engines[] | {engine, bytes_per_name, stt_ratio}'
 
 States and transitions are those of the machine that takes so many bytes a step (MATA paper, section 2). Its table with 256 elements of \
-4 bytes a state (STT), a byte a step, is what the sizes of all engines are held against (section 6.1).";
+4 bytes a state (STT), a byte a step, is what the sizes of all engines are held against (section 6.1).
+With --aggregate it is told how many entries each of the paper's two rules (section 2.1) holds for and how many they save, and machines \
+and engines are of the names that are left; sizes a name count all of them.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let loaded = options.read.load_quietly(&options.table)?;
-    let build = BuildOptions { memory_cap: options.memory.cap(1), ..BuildOptions::default() };
+    let build = options.build.options(1, 0);
     let mut output = Output::new();
     if !options.json {
         output.line(&loaded)?;
         output.flush()?;
     }
-    let mut report = Report::of(&loaded);
+    let names = &loaded.fib.names;
+    let aggregated = build.aggregate.then(|| Aggregated::new(names.clone()));
+    let compiled = aggregated.as_ref().map_or(names, Aggregated::reduced);
+    let mut report = Report::of(&loaded, compiled);
+    report.aggregation = aggregated.is_some().then(|| Savings::of(names).into());
     if !options.json {
         report.print(&mut output)?;
         output.flush()?;
     }
     let stt = report.machines.first().and_then(|machine| machine.stt_bytes);
-    for engine in options.engine.engines(&loaded.fib.names) {
-        let engine = visit(engine, Measure { names: &loaded.fib.names, build: &build, stt });
+    for engine in options.engine.engines(compiled) {
+        let engine = visit(engine, Measure { names: compiled, of: names.len(), build: &build, stt });
         if !options.json {
             // Some take long: each is told as soon as it is known.
             engine.print(&mut output)?;
@@ -100,14 +107,26 @@ struct Report {
     /// Entries that others lie beneath.
     with_entries_beneath: u64,
     names_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aggregation: Option<Aggregation>,
     machines: Vec<Machine>,
     engines: Vec<EngineReport>,
 }
 
+/// What the paper's rules of aggregation come to.
 #[derive(Debug, Serialize)]
-struct Skipped {
-    reason: String,
-    count: u64,
+struct Aggregation {
+    /// Entries that rule 1 holds for: another is a prefix of theirs.
+    beneath: usize,
+    /// Of these, those that rule 2 holds for, too: the nearest such has their result.
+    saved: usize,
+    left: usize,
+}
+
+impl From<Savings> for Aggregation {
+    fn from(savings: Savings) -> Self {
+        Self { beneath: savings.beneath, saved: savings.saved, left: savings.left() }
+    }
 }
 
 /// The state machine for so many bytes a step.
@@ -167,8 +186,8 @@ struct Array {
 const DEPTHS: usize = 16;
 
 impl Report {
-    /// All but the engines.
-    fn of(loaded: &Loaded) -> Self {
+    /// All but the engines, of which these names are compiled, and aggregation.
+    fn of(loaded: &Loaded, compiled: &NameRib) -> Self {
         let Loaded { fib, report: read, .. } = loaded;
         let names = &fib.names;
         let (mut by_depth, mut bytes, mut longest, mut above) = (vec![0; DEPTHS + 1], 0, 0, 0);
@@ -181,7 +200,7 @@ impl Report {
         each(names, |depth, length, node| tell(depth, length, node.has_children()));
         let last = by_depth.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
         by_depth.truncate(last);
-        let machines: Vec<_> = (1..=4).filter_map(|stride| Machine::of(names, stride)).collect();
+        let machines: Vec<_> = (1..=4).filter_map(|stride| Machine::of(compiled, stride)).collect();
         Self {
             file: read.name.clone(),
             format: read.format.to_string(),
@@ -189,7 +208,7 @@ impl Report {
             skipped: read
                 .skipped
                 .iter()
-                .map(|skipped| Skipped { reason: skipped.reason.to_string(), count: skipped.count })
+                .map(|skipped| Skipped::new(&skipped.reason, skipped.count))
                 .collect(),
             entries: names.len(),
             components: names.node_count() - 1,
@@ -199,6 +218,7 @@ impl Report {
             by_depth,
             with_entries_beneath: above,
             names_bytes: names.memory_usage(),
+            aggregation: None,
             machines,
             engines: Vec::new(),
         }
@@ -221,6 +241,16 @@ impl Report {
         let depths: Vec<_> = self.by_depth.iter().enumerate().filter_map(depth).collect();
         output.line(format_args!("  by number of components: {}", depths.join(", ")))?;
         output.line(format_args!("names held for updates: {}", Bytes(self.names_bytes)))?;
+        if let Some(Aggregation { beneath, saved, left }) = &self.aggregation {
+            output.line(format_args!(
+                "aggregation: {} entries lie beneath others (rule 1), {} of them have the result of the nearest (rule 2): these are \
+                 saved, {} are left ({:.1} %)",
+                grouped(*beneath),
+                grouped(*saved),
+                grouped(*left),
+                share_of(*left as u64)
+            ))?;
+        }
         self.machines.iter().try_for_each(|machine| machine.print(output))
     }
 }
@@ -271,6 +301,8 @@ impl Machine {
 /// Builds a table to see what it takes.
 struct Measure<'a> {
     names: &'a NameRib,
+    /// Entries that they stand for.
+    of: usize,
     build: &'a BuildOptions,
     stt: Option<u64>,
 }
@@ -278,7 +310,7 @@ struct Measure<'a> {
 impl Visitor for Measure<'_> {
     type Output = EngineReport;
 
-    fn visit<E: NameEngine>(self) -> EngineReport {
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> EngineReport {
         let began = Instant::now();
         let built = match E::build(self.names, self.build) {
             Ok((engine, table)) => {
@@ -286,7 +318,7 @@ impl Visitor for Measure<'_> {
                 Built::Table {
                     build_seconds: began.elapsed().as_secs_f64(),
                     bytes,
-                    bytes_per_name: share(bytes, self.names.len() as u64),
+                    bytes_per_name: share(bytes, self.of as u64),
                     control_plane_bytes: engine.memory_usage(),
                     stt_ratio: self.stt.map(|stt| share(stt, bytes)),
                     shape: table.shape(),

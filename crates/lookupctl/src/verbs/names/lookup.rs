@@ -1,26 +1,31 @@
 //! `names lookup`: the longest matching prefix and the result of names.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde::Serialize;
-use wirespeed::names::engine::{Visitor, visit};
+use wirespeed::gpu::names::{Meter, Offload, Remote, Use};
+use wirespeed::gpu::runtime::Fleet;
+use wirespeed::names::device;
+use wirespeed::names::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::image_file::NameImageFile;
 use wirespeed::names::read::{Labels, NameFib, NameFormat};
-use wirespeed::names::{Name, NameBuf, NameRib};
+use wirespeed::names::{Match, Name, NameBatch, NameBuf, NameRib};
 use wirespeed_fib::Step;
-use wirespeed_namelookup::{BuildOptions, NameEngine, NameLpm};
+use wirespeed_namelookup::{Aggregated, BuildOptions, NameEngine, NameLpm};
 
 use super::engine::{self, Choice};
-use super::source::{ReadArguments, format_parser};
+use super::source::{BuildArguments, ReadArguments, format_parser};
 use crate::Outcome;
+use crate::device::On;
+use crate::lines;
 use crate::output::Output;
-use crate::source::MemoryArgument;
-use crate::verbs::lookup::StepLine;
+use crate::verbs::lookup::{StepLine, print_steps};
 
 /// Looks names up: the longest prefix that matches each, and its result.
 #[derive(Debug, Args)]
@@ -35,7 +40,7 @@ pub(super) struct Options {
     table: Option<OsString>,
 
     /// A compiled table (see build), in place of compiling one
-    #[arg(long, value_name = "IMG", conflicts_with = "engine")]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "aggregate"])]
     image: Option<PathBuf>,
 
     /// How the names to look up are written; by default each is recognised by itself: /com/parc, ndn:/com/parc, www.parc.com or
@@ -47,6 +52,10 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
+    /// What looks up: the engine on this machine's cores, or its kernel on GPUs
+    #[arg(long, default_value = "cpu")]
+    device: On,
+
     /// Show each element that a lookup reads
     #[arg(long)]
     explain: bool,
@@ -56,7 +65,7 @@ pub(super) struct Options {
     json: bool,
 
     #[command(flatten)]
-    memory: MemoryArgument,
+    build: BuildArguments,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -68,8 +77,10 @@ Examples:
   lookupctl names lookup --table fib.txt --explain ndn:/com/parc/v=3
   lookupctl names lookup --table domains.txt.zst --json < urls | jq -r .result | sort
   lookupctl names lookup --image names.img --as domains < hosts
+  lookupctl names lookup --table fib.txt --device gpu /com/parc/www
 
-Every answer of the engine is checked against the table, where that is at hand.
+Every answer of the engine is checked against the table, where that is at hand. The prefix that is told is the table's longest, of an \
+aggregated table, too.
 Exit status 1 says that some name matches nothing, or that an answer is wrong.";
 
 pub(super) fn run(options: Options) -> Result<Outcome> {
@@ -77,26 +88,35 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     if from_stdin && options.table.as_ref().is_some_and(|table| table == "-") {
         bail!("the table and the names can't both come from standard input");
     }
+    if options.explain && options.device == On::Gpu {
+        bail!("--explain tells the steps of a lookup on the CPU: --device cpu");
+    }
+    let fleet = options.device.open(&device::options())?;
     let fib = options.table.as_ref().map(|table| options.read.load(table)).transpose()?;
-    let build = BuildOptions { memory_cap: options.memory.cap(1), ..BuildOptions::default() };
     let (table, rib, labels) = match (options.image, fib) {
         (Some(path), fib) => {
             let image = NameImageFile::open(&path)?;
             let (rib, labels) = match fib {
                 Some(NameFib { names, labels }) => (Some(names), labels),
+                // What an aggregated table knows of matches are lengths of names that were left.
+                None if image.is_aggregated() => (image.names()?, image.labels()?),
                 None => (None, image.labels()?),
             };
-            (visit(image.engine(), Adopt(image))?, rib, labels)
+            (visit(image.engine(), Adopt { image, fleet })?, rib, labels)
         }
         (None, Some(NameFib { names, labels })) => {
-            let table = visit(options.engine.resolve(&names), Compile { names: &names, build: &build })?;
+            let build = options.build.options(1, 0);
+            let compile = Compile { names: &names, build: &build, fleet };
+            let table = visit(options.engine.resolve(&names), compile)?;
             (table, Some(names), labels)
         }
         (None, None) => bail!("neither a table nor an image"),
     };
+    let aggregated = rib.as_ref().filter(|_| table.is_aggregated).cloned().map(Aggregated::new);
     let mut session = Session {
         table,
         rib,
+        aggregated,
         labels,
         form: options.form,
         output: Output::new(),
@@ -105,7 +125,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
         outcome: Outcome::Done,
     };
     if from_stdin {
-        session.answer_lines()?;
+        lines::each(&mut session, LONGEST, Session::answer_line, |session| Ok(session.output.flush()?))?;
     } else {
         options.names.iter().try_for_each(|name| session.answer(name))?;
     }
@@ -117,30 +137,61 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
 struct Compiled {
     table: Box<dyn NameLpm>,
     engine: &'static str,
+    is_aggregated: bool,
+    /// The same table on GPUs, where these are to look up.
+    offload: Option<Offload>,
 }
 
-struct Adopt(NameImageFile);
+impl Compiled {
+    fn new<E: NameEngine<Table: OnDevice>>(
+        table: E::Table,
+        is_aggregated: bool,
+        fleet: Option<Fleet>,
+    ) -> Result<Self> {
+        let remote = fleet.map(|fleet| Remote::upload(&fleet, &table, NameBatch::new().names()));
+        let remote =
+            remote.transpose().with_context(|| format!("{} can't be brought to the GPU", E::NAME))?;
+        let offload = remote.map(|remote| Offload::new(remote, Use::Always, Meter::new(1, Duration::ZERO)));
+        Ok(Self { table: Box::new(table), engine: E::NAME, is_aggregated, offload })
+    }
+
+    fn lookup(&self, name: &Name) -> Match {
+        let Some(offload) = &self.offload else { return self.table.lookup(name) };
+        let (batch, mut found) = (NameBatch::from_iter([name]), [Match::NONE]);
+        offload.lookup_batch(batch.names(), &mut found, |names, found| self.table.match_batch(names, found));
+        found[0]
+    }
+}
+
+struct Adopt {
+    image: NameImageFile,
+    fleet: Option<Fleet>,
+}
 
 impl Visitor for Adopt {
     type Output = Result<Compiled>;
 
-    fn visit<E: NameEngine>(self) -> Result<Compiled> {
-        Ok(Compiled { table: Box::new(self.0.into_table::<E::Table>()?), engine: E::NAME })
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Compiled> {
+        let is_aggregated = self.image.is_aggregated();
+        Compiled::new::<E>(self.image.into_table()?, is_aggregated, self.fleet)
     }
 }
 
 struct Compile<'a> {
     names: &'a NameRib,
     build: &'a BuildOptions,
+    fleet: Option<Fleet>,
 }
 
 impl Visitor for Compile<'_> {
     type Output = Result<Compiled>;
 
-    fn visit<E: NameEngine>(self) -> Result<Compiled> {
-        let built = E::build(self.names, self.build);
-        let (_, table) = built.with_context(|| format!("{} can't be built", E::NAME))?;
-        Ok(Compiled { table: Box::new(table), engine: E::NAME })
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Compiled> {
+        let aggregated = self.build.aggregate.then(|| Aggregated::new(self.names.clone()));
+        let names = aggregated.as_ref().map_or(self.names, Aggregated::reduced);
+        let (_, table) =
+            E::build(names, self.build).with_context(|| format!("{} can't be built", E::NAME))?;
+        Compiled::new::<E>(table, self.build.aggregate, self.fleet)
     }
 }
 
@@ -162,6 +213,8 @@ struct Session {
     table: Compiled,
     /// The names, where they are at hand.
     rib: Option<NameRib>,
+    /// With those that are compiled, where not all are.
+    aggregated: Option<Aggregated>,
     labels: Labels,
     form: Option<NameFormat>,
     output: Output,
@@ -171,40 +224,29 @@ struct Session {
 }
 
 impl Session {
-    /// Answers the names on standard input, each as soon as nothing more is there to read.
-    fn answer_lines(&mut self) -> Result<()> {
-        let mut input = BufReader::with_capacity(1 << 16, std::io::stdin().lock());
-        let (mut line, mut number) = (Vec::new(), 0u64);
-        loop {
-            line.clear();
-            number += 1;
-            if input.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
-                return Ok(());
-            }
-            let word = line.trim_ascii().split(u8::is_ascii_whitespace).next().unwrap_or_default();
-            if !word.is_empty() && word[0] != b'#' {
-                self.answer(word).with_context(|| format!("standard input:{number}"))?;
-            }
-            if !input.buffer().contains(&b'\n') {
-                self.output.flush()?;
-            }
-        }
+    /// Answers the name of a line, if there is one.
+    fn answer_line(&mut self, line: &[u8]) -> Result<()> {
+        let word = line.trim_ascii().split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        if word.is_empty() || word[0] == b'#' { Ok(()) } else { self.answer(word) }
     }
 
     fn answer(&mut self, word: &[u8]) -> Result<()> {
         let name = self.parse(word)?;
-        let found = self.table.table.lookup(&name);
-        let wrong = self.rib.as_ref().and_then(|rib| {
-            let (right, engine) = (rib.lookup(&name), self.table.engine);
-            (right != found)
-                .then(|| format!("{engine}: {name} leads to {found:?}, by the table to {right:?}"))
+        let found = self.table.lookup(&name);
+        // What is right of an aggregated table is the full one's result, by a name that was left.
+        let right = self.rib.as_ref().map(|rib| rib.lookup(&name));
+        let compiled = self.aggregated.as_ref().map(|both| both.reduced().lookup(&name));
+        let wrong = right.zip(compiled.or(right)).and_then(|(right, compiled)| {
+            let engine = self.table.engine;
+            let is_right = found == compiled && found.result == right.result;
+            (!is_right).then(|| format!("{engine}: {name} leads to {found:?}, by the table to {compiled:?}"))
         });
         let steps = self.explain.then(|| self.table.table.explain(&name));
         if !found.is_some() || wrong.is_some() {
             self.outcome = Outcome::Differs;
         }
         // A wrong length may be over the name's.
-        let prefix = if wrong.is_some() { None } else { found.prefix(&name) };
+        let prefix = if wrong.is_some() { None } else { right.unwrap_or(found).prefix(&name) };
         let result = found.is_some().then(|| {
             let label = self.labels.label(found.result);
             label.map_or_else(|| found.result.to_string(), |label| label.to_string())
@@ -246,12 +288,35 @@ impl Session {
             (None, Some(result)) => self.output.line(format_args!("{name}  {result}"))?,
             (_, None) => self.output.line(format_args!("{name}  no match"))?,
         }
-        for Step { section, index, value, meaning } in steps.unwrap_or_default() {
-            self.output.line(format_args!("  {section}[{index}] = {value:#x}: {meaning}"))?;
-        }
-        Ok(())
+        print_steps(&mut self.output, steps.unwrap_or_default())
     }
 }
 
 /// No line with a name is longer: the longest name, and an end of line.
 const LONGEST: u64 = Name::MAX_LEN as u64 + 2;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::on_host;
+
+    #[test]
+    fn a_gpu_answers_and_the_cpu_for_one_that_is_lost() {
+        let Some((fleet, switch)) = on_host::fleet_of_names() else { return };
+        let entries = [("/com", 1), ("/com/parc", 2), ("/com/parc/www", 2)];
+        let names: NameRib = entries.iter().map(|&(name, to)| (Name::new(name).unwrap(), to)).collect();
+        let build = BuildOptions { aggregate: true, ..BuildOptions::default() };
+        let compile = Compile { names: &names, build: &build, fleet: Some(fleet) };
+        let compiled = visit(wirespeed::names::engine::EngineName::Acta, compile).unwrap();
+        let found = |name| compiled.lookup(Name::new(name).unwrap());
+        let counts = || compiled.offload.as_ref().unwrap().counts();
+        assert_eq!(found("/com/parc/www/a"), Match { result: 2, length: 9 });
+        assert_eq!(found("/org"), Match::NONE);
+        assert_eq!((counts().gpu, counts().cpu), (2, 0));
+        switch.store(true, Ordering::Relaxed);
+        assert_eq!(found("/com/a"), Match { result: 1, length: 4 });
+        assert_eq!(counts().cpu, 1);
+    }
+}

@@ -4,29 +4,31 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
-use wirespeed::names::engine::{Visitor, visit};
+use wirespeed::GpuError;
+use wirespeed::gpu::names::{Offload, Remote};
+use wirespeed::names::device::beside;
+use wirespeed::names::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::generate::{Churn, ChurnSpec};
 use wirespeed::names::image_file::NameImageFile;
 use wirespeed::names::read::{Labels, NameFib};
-use wirespeed::names::{Match, NameRib, NameUpdate, Names};
+use wirespeed::names::{Match, NameBatch, NameRib, NameUpdate, Names};
 use wirespeed_image::Table;
 use wirespeed_image::live::{Reader, Writer};
 use wirespeed_namelookup::{BuildOptions, LiveNames, NameEngine, NameLpm};
 
 use super::engine::{self, Choice};
-use super::source::{ReadArguments, TableArguments};
+use super::source::{BuildArguments, ReadArguments, TableArguments};
 use super::trace::{self, MadeArguments, Trace};
 use crate::Outcome;
-use crate::device::Device;
 use crate::memory::check_room;
 use crate::number::{grouped, parse_positive, share};
-use crate::source::MemoryArgument;
 use crate::verbs::replay::drive::Feeder;
+use crate::verbs::replay::either::OnEither;
 use crate::verbs::replay::feed::Fed;
-use crate::verbs::replay::place::{KeysOf, OnCpu, WithLengths};
-use crate::verbs::replay::play::{feeder, play, say_bytes};
+use crate::verbs::replay::place::{OnCpu, WithLengths};
+use crate::verbs::replay::play::{Make, feeder, offload, play, play_on_either, say_bytes};
 use crate::verbs::replay::report::{Lengths, Report};
 use crate::verbs::replay::{DriveArguments, Updates};
 
@@ -38,7 +40,7 @@ pub(super) struct Options {
     table: TableArguments,
 
     /// A compiled table (see build), to start at once
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["table", "engine", "updates", "names"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["table", "engine", "updates", "names", "aggregate"])]
     image: Option<PathBuf>,
 
     /// What to look up: a file of names (one a line, in any form), or which of the table's names to make a trace of: average (each as
@@ -57,14 +59,14 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
-    /// Ask for the matched lengths too, and tell their mean and sum
+    /// Ask for the matched lengths too, and tell their mean and sum; of an aggregated table, those of the names that were left
     #[arg(long)]
     lengths: bool,
 
     #[command(flatten)]
     drive: DriveArguments,
     #[command(flatten)]
-    memory: MemoryArgument,
+    build: BuildArguments,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -79,33 +81,33 @@ Examples:
   lookupctl names replay --table fib.txt --engine mata --trace heavy --lengths
   lookupctl names replay --image names.img --trace requests.txt
   lookupctl names replay --latency-bound 100us
+  lookupctl names replay --device gpu --updates synth:1M
+  lookupctl names replay --table fib.txt --aggregate
 
 A trace that is made is of the table's names, each with a path after it. Every thread first looks up its part of the trace once to \
 warm up, then batch after batch until the time is up. Latencies are of whole batches: from sending one to having its results, and \
 with --latency-bound, where batches are offered at fixed times, from when it was due.
-The checksum is the sum of the results of one pass over the trace after the last update, modulo 2^64: equal for every engine and \
-number of threads.
+On a GPU each batch sees one state of the table, as on the CPU; where the GPU is lost in mid-run the CPU goes on. mata-nw is mata \
+there: names travel as they are.
+The checksum is the sum of the results of one pass over the trace after the last update, modulo 2^64: equal for every engine, device \
+and number of threads, and with --aggregate.
 matched counts, among the lookups done, those of names that a prefix matches in that pass.
 Updates are lines such as 'A /com/parc 192.0.2.1' and 'W /com/parc'.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     options.drive.check()?;
-    if options.drive.device == Device::Gpu {
-        bail!(
-            "--device gpu: names are looked up on the CPU alone in this version; --device cpu or auto does it there"
-        );
-    }
+    let has_gpu = options.drive.device.has_gpu()?;
     let report = match &options.image {
         Some(path) => {
             let began = Instant::now();
             let image = NameImageFile::open(path)?;
-            visit(image.engine(), FromImage { options, image, began })?
+            visit(image.engine(), FromImage { options, has_gpu, image, began })?
         }
         None => {
             let NameFib { names, mut labels } = options.table.load(&options.read, options.made.seed)?;
             let updates = options.updates(&names, &mut labels)?;
             let engine = options.engine.resolve(&names);
-            visit(engine, FromNames { options, names, results: labels.len(), updates: &updates })?
+            visit(engine, FromNames { options, has_gpu, names, results: labels.len(), updates: &updates })?
         }
     };
     report.show(options.drive.json)?;
@@ -126,30 +128,52 @@ impl Options {
         Ok(Churn::new(names, &spec)?.take(count).map(|timed| timed.update).collect())
     }
 
-    /// Replays a trace on a table.
+    /// Replays a trace on a table, on GPUs too where there are some.
     fn play<T: Table + NameLpm>(
         &self,
         engine: &'static str,
-        names: Names<'_>,
+        trace: Names<'_>,
         reader: Reader<T>,
+        offload: Option<Offload>,
         feeder: Option<Feeder<impl FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send>>,
     ) -> Result<Report> {
+        let drive = &self.drive;
         if !self.lengths {
-            return self.drive_through(engine, names, reader, feeder);
+            return play_on_either(drive, engine, trace, reader, offload, feeder);
         }
-        let mut report = self.drive_through(engine, WithLengths(names), reader.clone(), feeder)?;
-        report.lengths = Some(lengths(&*reader.enter(), names));
-        Ok(report)
+        let (after, trace_of_lengths) = (reader.clone(), WithLengths(trace));
+        let on_cpu = |names: Names<'_>, matches: &mut [Match]| after.enter().match_batch(names, matches);
+        let Some(offload) = offload else {
+            let place = OnCpu { trace: trace_of_lengths, reader };
+            let report = play(drive, engine, &place, feeder)?;
+            return Ok(Report { lengths: Some(lengths(trace, on_cpu)), ..report });
+        };
+        let place = OnEither { trace: trace_of_lengths, reader, offload, in_flight: drive.in_flight };
+        let report = play(drive, engine, &place, feeder)?;
+        let lengths = lengths(trace, |names, matches| place.offload.lookup_batch(names, matches, on_cpu));
+        Ok(Report { lengths: Some(lengths), ..report })
     }
 
-    fn drive_through<T: Table, K: KeysOf<T> + Sync>(
+    /// Brings a table to the GPUs that were asked for, and measures it with the trace.
+    fn offload<T: OnDevice + NameLpm>(
         &self,
-        engine: &'static str,
-        trace: K,
-        reader: Reader<T>,
-        feeder: Option<Feeder<impl FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send>>,
-    ) -> Result<Report> {
-        play(&self.drive, engine, &OnCpu { trace, reader }, feeder)
+        has_gpu: bool,
+        trace: Names<'_>,
+        follow: impl FnOnce(Make<'_, T, Remote>) -> Result<(), GpuError>,
+    ) -> Result<Option<Offload>> {
+        /// Names of the trace that are enough to measure with.
+        const SAMPLE: usize = 1 << 20;
+        if !has_gpu {
+            return Ok(None);
+        }
+        let drive = &self.drive;
+        // Of each name its bytes and its place. Some batches have longer names than others.
+        let each = trace.bytes().len().div_ceil(trace.len().max(1)) + size_of::<u32>();
+        let result_bytes = if self.lengths { size_of::<Match>() } else { size_of::<u32>() };
+        let gpus = drive.gpu_options(trace.len(), each + each / 4, result_bytes);
+        let (by, threads) = (drive.device.by(drive.latency_bound), drive.threads());
+        let sample: NameBatch = trace.iter().take(SAMPLE).collect();
+        offload(drive.device, &gpus, |fleet, table: &T| beside(fleet, table, &sample, by, threads), follow)
     }
 
     /// Makes or reads the trace, and hands it on.
@@ -169,14 +193,14 @@ impl Options {
 }
 
 /// How much of the names of a trace matches.
-fn lengths(table: &impl NameLpm, names: Names<'_>) -> Lengths {
+fn lengths(trace: Names<'_>, look_up: impl Fn(Names<'_>, &mut [Match])) -> Lengths {
     const BATCH: usize = 1 << 12;
     let (mut sum, mut matched) = (0, 0);
     let mut matches = [Match::NONE; BATCH];
-    for from in (0..names.len()).step_by(BATCH) {
-        let part = names.part(from..names.len().min(from + BATCH));
+    for from in (0..trace.len()).step_by(BATCH) {
+        let part = trace.part(from..trace.len().min(from + BATCH));
         let matches = &mut matches[..part.len()];
-        table.match_batch(part, matches);
+        look_up(part, matches);
         sum += matches.iter().map(|found| u64::from(found.length)).sum::<u64>();
         matched += matches.iter().filter(|found| found.is_some()).count() as u64;
     }
@@ -186,6 +210,7 @@ fn lengths(table: &impl NameLpm, names: Names<'_>) -> Lengths {
 /// Builds a live table and replays on it.
 struct FromNames<'a> {
     options: &'a Options,
+    has_gpu: bool,
     names: NameRib,
     results: usize,
     updates: &'a [NameUpdate],
@@ -194,22 +219,18 @@ struct FromNames<'a> {
 impl Visitor for FromNames<'_> {
     type Output = Result<Report>;
 
-    fn visit<E: NameEngine>(self) -> Result<Report> {
-        let Self { options, names, results, updates } = self;
-        let build = BuildOptions {
-            memory_cap: options.memory.cap(2),
-            results: u32::try_from(results).unwrap_or(u32::MAX),
-            seed: Some(options.made.seed),
-            ..BuildOptions::default()
-        };
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Report> {
+        let Self { options, has_gpu, names, results, updates } = self;
+        let build = BuildOptions { seed: Some(options.made.seed), ..options.build.options(2, results) };
         options.with_trace(&names.clone(), |trace| {
             let (began, count) = (Instant::now(), names.len());
-            let live =
+            let mut live =
                 LiveNames::<E>::new(names, build).with_context(|| format!("{} can't be built", E::NAME))?;
             let reader = live.reader();
             let bytes = reader.enter().image().bytes();
             say_bytes(E::NAME, bytes, (count, "names", "name"), "built", began);
-            options.play(E::NAME, trace, reader, feeder(&options.drive, live, updates))
+            let offload = options.offload(has_gpu, trace, |make| live.follow(make))?;
+            options.play(E::NAME, trace, reader, offload, feeder(&options.drive, live, updates))
         })
     }
 }
@@ -217,6 +238,7 @@ impl Visitor for FromNames<'_> {
 /// Takes a compiled table and replays on it.
 struct FromImage<'a> {
     options: &'a Options,
+    has_gpu: bool,
     image: NameImageFile,
     began: Instant,
 }
@@ -224,8 +246,8 @@ struct FromImage<'a> {
 impl Visitor for FromImage<'_> {
     type Output = Result<Report>;
 
-    fn visit<E: NameEngine>(self) -> Result<Report> {
-        let Self { options, image, began } = self;
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Report> {
+        let Self { options, has_gpu, image, began } = self;
         let opened = began.elapsed();
         // For the trace alone, and no part of loading.
         let names = match options.trace {
@@ -242,8 +264,56 @@ impl Visitor for FromImage<'_> {
         let table: E::Table = image.into_table()?;
         let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);
         say_bytes(E::NAME, table.image().bytes(), (count, "names", "name"), "loaded", began);
-        let writer = Writer::new(table);
+        let mut writer = Writer::new(table);
         let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
-        options.with_trace(&names, |trace| options.play(E::NAME, trace, writer.reader(), no_feeder))
+        options.with_trace(&names, |trace| {
+            let offload = options.offload(has_gpu, trace, |make| writer.follow(make))?;
+            options.play(E::NAME, trace, writer.reader(), offload, no_feeder)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use wirespeed::gpu::names::Use;
+    use wirespeed::names::generate::{self, Load, Paths, TableSpec, TraceSpec};
+    use wirespeed_namelookup::Acta;
+
+    use super::*;
+    use crate::on_host;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn results_and_lengths_of_a_gpu_are_those_of_the_cpu() {
+        let Some((fleet, _)) = on_host::fleet_of_names() else { return };
+        let names = generate::table(&TableSpec { names: 1000, results: 3, seed: 1 }).unwrap().names;
+        let spec = TraceSpec { load: Load::Heavy, misses: 0.2, seed: 1 };
+        let trace = generate::trace(&names, Paths::made(), &spec, 5000).unwrap();
+        for arguments in ["", "--lengths", "--lengths --aggregate"] {
+            let line = format!("replay --seconds 0.02 --batch 700 --device gpu {arguments}");
+            let Arguments { options } = Arguments::parse_from(line.split_whitespace());
+            let mut live = LiveNames::<Acta>::new(names.clone(), options.build.options(2, 0)).unwrap();
+            let mut offload = None;
+            live.follow(|table| {
+                let made = beside(&fleet, table, &trace, Use::Always, 1)?;
+                Ok::<_, GpuError>(offload.insert(made).remote().follower())
+            })
+            .unwrap();
+            let play = |offload| {
+                let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
+                let report = options.play("acta", trace.names(), live.reader(), offload, no_feeder).unwrap();
+                (report.gpu.map(|gpu| gpu.share), report.checksum, report.lengths.map(|of| of.sum))
+            };
+            let ((on_gpu, sum, lengths), right) = (play(offload), play(None));
+            assert_eq!((on_gpu, right.0), (Some(1.0), None));
+            assert_eq!((sum, lengths), (right.1, right.2));
+            assert_eq!(lengths.is_some(), arguments.contains("lengths"));
+        }
     }
 }

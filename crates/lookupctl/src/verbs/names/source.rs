@@ -13,8 +13,10 @@ use wirespeed::names::read::{
     Labels, NameFib, NameFormat, ReadError, ReadOptions, ReadReport, Source, read_table, read_updates,
 };
 use wirespeed::names::{NameBatch, NameUpdate};
+use wirespeed_namelookup::BuildOptions;
 
 use crate::number::{grouped, parse_positive};
+use crate::source::MemoryArgument;
 
 /// How a table is read.
 #[derive(Clone, Copy, Debug, Args)]
@@ -102,6 +104,29 @@ impl fmt::Display for Loaded {
                 _ => "each its own result, the number of its line".to_owned(),
             },
         )
+    }
+}
+
+/// What a compiled table is to be like.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct BuildArguments {
+    /// Compile only the names that results need: one goes where the nearest above it has the same result. Updates bring names back
+    #[arg(long)]
+    pub(super) aggregate: bool,
+
+    #[command(flatten)]
+    memory: MemoryArgument,
+}
+
+impl BuildArguments {
+    /// What is asked of a table with so many results, of which there will be so many copies.
+    pub(super) fn options(self, copies: u64, results: usize) -> BuildOptions {
+        BuildOptions {
+            memory_cap: self.memory.cap(copies),
+            results: u32::try_from(results).unwrap_or(u32::MAX),
+            aggregate: self.aggregate,
+            ..BuildOptions::default()
+        }
     }
 }
 

@@ -114,8 +114,14 @@ impl DriveArguments {
         }
     }
 
-    /// What GPUs are to be started with, where the trace has so many keys of so many bytes: slots for all that may be under way.
-    pub(in crate::verbs) fn gpu_options(&self, len: usize, key_bytes: usize) -> GpuOptions {
+    /// What GPUs are to be started with, where the trace has so many keys of so many bytes, with so many of results: slots for all that
+    /// may be under way.
+    pub(in crate::verbs) fn gpu_options(
+        &self,
+        len: usize,
+        key_bytes: usize,
+        result_bytes: usize,
+    ) -> GpuOptions {
         /// Bytes of all slots of a size together, about, at most.
         const MOST: usize = 1 << 30;
         let sizes = match self.latency_bound {
@@ -126,10 +132,9 @@ impl DriveArguments {
         let mut keys: Vec<_> = sizes.into_iter().map(|size| size.min(len).max(1 << 12)).collect();
         keys.dedup();
         let under_way = self.threads() * self.in_flight;
-        let options = GpuOptions { key_bytes, ..GpuOptions::default() };
-        let most = MOST / (options.key_bytes + options.result_bytes);
+        let most = MOST / (key_bytes + result_bytes);
         let slots = keys.into_iter().map(|keys| SlotSize { slots: under_way.min(most / keys).max(2), keys });
-        GpuOptions { slots: slots.collect(), ..options }
+        GpuOptions { slots: slots.collect(), key_bytes, result_bytes, ..GpuOptions::default() }
     }
 }
 

@@ -4,21 +4,25 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use wirespeed::GpuError;
 use wirespeed::device::beside;
 use wirespeed::engine::{Engines, OnDevice, Visitor};
-use wirespeed::gpu::ip::{Offload, RemoteFollower};
+use wirespeed::gpu::ip;
+use wirespeed::gpu::offload::{Offload, RemoteTable};
+use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::image_file::{ImageFile, bytes_of_table};
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, Rib, Update};
+use wirespeed::{Fleet, GpuError};
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Rib, Update};
 use wirespeed_image::Table;
 use wirespeed_image::live::{Reader, Writer};
 use wirespeed_sail::{Fibs, LiveFibs};
 
 use super::drive::Feeder;
+use super::either::{OnEither, RemoteKeys};
 use super::feed::{Fed, Live, Pace};
-use super::place::{GpuState, Mixed, OnCpu, OnEither, Place};
+use super::place::{GpuState, Mixed, OnCpu, Place};
 use super::report::{BoundReport, GpuReport, Report, UpdatesReport};
 use super::{DriveArguments, Options};
+use crate::device::Device;
 use crate::number::{Bytes, grouped, share};
 use crate::several;
 
@@ -42,8 +46,8 @@ impl<A: Engines> Visitor<A> for FromRoutes<'_, A> {
             LiveTable::<A, E>::new(rib, build).with_context(|| format!("{} can't be built", E::NAME))?;
         let reader = live.reader();
         say_table(E::NAME, &*reader.enter(), prefixes, "built", began);
-        let gpus = Gpus { options, has_gpu, trace, bits: live.reach() };
-        let offload = gpus.offload(|make| live.follow(make))?;
+        let bits = live.reach();
+        let offload = options.offload(has_gpu, trace.len(), bits, |make| live.follow(make))?;
         play_on_either(&options.drive, E::NAME, trace, reader, offload, feeder(&options.drive, live, updates))
     }
 }
@@ -101,10 +105,9 @@ impl<A: Engines> Visitor<A> for FromImage<'_> {
         let mut writer = Writer::new(table);
         // Without its routes all bits of an address may matter.
         let bits = if rib.is_empty() { A::BITS } else { longest(&rib) };
-        let gpus = Gpus { options: self.options, has_gpu: self.has_gpu, trace: &trace, bits };
-        let offload = gpus.offload(|make| writer.follow(make))?;
+        let offload = self.options.offload(self.has_gpu, trace.len(), bits, |make| writer.follow(make))?;
         let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
-        play_on_either(&self.options.drive, E::NAME, &trace, writer.reader(), offload, no_feeder)
+        play_on_either(&self.options.drive, E::NAME, &*trace, writer.reader(), offload, no_feeder)
     }
 }
 
@@ -113,58 +116,59 @@ fn longest<A: Address>(rib: &Rib<A>) -> u8 {
     rib.iter().map(|(prefix, _)| prefix.len()).max().unwrap_or(0)
 }
 
-/// What is needed to bring a table to GPUs.
-struct Gpus<'a, A> {
-    options: &'a Options,
-    has_gpu: bool,
-    trace: &'a [A],
-    /// First bits of an address that lookups may depend on.
-    bits: u8,
-}
-
-impl<A: Address> Gpus<'_, A> {
-    /// Starts the GPUs that were asked for and brings a table there: `follow` makes what follows it of the table as it is.
-    fn offload<T: OnDevice + Lpm<A>>(
+impl Options {
+    /// Brings a table to the GPUs that were asked for, where lookups depend on so many first bits of a key.
+    fn offload<A: Address, T: OnDevice + Lpm<A>>(
         &self,
-        follow: impl FnOnce(Make<'_, A, T>) -> Result<(), GpuError>,
-    ) -> Result<Option<Offload<A>>> {
-        let options = &self.options.drive;
-        let device = options.device;
-        if !self.has_gpu {
+        has_gpu: bool,
+        keys: usize,
+        bits: u8,
+        follow: impl FnOnce(Make<'_, T, ip::Remote<A>>) -> Result<(), GpuError>,
+    ) -> Result<Option<Offload<ip::Remote<A>>>> {
+        if !has_gpu {
             return Ok(None);
         }
-        let gpu_options = options.gpu_options(self.trace.len(), usize::from(A::BITS / 8));
-        let Some(fleet) = device.open(&gpu_options)? else { return Ok(None) };
-        let began = Instant::now();
-        let mut offload = None;
-        let make = |table: &T| {
-            let (by, threads) = (device.by(options.latency_bound), options.threads());
-            let made = beside(&fleet, table, self.bits, by, threads)?;
-            Ok(offload.insert(made).remote().follower())
-        };
-        let followed = follow(Box::new(make));
-        if device.unless_missing(followed)?.is_none() {
-            return Ok(None);
-        }
-        eprintln!(
-            "{}: the table is there and measured after {:.2} s",
-            fleet.gpus().iter().map(|gpu| gpu.properties().name.as_str()).collect::<Vec<_>>().join(", "),
-            began.elapsed().as_secs_f64()
-        );
-        Ok(offload)
+        let drive = &self.drive;
+        let gpus = drive.gpu_options(keys, usize::from(A::BITS / 8), size_of::<NextHop>());
+        let (by, threads) = (drive.device.by(drive.latency_bound), drive.threads());
+        offload(drive.device, &gpus, |fleet, table: &T| beside(fleet, table, bits, by, threads), follow)
     }
 }
 
 /// Makes what follows a table.
-type Make<'m, A, T> = Box<dyn FnOnce(&T) -> Result<RemoteFollower<A>, GpuError> + 'm>;
+pub(in crate::verbs) type Make<'m, T, R> =
+    Box<dyn FnOnce(&T) -> Result<<R as RemoteTable>::Follower, GpuError> + 'm>;
+
+/// Starts GPUs and brings a table there: `follow` makes what follows it of the table as it is.
+pub(in crate::verbs) fn offload<T, R: RemoteTable>(
+    device: Device,
+    gpus: &GpuOptions,
+    beside: impl FnOnce(&Fleet, &T) -> Result<Offload<R>, GpuError>,
+    follow: impl FnOnce(Make<'_, T, R>) -> Result<(), GpuError>,
+) -> Result<Option<Offload<R>>> {
+    let Some(fleet) = device.open(gpus)? else { return Ok(None) };
+    let began = Instant::now();
+    let mut offload = None;
+    let make = |table: &T| Ok(offload.insert(beside(&fleet, table)?).remote().follower());
+    let followed = follow(Box::new(make));
+    if device.unless_missing(followed)?.is_none() {
+        return Ok(None);
+    }
+    eprintln!(
+        "{}: the table is there and measured after {:.2} s",
+        fleet.gpus().iter().map(|gpu| gpu.properties().name.as_str()).collect::<Vec<_>>().join(", "),
+        began.elapsed().as_secs_f64()
+    );
+    Ok(offload)
+}
 
 /// Replays on GPUs too, where there are some.
-fn play_on_either<A: Address, T: Table + Lpm<A>, W>(
+pub(in crate::verbs) fn play_on_either<K: RemoteKeys<T>, T: Table, W>(
     options: &DriveArguments,
     engine: &'static str,
-    trace: &[A],
+    trace: K,
     reader: Reader<T>,
-    offload: Option<Offload<A>>,
+    offload: Option<Offload<K::Remote>>,
     feeder: Option<Feeder<W>>,
 ) -> Result<Report>
 where

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use wirespeed::engine::{Engines, OnDevice, Visitor, visit};
 use wirespeed::gpu::ip::{KeyBytes, Remote};
@@ -15,7 +15,7 @@ use wirespeed::gpu::runtime::{Fleet, GpuOptions};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, LiveTable, Rib, Update, V4, V6};
 
 use crate::Outcome;
-use crate::device::Device;
+use crate::device::On;
 use crate::engine::{self, Selection};
 use crate::family::{self, number_of};
 use crate::number::{Grouped, grouped};
@@ -45,7 +45,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     updates: Option<OsString>,
 
-    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs
+    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs, for keys of each width that will do
     #[arg(long, default_value = "cpu")]
     device: On,
 
@@ -76,23 +76,11 @@ Examples:
 The right answers come from the sorted prefixes as ranges of addresses, without any lookup.
 Exit status 1 says that an engine is wrong; the first wrong answers are shown.";
 
-/// What looks up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum On {
-    /// The engines on this machine's cores
-    Cpu,
-    /// Their kernels on its GPUs, for keys of each width that will do
-    Gpu,
-}
-
 /// Updates that readers see appear at once.
 const GROUP: usize = 1024;
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
-    let fleet = match options.device {
-        On::Cpu => None,
-        On::Gpu => Device::Gpu.open(&GpuOptions::default())?,
-    };
+    let fleet = options.device.open(&GpuOptions::default())?;
     let fib = options.read.load(&options.fib)?;
     match family::choose(options.family.wanted(), &fib) {
         Family::V4 => verify::<V4>(&options, fleet, fib),

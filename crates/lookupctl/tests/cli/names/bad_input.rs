@@ -66,7 +66,6 @@ fn updates_and_traces_that_are_none() {
     folder.run("names replay --table table --trace empty").refused(&["empty"]);
     folder.run("names replay --table table --trace absent").refused(&["absent"]);
     folder.run("names replay --table table --paths absent").refused(&["absent"]);
-    folder.run("names replay --table table --device gpu").refused(&["--device gpu"]);
     folder.run("names replay --table table --updates synth:x").refused(&["synth:x"]);
 }
 

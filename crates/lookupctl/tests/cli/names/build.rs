@@ -17,6 +17,17 @@ fn tells_what_was_written() {
 }
 
 #[test]
+fn an_aggregated_table_is_told_by_how_many_names_it_compiles() {
+    let folder = folder();
+    let build = "names build --table table -o table.img";
+    let report = &folder.run(&format!("{build} --aggregate --json")).ok().json()[0];
+    assert_eq!((&report["names"], &report["compiled"]), (&5.into(), &4.into()));
+    assert!(folder.run(&format!("{build} --json")).ok().json()[0].get("compiled").is_none());
+    let text = folder.run(&format!("{build} --aggregate")).ok().stdout;
+    assert!(text.contains("5 names, 4 of them compiled"), "{text}");
+}
+
+#[test]
 fn equal_seeds_make_equal_images() {
     let folder = folder();
     for name in ["one", "two"] {

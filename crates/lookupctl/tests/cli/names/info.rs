@@ -29,6 +29,22 @@ fn one_object_with_all_of_it() {
 }
 
 #[test]
+fn aggregation_tells_what_each_rule_leaves_over() {
+    let folder = folder();
+    let report = folder.run("names info table --aggregate --engine acta --json").ok().json().remove(0);
+    // /com/parc, /com/parc/www and /com/ab lie beneath others; /com/ab has the result of /com.
+    assert_eq!(report["aggregation"], serde_json::json!({"beneath": 3, "saved": 1, "left": 4}));
+    assert_eq!(report["entries"], 5, "all that there are");
+    let (all, left) = (folder.run("names info table --engine acta --json").ok().json().remove(0), report);
+    let transitions = |report: &serde_json::Value| report["machines"][0]["transitions"].as_u64().unwrap();
+    assert_eq!(transitions(&left) + 3, transitions(&all), "without those of ab/");
+    assert!(all.get("aggregation").is_none());
+    let text = folder.run("names info table --aggregate --engine acta").ok().stdout;
+    let told = "aggregation: 3 entries lie beneath others (rule 1), 1 of them have the result of the nearest (rule 2)";
+    assert!(text.contains(told) && text.contains("4 are left (80.0 %)"), "{text}");
+}
+
+#[test]
 fn text_for_people() {
     let ran = folder().run("names info table").ok();
     for part in [

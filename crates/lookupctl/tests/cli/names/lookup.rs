@@ -98,6 +98,24 @@ fn an_image_answers_as_its_source() {
 }
 
 #[test]
+fn an_aggregated_table_answers_as_the_whole() {
+    let folder = folder();
+    let names = "/com/parc/www/x /com/ab/c /com/abc /org/example / /nothing";
+    let right = folder.run(&format!("names lookup --table table --json {names}")).status(1).stdout;
+    for engine in ["acta", "mata-nw"] {
+        let run = format!("names lookup --table table --engine {engine} --aggregate --json {names}");
+        assert_eq!(folder.run(&run).status(1).stdout, right);
+        folder.run(&format!("names build --table table --engine {engine} --aggregate -o {engine}.img")).ok();
+        let run = format!("names lookup --image {engine}.img --json {names}");
+        assert_eq!(folder.run(&run).status(1).stdout, right);
+        let ran =
+            folder.run(&format!("names lookup --image {engine}.img --table domains /com/parc")).status(1);
+        assert!(ran.stderr.contains(&format!("{engine}: /com/parc leads to")), "by its own name: {ran:?}");
+    }
+    folder.run("names lookup --image acta.img --aggregate /com").status(2);
+}
+
+#[test]
 fn the_table_from_standard_input() {
     let folder = folder();
     let ran = folder.run_with("names lookup --table - /com/ab", TABLE.as_bytes()).ok();

@@ -110,6 +110,32 @@ fn an_image_replays_as_its_source() {
 }
 
 #[test]
+fn an_aggregated_table_has_the_checksum_of_the_whole() {
+    let folder = folder();
+    let common = "--names 3k --keys 5k --seconds 0.05 --misses 0.1";
+    for updates in ["", "--updates synth:500"] {
+        let whole = replay(&folder, &format!("{common} {updates}"));
+        for engine in ["acta", "mata-nw", "stt"] {
+            let less = replay(&folder, &format!("{common} {updates} --engine {engine} --aggregate"));
+            assert_eq!(
+                (&less["checksum"], &less["hit_share"]),
+                (&whole["checksum"], &whole["hit_share"]),
+                "{engine} {updates}"
+            );
+        }
+    }
+    folder.write("trace", "/com/ab/c\n/com/parc\n");
+    let report = replay(&folder, "--table table --trace trace --seconds 0.02 --lengths --aggregate");
+    assert_eq!(report["matched_length"]["sum"], 4 + 9, "of the names that are left");
+    folder.run("names build --table table --aggregate --engine mata-nw -o small.img").ok();
+    let report = replay(&folder, "--image small.img --trace trace --seconds 0.02");
+    assert_eq!((&report["checksum"], &report["engine"]), (&3.into(), &"mata-nw".into()));
+    // A made trace is of all names.
+    replay(&folder, "--image small.img --keys 1k --seconds 0.02");
+    folder.run("names replay --image small.img --aggregate").status(2);
+}
+
+#[test]
 fn a_rate_is_held_within_a_bound() {
     let report = replay(
         &folder(),

@@ -21,6 +21,17 @@ fn every_engine_is_right() {
 }
 
 #[test]
+fn aggregated_tables_are_right_before_updates_and_after() {
+    let folder = folder();
+    for updates in ["", "--updates updates"] {
+        let reports =
+            folder.run(&format!("names verify --table table {updates} --aggregate --json")).ok().json();
+        assert!(reports.len() >= if updates.is_empty() { 7 } else { 14 });
+        assert!(reports.iter().all(|report| report["mismatches"] == 0 && report["device"] == "cpu"));
+    }
+}
+
+#[test]
 fn before_the_updates_and_after() {
     let folder = folder();
     let reports = folder.run("names verify --table table --updates updates --json").ok().json();

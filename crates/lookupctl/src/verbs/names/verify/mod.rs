@@ -1,5 +1,6 @@
 //! `names verify`: engines of names against an independent method.
 
+mod subject;
 mod truth;
 
 use std::ffi::OsString;
@@ -9,18 +10,23 @@ use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
-use wirespeed::names::engine::{Visitor, visit};
+use wirespeed::GpuError;
+use wirespeed::gpu::names::Remote;
+use wirespeed::gpu::runtime::Fleet;
+use wirespeed::names::device;
+use wirespeed::names::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::read::NameFib;
 use wirespeed::names::{Match, NameRib, NameUpdate, Names};
-use wirespeed_namelookup::{BuildOptions, LiveNames, NameEngine, NameLpm};
+use wirespeed_namelookup::{Aggregated, BuildError, BuildOptions, LiveNames, NameEngine};
 
 use super::engine::{self, Selection};
-use super::source::ReadArguments;
+use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
+use crate::device::On;
 use crate::number::{Grouped, grouped};
 use crate::output::{Output, progress};
-use crate::source::MemoryArgument;
 use crate::threads::{self, all_cores, share_out};
+use subject::{OnCpu, OnGpu, Subject, Way};
 use truth::Truth;
 
 /// Holds engines of names against an independent method: at every entry, at names near it, and at random ones.
@@ -39,6 +45,10 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     updates: Option<OsString>,
 
+    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs
+    #[arg(long, default_value = "cpu")]
+    device: On,
+
     /// Threads; by default one a core
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
@@ -48,7 +58,7 @@ pub(super) struct Options {
     json: bool,
 
     #[command(flatten)]
-    memory: MemoryArgument,
+    build: BuildArguments,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -58,40 +68,43 @@ Examples:
   lookupctl names verify --table domains.txt.zst
   lookupctl names verify --table fib.txt --updates updates.txt
   lookupctl names verify --table fib.txt --engine mata --json
+  lookupctl names verify --table fib.txt --updates updates.txt --aggregate
+  lookupctl names verify --table fib.txt --device gpu
 
-Each name is looked up alone, in a batch, and in a batch that tells the matched length. The right answers come from the sorted names, \
-without any lookup.
+Each name is looked up alone, in a batch, and in a batch that tells the matched length; on a GPU in batches large and small, with the \
+length and without. The right answers come from the sorted names, without any lookup; with --aggregate the right results are those of \
+all names, and the right lengths those of the names that are left.
 Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the table says so, and is \
 not wrong.";
 
 /// Updates that readers see appear at once.
 const GROUP: usize = 1024;
+/// Of a table as it was read.
+const CANNOT: &str = "the table can't be built";
 /// Mismatches that are shown.
 const SHOWN: usize = 10;
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
+    let fleet = options.device.open(&device::options())?;
     let NameFib { names, mut labels } = options.read.load(&options.table)?;
     let updates = match &options.updates {
         Some(updates) => options.read.updates(updates, &mut labels)?,
         None => Vec::new(),
     };
     let job = Job {
-        before: Truth::of(&names),
+        before: Truth::of(&names, options.build.aggregate),
         after: (!updates.is_empty()).then(|| {
             let mut after = names.clone();
             for update in &updates {
                 after.apply(update);
             }
-            Truth::of(&after)
+            Truth::of(&after, options.build.aggregate)
         }),
         names,
         updates: &updates,
         threads: options.threads.unwrap_or_else(all_cores),
-        build: BuildOptions {
-            memory_cap: options.memory.cap(if updates.is_empty() { 1 } else { 2 }),
-            results: u32::try_from(labels.len()).unwrap_or(u32::MAX),
-            ..BuildOptions::default()
-        },
+        build: options.build.options(if updates.is_empty() { 1 } else { 2 }, labels.len()),
+        fleet,
     };
     let mut output = Output::new();
     let mut outcome = Outcome::Done;
@@ -100,7 +113,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     for engine in engines {
         let reports = match visit(engine, &job) {
             // Of all engines some are for small tables.
-            Err(error) if !is_only => {
+            Err(error) if !is_only && error.downcast_ref::<BuildError>().is_some() => {
                 eprintln!("{engine}: not checked: {error:#}");
                 continue;
             }
@@ -123,6 +136,7 @@ struct Job<'a> {
     updates: &'a [NameUpdate],
     before: Truth,
     after: Option<Truth>,
+    fleet: Option<Fleet>,
     threads: usize,
     build: BuildOptions,
 }
@@ -131,6 +145,7 @@ struct Job<'a> {
 #[derive(Debug, Serialize)]
 struct Report {
     engine: &'static str,
+    device: &'static str,
     entries: usize,
     updates: usize,
     names: u64,
@@ -155,46 +170,89 @@ struct Mismatch {
 impl Visitor for &Job<'_> {
     type Output = Result<Vec<Report>>;
 
-    fn visit<E: NameEngine>(self) -> Self::Output {
-        let cannot = || "the table can't be built";
-        let began = Instant::now();
-        let Some(after) = &self.after else {
-            let (_, table) = E::build(&self.names, &self.build).with_context(cannot)?;
-            return Ok(vec![self.check::<E>(&table, &self.before, 0, began)]);
-        };
-        let mut live = LiveNames::<E>::new(self.names.clone(), self.build.clone()).with_context(cannot)?;
-        let reader = live.reader();
-        let before = self.check::<E>(&*reader.enter(), &self.before, 0, began);
-        let began = Instant::now();
-        for group in self.updates.chunks(GROUP) {
-            live.apply(group).context("the updated table can't be built")?;
+    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Self::Output {
+        match &self.after {
+            None => self.compiled::<E>(),
+            Some(after) => self.live::<E>(after),
         }
-        let after = self.check::<E>(&*reader.enter(), after, self.updates.len(), began);
-        Ok(vec![before, after])
     }
 }
 
 impl Job<'_> {
+    fn compiled<E: NameEngine<Table: OnDevice>>(&self) -> Result<Vec<Report>> {
+        let began = Instant::now();
+        let aggregated = self.build.aggregate.then(|| Aggregated::new(self.names.clone()));
+        let names = aggregated.as_ref().map_or(&self.names, Aggregated::reduced);
+        let (_, table) = E::build(names, &self.build).context(CANNOT)?;
+        let remote = self.upload::<E>(&table)?;
+        Ok(vec![self.check::<E>(&table, remote.as_ref(), &self.before, 0, began)?])
+    }
+
+    /// Checks, applies the updates, checks again.
+    fn live<E: NameEngine<Table: OnDevice>>(&self, after: &Truth) -> Result<Vec<Report>> {
+        let began = Instant::now();
+        let mut live = LiveNames::<E>::new(self.names.clone(), self.build.clone()).context(CANNOT)?;
+        let reader = live.reader();
+        let remote = self.upload::<E>(&reader.enter())?;
+        if let Some(remote) = &remote {
+            live.follow(|_| Ok::<_, anyhow::Error>(remote.follower()))?;
+        }
+        let before = self.check::<E>(&reader.enter(), remote.as_ref(), &self.before, 0, began)?;
+        let began = Instant::now();
+        for group in self.updates.chunks(GROUP) {
+            live.apply(group).context("the updated table can't be built")?;
+        }
+        let after = self.check::<E>(&reader.enter(), remote.as_ref(), after, self.updates.len(), began)?;
+        Ok(vec![before, after])
+    }
+
+    /// Brings a table to the GPUs, where these are to look up.
+    fn upload<E: NameEngine<Table: OnDevice>>(&self, table: &E::Table) -> Result<Option<Remote>> {
+        let Some(fleet) = &self.fleet else { return Ok(None) };
+        let (sample, _) = self.before.part(0);
+        let remote = Remote::upload(fleet, table, sample.names());
+        remote.map(Some).with_context(|| format!("{} can't be brought to the GPU", E::NAME))
+    }
+
+    /// Checks a table, on GPUs where it is there.
     fn check<E: NameEngine>(
         &self,
         table: &E::Table,
+        remote: Option<&Remote>,
         truth: &Truth,
         updates: usize,
         began: Instant,
-    ) -> Report {
+    ) -> Result<Report> {
         let bar = progress(truth.parts() as u64, E::NAME);
-        let verdict = check(table, truth, self.threads, &bar);
+        let verdict = match remote {
+            None => check(&OnCpu(table), truth, self.threads, &bar),
+            Some(remote) => check_on_gpu(remote, truth, self.threads, &bar)
+                .with_context(|| format!("{} on the GPU", E::NAME))?,
+        };
         bar.finish_and_clear();
-        Report {
+        Ok(Report {
             engine: E::NAME,
+            device: if remote.is_some() { "gpu" } else { "cpu" },
             entries: truth.len(),
             updates,
             names: verdict.names,
             mismatches: verdict.mismatches,
             seconds: began.elapsed().as_secs_f64(),
             first: verdict.first,
-        }
+        })
     }
+}
+
+/// The same of a table on GPUs.
+fn check_on_gpu(
+    remote: &Remote,
+    truth: &Truth,
+    threads: usize,
+    bar: &ProgressBar,
+) -> Result<Verdict, GpuError> {
+    let subject = OnGpu::new(remote);
+    let verdict = check(&subject, truth, threads, bar);
+    subject.failure().map_or(Ok(verdict), Err)
 }
 
 /// What a check came to.
@@ -206,7 +264,7 @@ struct Verdict {
 }
 
 /// Checks a table in each way of looking up.
-fn check(table: &impl NameLpm, truth: &Truth, threads: usize, bar: &ProgressBar) -> Verdict {
+fn check<S: Subject>(table: &S, truth: &Truth, threads: usize, bar: &ProgressBar) -> Verdict {
     let states = share_out(truth.parts(), threads, Verdict::default, |verdict, part| {
         let (batch, right) = truth.part(part);
         verdict.part(table, batch.names(), &right);
@@ -224,42 +282,34 @@ fn check(table: &impl NameLpm, truth: &Truth, threads: usize, bar: &ProgressBar)
 }
 
 impl Verdict {
-    fn part(&mut self, table: &impl NameLpm, names: Names<'_>, right: &[Match]) {
+    fn part<S: Subject>(&mut self, table: &S, names: Names<'_>, right: &[Match]) {
         self.names += names.len() as u64;
-        // What a lookup doesn't write is no answer.
-        let none = Match { result: u32::MAX, length: u32::MAX };
-        let mut matches = vec![none; names.len()];
-        table.match_batch(names, &mut matches);
-        self.compare("match batch", names, right, matches.iter().copied());
-        let mut results = vec![none.result; names.len()];
-        table.lookup_batch(names, &mut results);
-        let lengths = right.iter().map(|right| right.length);
-        let found = results.iter().zip(lengths).map(|(&result, length)| Match { result, length });
-        self.compare("batch", names, right, found);
-        self.compare("single", names, right, names.iter().map(|name| table.lookup(name)));
+        for (at, way) in S::WAYS.iter().enumerate() {
+            // What a lookup doesn't write is no answer.
+            let mut found = vec![Match { result: u32::MAX, length: u32::MAX }; names.len()];
+            let size = way.names.min(names.len()).max(1);
+            for (batch, found) in found.chunks_mut(size).enumerate() {
+                table.look_up(at, names.part(batch * size..batch * size + found.len()), found);
+            }
+            self.compare(way, names, right, &found);
+        }
     }
 
-    fn compare(
-        &mut self,
-        lookup: &'static str,
-        names: Names<'_>,
-        right: &[Match],
-        found: impl Iterator<Item = Match>,
-    ) {
+    fn compare(&mut self, way: &Way, names: Names<'_>, right: &[Match], found: &[Match]) {
+        let length = |of: &Match| way.has_lengths.then_some(of.length);
         for ((name, right), found) in names.iter().zip(right).zip(found) {
-            if *right == found {
+            if (right.result, length(right)) == (found.result, length(found)) {
                 continue;
             }
             self.mismatches += 1;
             if self.first.len() < SHOWN {
-                let length = |of: Match| (lookup != "batch").then_some(of.length);
                 self.first.push(Mismatch {
                     name: name.to_string(),
                     right: right.result,
                     found: found.result,
-                    right_length: length(*right),
+                    right_length: length(right),
                     found_length: length(found),
-                    lookup,
+                    lookup: way.name,
                 });
             }
         }
@@ -268,7 +318,7 @@ impl Verdict {
 
 impl Report {
     fn print(&self, output: &mut Output) -> Result<()> {
-        let Self { engine, entries, updates, names, mismatches, seconds, first } = self;
+        let Self { engine, entries, updates, names, mismatches, seconds, first, .. } = self;
         let state = match updates {
             0 => String::new(),
             _ => format!(" after {} updates", grouped(*updates)),
@@ -298,11 +348,14 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use wirespeed::names::engine::EngineName;
     use wirespeed::names::generate::{TableSpec, table};
     use wirespeed::names::{Name, NameBuf};
     use wirespeed_fib::Step;
+    use wirespeed_namelookup::NameLpm;
 
     use super::*;
+    use crate::on_host;
 
     /// A table that is right but for one name, and there in one way of looking up.
     struct Wrong<'a>(&'a NameRib, NameBuf, &'static str);
@@ -335,16 +388,64 @@ mod tests {
         }
     }
 
+    fn job(fleet: Fleet, updates: &[NameUpdate], aggregate: bool) -> Job<'_> {
+        let names = table(&TableSpec { names: 300, results: 3, seed: 1 }).unwrap().names;
+        let mut after = names.clone();
+        updates.iter().for_each(|update| assert!(after.apply(update)));
+        Job {
+            before: Truth::of(&names, aggregate),
+            after: (!updates.is_empty()).then(|| Truth::of(&after, aggregate)),
+            names,
+            updates,
+            fleet: Some(fleet),
+            threads: 2,
+            build: BuildOptions { aggregate, ..BuildOptions::default() },
+        }
+    }
+
+    #[test]
+    fn kernels_are_right() {
+        let Some((fleet, _)) = on_host::fleet_of_names() else { return };
+        let name = |text: &str| NameBuf::new(text).unwrap();
+        let updates =
+            [("/com/parc", 7), ("/com", 300), ("/", 2)].map(|(at, to)| NameUpdate::Insert(name(at), to));
+        for &engine in EngineName::ALL {
+            for (updates, aggregate) in [(&updates[..0], true), (&updates[..], engine == EngineName::Acta)] {
+                let reports = visit(engine, &job(fleet.clone(), updates, aggregate)).unwrap();
+                assert_eq!(reports.len(), if updates.is_empty() { 1 } else { 2 });
+                for report in reports {
+                    assert_eq!((report.mismatches, report.device), (0, "gpu"), "{report:?}");
+                    assert!(report.names > 50_000, "{report:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_of_other_names_is_found_out() {
+        let Some((fleet, switch)) = on_host::fleet_of_names() else { return };
+        let (job, bar) = (job(fleet.clone(), &[], false), ProgressBar::hidden());
+        let mut other = job.names.clone();
+        other.insert(Name::new("/com").unwrap(), 9);
+        let (_, table) = wirespeed_namelookup::Acta::build(&other, &job.build).unwrap();
+        let remote = Remote::upload(&fleet, &table, job.before.part(0).0.names()).unwrap();
+        let verdict = check_on_gpu(&remote, &job.before, 2, &bar).unwrap();
+        assert!(verdict.mismatches > 0 && verdict.first.iter().all(|m| m.found == 9), "{verdict:?}");
+        switch.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(check_on_gpu(&remote, &job.before, 2, &bar).is_err(), "no answer is no right answer");
+    }
+
     #[test]
     fn one_wrong_answer_is_found() {
         let mut names = table(&TableSpec { names: 300, results: 9, seed: 1 }).unwrap().names;
         names.insert(Name::new("/com/parc").unwrap(), 3);
-        let (truth, bar) = (Truth::of(&names), ProgressBar::hidden());
+        let (truth, bar) = (Truth::of(&names, false), ProgressBar::hidden());
         for (name, lookups) in
             [("/com/parc", 1), ("/com/parc/x", 1), ("/com/parcx", 1), ("/com/nothing/like/it", 0)]
         {
             for lookup in ["single", "batch", "match batch"] {
-                let verdict = check(&Wrong(&names, NameBuf::new(name).unwrap(), lookup), &truth, 2, &bar);
+                let wrong = Wrong(&names, NameBuf::new(name).unwrap(), lookup);
+                let verdict = check(&OnCpu(&wrong), &truth, 2, &bar);
                 assert_eq!(verdict.mismatches, lookups, "{name}: {verdict:?}");
                 assert!(verdict.first.iter().all(|wrong| wrong.name == name && wrong.lookup == lookup));
             }

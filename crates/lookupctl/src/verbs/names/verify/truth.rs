@@ -19,14 +19,34 @@ const PART: usize = 1 << 14;
 pub(super) struct Truth {
     entries: NameBatch,
     results: Vec<u32>,
+    /// Whether entries are left out of what is compiled, so that no length is theirs.
+    is_dropped: Vec<bool>,
 }
 
 impl Truth {
-    pub(super) fn of(names: &NameRib) -> Self {
+    /// That of a table, which is aggregated where that is said: an entry is dropped whose nearest one above has its result.
+    pub(super) fn of(names: &NameRib, is_aggregated: bool) -> Self {
         let mut all: Vec<(NameBuf, u32)> = names.iter().collect();
         all.sort_unstable();
         let entries = all.iter().map(|(name, _)| &**name).collect();
-        Self { entries, results: all.into_iter().map(|(_, result)| result).collect() }
+        let results: Vec<_> = all.into_iter().map(|(_, result)| result).collect();
+        let mut truth = Self { entries, is_dropped: vec![false; results.len()], results };
+        if is_aggregated {
+            truth.aggregate();
+        }
+        truth
+    }
+
+    fn aggregate(&mut self) {
+        let mut stack: Vec<usize> = Vec::new();
+        for entry in 0..self.len() {
+            self.pop(&mut stack, self.bytes(entry));
+            let name = self.entries.names().name(entry);
+            let above =
+                stack.iter().rev().find(|&&above| self.entries.names().name(above).is_prefix_of(name));
+            self.is_dropped[entry] = above.is_some_and(|&above| self.results[above] == self.results[entry]);
+            stack.push(entry);
+        }
     }
 
     /// Number of entries.
@@ -106,11 +126,14 @@ impl Truth {
                 next += 1;
             }
             self.pop(&mut stack, name.as_bytes());
-            let found =
-                stack.iter().rev().find(|&&entry| self.entries.names().name(entry).is_prefix_of(name));
-            right.push(
-                found.map_or(Match::NONE, |&entry| Match::new(self.results[entry], self.bytes(entry).len())),
-            );
+            let is_prefix = |&entry: &usize| self.entries.names().name(entry).is_prefix_of(name);
+            let mut matching = stack.iter().rev().copied().filter(is_prefix).peekable();
+            let longest = matching.peek().copied();
+            // With the result of the longest, too: a dropped entry has that of the one above it.
+            let left = matching.find(|&entry| !self.is_dropped[entry]);
+            right.push(longest.zip(left).map_or(Match::NONE, |(longest, left)| {
+                Match::new(self.results[longest], self.bytes(left).len())
+            }));
         }
         right
     }
@@ -155,13 +178,25 @@ mod tests {
     use super::*;
 
     fn held_against_the_oracle(names: &NameRib) {
-        let (truth, oracle) = (Truth::of(names), names.iter().collect::<Oracle>());
+        let oracle = names.iter().collect::<Oracle>();
+        held(&Truth::of(names, false), names, |name| oracle.lookup(name));
+        let reduced: Oracle = names
+            .iter()
+            .filter(|(name, result)| name.parent().is_none_or(|above| oracle.lookup(above).result != *result))
+            .collect();
+        held(&Truth::of(names, true), names, |name| {
+            assert_eq!(reduced.lookup(name).result, oracle.lookup(name).result);
+            reduced.lookup(name)
+        });
+    }
+
+    fn held(truth: &Truth, names: &NameRib, oracle: impl Fn(&Name) -> Match) {
         let (mut asked, mut hits) = (0, 0);
         for part in 0..truth.parts() {
             let (names, right) = truth.part(part);
             assert_eq!(names.len(), right.len());
             for (name, right) in names.names().iter().zip(right) {
-                assert_eq!(right, oracle.lookup(name), "{name}");
+                assert_eq!(right, oracle(name), "{name}");
                 asked += 1;
                 hits += usize::from(right.is_some());
             }
@@ -187,7 +222,7 @@ mod tests {
         for names in [&NameRib::new(), &without_root, &more] {
             held_against_the_oracle(names);
         }
-        let (truth, oracle) = (Truth::of(&odd), odd.iter().collect::<Oracle>());
+        let (truth, oracle) = (Truth::of(&odd, false), odd.iter().collect::<Oracle>());
         let (names, right) = truth.part(0);
         assert!(names.names().iter().zip(right).all(|(name, right)| right == oracle.lookup(name)));
     }

@@ -1,0 +1,50 @@
+//! Seeded rule sets and traces: what the paper measures with, and sets after the manner of ClassBench.
+
+mod classbench;
+mod synthetic;
+#[cfg(test)]
+mod tests;
+
+pub use classbench::{Kind, classbench};
+pub use synthetic::{Shape, ShapeError, Synthetic};
+
+use wirespeed_fib::synth::rng::Rng;
+
+use crate::rules::RuleSet;
+use crate::tuple::Tuple;
+
+/// So many tuples, each derived from a rule at random: what the rule doesn't say is at random, too. With `burst` over 1 each comes that
+/// many times in a row on average, as packets of a flow do. Without rules they are anything.
+pub fn tuples<T: Tuple>(rules: &RuleSet<T>, count: usize, burst: f64, seed: u64) -> Vec<T> {
+    let mut rng = Rng::new(seed);
+    let sorted = rules.sorted();
+    let mut tuples: Vec<T> = Vec::with_capacity(count);
+    while tuples.len() < count {
+        let again = tuples.last().filter(|_| burst > 1.0 && rng.chance(1.0 - 1.0 / burst)).copied();
+        tuples.push(again.unwrap_or_else(|| {
+            let rest = random(&mut rng);
+            if sorted.is_empty() {
+                return rest;
+            }
+            let patterns = sorted[rng.index(sorted.len())].1.patterns();
+            let pattern = &patterns[rng.index(patterns.len())];
+            filled(pattern.value(), pattern.mask(), &rest)
+        }));
+    }
+    tuples
+}
+
+/// Any tuple.
+fn random<T: Tuple>(rng: &mut Rng) -> T {
+    let words: Vec<u32> = (0..T::WORDS).map(|_| u32::try_from(rng.bits() >> 32).expect("32 bits")).collect();
+    T::from_words(&words)
+}
+
+/// The bits of a value under a mask, and beside it those of another tuple.
+fn filled<T: Tuple>(value: &T, mask: &T, rest: &T) -> T {
+    let mut tuple = *rest;
+    for (at, word) in tuple.words_mut().iter_mut().enumerate() {
+        *word = *word & !mask.words()[at] | value.words()[at] & mask.words()[at];
+    }
+    tuple
+}

@@ -1,0 +1,169 @@
+//! [`Synthetic`]: the paper's synthetic sets (sections 6 and 7.3).
+//!
+//! N rules in C classes, F of which are full: each of the others has one rule, and these share the rest evenly. A tuple of the trace
+//! matches C_m classes: rules are made in bundles of so many, one value for all, each under the mask of another class.
+
+use std::collections::BTreeSet;
+
+use wirespeed_fib::synth::rng::Rng;
+
+use super::{filled, random};
+use crate::rule::{Pattern, Rule};
+use crate::rules::RuleSet;
+use crate::tuple::{Kind, Tuple};
+
+/// What a set is to be like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The paper's N.
+    pub rules: usize,
+    /// The paper's C.
+    pub classes: usize,
+    /// The paper's F: all classes, where rules are spread evenly.
+    pub full: usize,
+    /// The paper's C_m.
+    pub matching: usize,
+}
+
+/// A shape that no set has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShapeError {
+    /// A class without a rule, or no full one.
+    #[error(
+        "{rules} rules in {classes} classes, {full} of them full: each class takes a rule, and from 1 to all are full"
+    )]
+    Rules {
+        /// N.
+        rules: usize,
+        /// C.
+        classes: usize,
+        /// F.
+        full: usize,
+    },
+    /// More classes than match.
+    #[error("a tuple that matches {matching} of {classes} classes")]
+    Matching {
+        /// C_m.
+        matching: usize,
+        /// C.
+        classes: usize,
+    },
+    /// More classes than there are masks.
+    #[error("{classes} classes: only {found} masks with enough bits were found")]
+    Masks {
+        /// C.
+        classes: usize,
+        /// Masks that there are.
+        found: usize,
+    },
+}
+
+impl Shape {
+    /// So many rules, spread evenly over so many classes, one of which matches a tuple.
+    pub const fn even(rules: usize, classes: usize) -> Self {
+        Self { rules, classes, full: classes, matching: 1 }
+    }
+}
+
+/// A synthetic set, and what its traces are made of.
+#[derive(Clone, Debug)]
+pub struct Synthetic<T: Tuple> {
+    /// The rules: their priorities are of 8 bits, as the paper's.
+    pub rules: RuleSet<T>,
+    /// The value of each bundle, and the bits that any of its masks has.
+    bundles: Vec<(T, T)>,
+}
+
+impl<T: Tuple> Synthetic<T> {
+    /// A set of a shape.
+    pub fn new(shape: Shape, seed: u64) -> Result<Self, ShapeError> {
+        let Shape { rules, classes, full, matching } = shape;
+        if classes == 0 || full == 0 || full > classes || rules < classes {
+            return Err(ShapeError::Rules { rules, classes, full });
+        }
+        if matching == 0 || matching > classes {
+            return Err(ShapeError::Matching { matching, classes });
+        }
+        let mut rng = Rng::new(seed);
+        let masks = masks::<T>(&mut rng, classes)?;
+        let shared = rules - (classes - full);
+        // What is left to be made of each class.
+        let mut left: Vec<(usize, T)> = (0..)
+            .zip(masks)
+            .map(|(at, mask)| {
+                (if at < full { shared / full + usize::from(at < shared % full) } else { 1 }, mask)
+            })
+            .collect();
+        let mut made = Vec::with_capacity(rules);
+        let mut bundles = Vec::new();
+        while !left.is_empty() {
+            // The fullest first, so that whole bundles can be made for long.
+            left.sort_by_key(|(rules, _)| std::cmp::Reverse(*rules));
+            let value: T = random(&mut rng);
+            let bundle = matching.min(left.len());
+            let mut all = T::default();
+            for (rules, mask) in &mut left[..bundle] {
+                made.push(Rule::new(
+                    Pattern::new(value, *mask),
+                    u32::try_from(rng.below(256)).expect("8 bits"),
+                    0,
+                ));
+                all = all.or(mask);
+                *rules -= 1;
+            }
+            left.retain(|(rules, _)| *rules > 0);
+            if bundle == matching {
+                bundles.push((value, all));
+            }
+        }
+        rng.shuffle(&mut made);
+        Ok(Self { rules: made.into_iter().collect(), bundles })
+    }
+
+    /// So many tuples that match C_m classes each (more only by chance), derived from the rules by setting what these don't look at.
+    pub fn trace(&self, count: usize, seed: u64) -> Vec<T> {
+        let mut rng = Rng::new(seed);
+        let one = |_| {
+            let (value, mask) = &self.bundles[rng.index(self.bundles.len())];
+            filled(value, mask, &random(&mut rng))
+        };
+        (0..count).map(one).collect()
+    }
+}
+
+/// Masks of so many classes: combinations of fields that are wildcards, as the paper has them, and where there are too few, prefixes
+/// of the addresses among them.
+fn masks<T: Tuple>(rng: &mut Rng, classes: usize) -> Result<Vec<T>, ShapeError> {
+    /// Bits that make two values of a class differ, but by chance.
+    const LEAST: u32 = 32;
+    let mut masks = BTreeSet::new();
+    let combinations = 1usize << T::FIELDS.len();
+    for tries in 0..100 * (classes + combinations) {
+        if masks.len() == classes {
+            break;
+        }
+        let with_prefixes = tries > 4 * combinations;
+        let mask = T::FIELDS.iter().fold(T::default(), |mask, field| {
+            let is_address = matches!(field.kind, Kind::Ipv4 | Kind::Ipv6 | Kind::Mac);
+            let len = match rng.chance(0.5) {
+                true => 0,
+                false if with_prefixes && is_address => {
+                    8 + u16::try_from(rng.below(u64::from(field.width) - 7)).expect("a length")
+                }
+                false => field.width,
+            };
+            mask.with(field, field.prefix(len))
+        });
+        if mask.ones() >= LEAST {
+            masks.insert(mask);
+        }
+    }
+    let found = masks.len();
+    if found < classes {
+        return Err(ShapeError::Masks { classes, found });
+    }
+    let mut masks: Vec<T> = masks.into_iter().collect();
+    rng.shuffle(&mut masks);
+    Ok(masks)
+}

@@ -1,0 +1,91 @@
+//! [`RuleFormat`]: how rules are written, by name, and how each way is told from the others.
+
+use std::fmt;
+use std::str::FromStr;
+
+use wirespeed_fib::read::Input;
+
+use super::report::ReadError;
+
+/// How rules are written; see [`read`](super).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RuleFormat {
+    /// A rule in words on each line.
+    Plain,
+    /// ClassBench filters.
+    ClassBench,
+    /// `ovs-ofctl dump-flows`.
+    Ovs,
+    /// `iptables-save`.
+    Iptables,
+    /// `nft -j list ruleset`.
+    Nft,
+}
+
+impl RuleFormat {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Plain, Self::ClassBench, Self::Ovs, Self::Iptables, Self::Nft];
+
+    /// The name that the command line takes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::ClassBench => "classbench",
+            Self::Ovs => "ovs",
+            Self::Iptables => "iptables",
+            Self::Nft => "nft",
+        }
+    }
+}
+
+impl fmt::Display for RuleFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Text that names no format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no format of rules is called {0:?}: there are plain, classbench, ovs, iptables and nft")]
+pub struct UnknownFormat(String);
+
+impl FromStr for RuleFormat {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        let found = Self::ALL.into_iter().find(|format| format.name() == text);
+        found.ok_or_else(|| UnknownFormat(text.to_owned()))
+    }
+}
+
+/// Bytes by which a format is recognised, at most.
+const LOOK_AHEAD: usize = 16 << 10;
+
+/// Tells the format by the first line that is neither blank nor a comment; a file without one is plain.
+pub(super) fn recognise(input: &mut Input<'_>) -> Result<RuleFormat, ReadError> {
+    let name = input.name().to_owned();
+    let (start, _) = input.look_ahead(LOOK_AHEAD);
+    let start = String::from_utf8_lossy(start).into_owned();
+    let mut lines = start.trim_start_matches('\u{feff}').lines().map(str::trim);
+    let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with('#')) else {
+        return Ok(RuleFormat::Plain);
+    };
+    let is_flow = |line: &str| {
+        line.contains(',')
+            || line.contains("actions=")
+            || line.contains("FLOW reply")
+            || line.contains("OFPST_FLOW")
+    };
+    Ok(match line.as_bytes()[0] {
+        b'@' => RuleFormat::ClassBench,
+        b'*' | b'-' | b':' => RuleFormat::Iptables,
+        b'{' => RuleFormat::Nft,
+        _ if is_flow(line) => RuleFormat::Ovs,
+        _ if line.contains('=') => RuleFormat::Plain,
+        _ => {
+            let start = line.chars().take(40).collect();
+            return Err(ReadError::UnknownFormat { name, start });
+        }
+    })
+}

@@ -1,0 +1,138 @@
+//! Reading rule sets and traces from files.
+//!
+//! ```text
+//! Source ─► open: decompress ─► recognise the format ─► a line at a time ─► RuleFile + RuleReport
+//!                                                                ├────────► tuples (a trace)
+//! ```
+//!
+//! | format | what it is | order among rules |
+//! |---|---|---|
+//! | `plain` | a rule in words on each line, as [`Rule`] writes itself, with `number=N` where numbers are not consecutive | priority |
+//! | `classbench` | filters of ClassBench | the first wins |
+//! | `ovs` | `ovs-ofctl dump-flows`, and flows without statistics | priority, 32768 where it isn't given |
+//! | `iptables` | `iptables-save` and `ip6tables-save`, one chain | the first wins, the chain's policy last |
+//! | `nft` | `nft -j list ruleset`, one chain | the first wins, the chain's policy last |
+//!
+//! What a matcher of one packet's header fields can't express, such as the state of a connection, an interface of a 5-tuple or a jump
+//! to another chain, is [left out](RuleReport::left_out) rule by rule, with its line and the reason: whether the rest is of use, the
+//! caller decides. What is no rule at all is an error that says where; with [`ReadOptions::lenient`] it is left out, too.
+//!
+//! ```
+//! use wirespeed_classify::Ipv4Tuple;
+//! use wirespeed_classify::read::{ReadOptions, read_rules_from};
+//!
+//! let saved = "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n-A INPUT -p tcp --dport 22 -j ACCEPT\nCOMMIT\n";
+//! let (file, report) = read_rules_from::<Ipv4Tuple>(saved.as_bytes(), "saved", &ReadOptions::default())?;
+//! assert_eq!(file.rules.len(), 2);
+//! assert_eq!(file.actions, ["ACCEPT", "DROP"]);
+//! assert_eq!(report.left_out[0].to_string(), "line 3: an interface (-i): -A INPUT -i lo -j ACCEPT");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod classbench;
+mod format;
+mod iptables;
+mod nft;
+mod ovs;
+mod plain;
+mod report;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+use std::io::Read;
+
+pub use wirespeed_fib::read::{Input, Line, Source, open};
+
+pub use format::{RuleFormat, UnknownFormat};
+pub use report::{LeftOut, ReadError, RuleReport};
+pub use trace::{read_trace, read_trace_from};
+
+use crate::rule::Rule;
+use crate::rules::RuleSet;
+use crate::tuple::Tuple;
+use report::Reading;
+
+/// How to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The format; recognised by content where not given.
+    pub format: Option<RuleFormat>,
+    /// Whether to leave bad lines out, rather than refuse the file.
+    pub lenient: bool,
+    /// The chain to read of `iptables` (`INPUT` where not given) and `nft` (the first with a hook where not given).
+    pub chain: Option<String>,
+    /// The table to read of `ovs`.
+    pub table: u8,
+}
+
+/// Rules, and what their actions are called.
+#[derive(Clone, Debug, Default)]
+pub struct RuleFile<T: Tuple> {
+    /// The rules.
+    pub rules: RuleSet<T>,
+    /// The actions by number, from 0, where the format has names for them.
+    pub actions: Vec<String>,
+}
+
+impl<T: Tuple> RuleFile<T> {
+    /// What the action of a rule that a lookup returned is called; `None` of 0.
+    pub fn action(&self, result: u32) -> Option<&str> {
+        let action = self.rules.action(result)?;
+        self.actions.get(usize::try_from(action).ok()?).map(String::as_str)
+    }
+
+    /// The number of an action.
+    fn intern(&mut self, action: &str) -> u32 {
+        let at = self.actions.iter().position(|known| known == action).unwrap_or_else(|| {
+            self.actions.push(action.to_owned());
+            self.actions.len() - 1
+        });
+        u32::try_from(at).expect("fewer actions than rules")
+    }
+
+    fn add(&mut self, rule: Rule<T>) -> Result<(), String> {
+        self.rules.insert(rule).map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
+/// Reads a set.
+pub fn read_rules<T: Tuple>(
+    source: &Source,
+    options: &ReadOptions,
+) -> Result<(RuleFile<T>, RuleReport), ReadError> {
+    read(open(source)?, options)
+}
+
+/// Reads a set from a stream of bytes; `name` is for messages.
+pub fn read_rules_from<T: Tuple>(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+) -> Result<(RuleFile<T>, RuleReport), ReadError> {
+    read(Input::new(Box::new(reader), name.to_owned())?, options)
+}
+
+fn read<T: Tuple>(
+    mut input: Input<'_>,
+    options: &ReadOptions,
+) -> Result<(RuleFile<T>, RuleReport), ReadError> {
+    let format = match options.format {
+        Some(format) => format,
+        None => format::recognise(&mut input)?,
+    };
+    let mut reading = Reading::new(&input, format, options.lenient);
+    let mut file = RuleFile::default();
+    match format {
+        RuleFormat::Plain => plain::read(&mut input, &mut reading, &mut file)?,
+        RuleFormat::ClassBench => classbench::read(&mut input, &mut reading, &mut file)?,
+        RuleFormat::Ovs => ovs::read(&mut input, &mut reading, &mut file, options.table)?,
+        RuleFormat::Iptables => {
+            iptables::read(&mut input, &mut reading, &mut file, options.chain.as_deref())?;
+        }
+        RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options.chain.as_deref())?,
+    }
+    reading.report.rules = file.rules.len();
+    reading.report.entries = file.rules.entries_len();
+    Ok((file, reading.report))
+}

@@ -1,0 +1,31 @@
+//! The plain form: a rule in words on each line, with `number=N` where numbers are not consecutive.
+
+use wirespeed_fib::read::Input;
+
+use super::RuleFile;
+use super::report::{Fault, ReadError, Reading};
+use crate::rule::Rule;
+use crate::tuple::Tuple;
+
+pub(super) fn read<T: Tuple>(
+    input: &mut Input<'_>,
+    reading: &mut Reading,
+    file: &mut RuleFile<T>,
+) -> Result<(), ReadError> {
+    reading.each_line(input, |line, _| {
+        let line = line.split('#').next().unwrap_or_default();
+        let (number, rest) = match line.strip_prefix("number=") {
+            Some(rest) => {
+                let (number, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                (Some(number.parse::<u32>().map_err(|_| Fault::bad("not a rule's number"))?), rest)
+            }
+            None => (None, line),
+        };
+        let rule: Rule<T> = rest.parse().map_err(Fault::bad)?;
+        let put = match number {
+            Some(number) => file.rules.insert_at(number, rule),
+            None => file.rules.insert(rule),
+        };
+        put.map(|_| ()).map_err(Fault::bad)
+    })
+}

@@ -1,0 +1,174 @@
+//! [`RuleReport`]: what a reading found, and what it left out.
+
+use std::fmt;
+
+use wirespeed_fib::read::{Input, Line};
+
+use super::format::RuleFormat;
+
+/// What a reading found. Displays as a few lines for people.
+#[derive(Clone, Debug)]
+pub struct RuleReport {
+    /// The file.
+    pub name: String,
+    /// The format, recognised or given.
+    pub format: RuleFormat,
+    /// Lines, or elements of JSON.
+    pub records: u64,
+    /// Rules taken.
+    pub rules: usize,
+    /// The patterns that these were expanded to.
+    pub entries: u64,
+    /// Rules of chains or tables that were not asked for.
+    pub elsewhere: u64,
+    /// What was not taken, in order.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A rule that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its line, or its place among the elements of JSON, from 1.
+    pub line: u64,
+    /// Why.
+    pub why: String,
+    /// What it says.
+    pub text: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}: {}", self.line, self.why, self.text)
+    }
+}
+
+impl fmt::Display for RuleReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// How many are shown.
+        const SHOWN: usize = 10;
+        let Self { name, format, records, rules, entries, elsewhere, left_out } = self;
+        write!(f, "{name}: {format}, {records} records, {rules} rules of {entries} patterns")?;
+        if *elsewhere > 0 {
+            write!(f, "\n  {elsewhere} rules of other chains or tables passed over")?;
+        }
+        for one in left_out.iter().take(SHOWN) {
+            write!(f, "\n  left out {one}")?;
+        }
+        match left_out.len().checked_sub(SHOWN) {
+            Some(more) if more > 0 => write!(f, "\n  left out {more} more"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why a file could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It can't be opened, or not decompressed.
+    #[error(transparent)]
+    Open(#[from] wirespeed_fib::read::ReadError),
+    /// The operating system refused, or the compressed data is damaged.
+    #[error("{name}: {source}")]
+    Io {
+        /// The file.
+        name: String,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// Something in it is no rule.
+    #[error("{name}:{line}: {why}: {text:?}")]
+    Bad {
+        /// The file.
+        name: String,
+        /// The line, or the place among the elements of JSON, from 1.
+        line: u64,
+        /// What is wrong.
+        why: String,
+        /// What it says.
+        text: String,
+    },
+    /// It is of no format that is known.
+    #[error("{name}: not recognised as rules: {start:?}")]
+    UnknownFormat {
+        /// The file.
+        name: String,
+        /// How it starts.
+        start: String,
+    },
+}
+
+/// What a line came to.
+pub(super) enum Fault {
+    /// A rule, and one that can't be expressed.
+    LeftOut(String),
+    /// No rule.
+    Bad(String),
+}
+
+impl Fault {
+    pub(super) fn left_out(why: impl Into<String>) -> Self {
+        Self::LeftOut(why.into())
+    }
+
+    pub(super) fn bad(why: impl fmt::Display) -> Self {
+        Self::Bad(why.to_string())
+    }
+}
+
+/// The report in the making.
+pub(super) struct Reading {
+    pub(super) report: RuleReport,
+    lenient: bool,
+}
+
+impl Reading {
+    pub(super) fn new(input: &Input<'_>, format: RuleFormat, lenient: bool) -> Self {
+        let (name, left_out) = (input.name().to_owned(), Vec::new());
+        let report = RuleReport { name, format, records: 0, rules: 0, entries: 0, elsewhere: 0, left_out };
+        Self { report, lenient }
+    }
+
+    /// Gives each line that is neither blank nor a comment to a parser, and takes what it came to.
+    pub(super) fn each_line(
+        &mut self,
+        input: &mut Input<'_>,
+        mut parse: impl FnMut(&str, &mut RuleReport) -> Result<(), Fault>,
+    ) -> Result<(), ReadError> {
+        loop {
+            let at = input.lines_read() + 1;
+            let line = match input.next_line() {
+                Ok(None) => return Ok(()),
+                Ok(Some(Line::Whole(line))) => String::from_utf8_lossy(line).into_owned(),
+                Ok(Some(Line::TooLong)) => {
+                    self.fault(Fault::bad("a line that is longer than any of a rule"), at, "")?;
+                    continue;
+                }
+                Err(source) => return Err(ReadError::Io { name: self.report.name.clone(), source }),
+            };
+            let line = line.trim_start_matches('\u{feff}').trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            self.report.records += 1;
+            if let Err(fault) = parse(line, &mut self.report) {
+                self.fault(fault, at, line)?;
+            }
+        }
+    }
+
+    /// Takes a fault of a record.
+    pub(super) fn fault(&mut self, fault: Fault, line: u64, text: &str) -> Result<(), ReadError> {
+        const SHOWN: usize = 200;
+        let text: String = text.chars().take(SHOWN).collect();
+        match fault {
+            Fault::Bad(why) if !self.lenient => {
+                Err(ReadError::Bad { name: self.report.name.clone(), line, why, text })
+            }
+            Fault::LeftOut(why) | Fault::Bad(why) => {
+                self.report.left_out.push(LeftOut { line, why, text });
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Files by hand, and files that are anything.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::oracle::{Oracle, Right};
+use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, VLAN_NONE, write};
+
+fn read_text<T: Tuple>(text: &str) -> Result<(RuleFile<T>, RuleReport), ReadError> {
+    read_rules_from(text.as_bytes(), "text", &ReadOptions::default())
+}
+
+/// The rules in words with what their actions are called.
+fn words<T: Tuple>(file: &RuleFile<T>) -> Vec<String> {
+    let word = |(number, rule): (crate::RuleNumber, &Rule<T>)| {
+        let text = rule.to_string();
+        let (rest, _) = text.rsplit_once("action=").expect("all rules have one");
+        format!("{rest}{}", file.action(number.get()).unwrap_or_default())
+    };
+    file.rules.sorted().into_iter().map(word).collect()
+}
+
+fn left_out(report: &RuleReport) -> Vec<(u64, &str)> {
+    report.left_out.iter().map(|one| (one.line, one.why.as_str())).collect()
+}
+
+#[test]
+fn plain() {
+    let text = "# rules\n\nsrc=10.0.0.0/8 action=1\nnumber=7 udp priority=4 # of seven\ntcp\n";
+    let (file, report) = read_text::<Ipv4Tuple>(text).expect("rules");
+    let rules: Vec<_> = file.rules.sorted().into_iter().map(|(n, rule)| format!("{n} {rule}")).collect();
+    assert_eq!(
+        rules,
+        [
+            "1 src=10.0.0.0/8 priority=0 action=1",
+            "7 proto=udp priority=4 action=0",
+            "8 proto=tcp priority=0 action=0"
+        ]
+    );
+    assert_eq!((report.format, report.records), (RuleFormat::Plain, 3));
+    let mut written = Vec::new();
+    write::write_rules(&file.rules, &mut written).expect("written");
+    let again =
+        read_rules_from::<Ipv4Tuple>(&written[..], "again", &ReadOptions::default()).expect("read again").0;
+    assert_eq!(again.rules.sorted(), file.rules.sorted());
+    let error = read_text::<Ipv4Tuple>("tcp action=1\nsrc=10.0.0.300\n").expect_err("no address");
+    assert_eq!(error.to_string(), "text:2: \"10.0.0.300\" is no value of src: \"src=10.0.0.300\"");
+    let lenient = ReadOptions { lenient: true, ..ReadOptions::default() };
+    let (file, report) =
+        read_rules_from::<Ipv4Tuple>(&b"action=1\nsrc=x\nnumber=1 udp\n"[..], "text", &lenient)
+            .expect("lenient");
+    assert_eq!((file.rules.len(), report.left_out.len()), (1, 2));
+}
+
+#[test]
+fn classbench_filters_and_traces() {
+    let text = "@10.0.0.0/8\t192.0.2.7/32\t0 : 65535\t1024 : 65535\t0x06/0xFF\t0x1000/0x1000\t\n@0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0x00/0x00\n";
+    let (file, report) = read_text::<Ipv4Tuple>(text).expect("filters");
+    assert_eq!(
+        words(&file),
+        ["src=10.0.0.0/8 dst=192.0.2.7 dport=1024-65535 proto=tcp priority=0 ", "priority=0 "]
+    );
+    assert_eq!((report.format, report.rules, report.entries), (RuleFormat::ClassBench, 2, 7));
+    let mut written = Vec::new();
+    write::write_classbench(&file.rules, &mut written).expect("filters");
+    let again =
+        read_rules_from::<Ipv4Tuple>(&written[..], "again", &ReadOptions::default()).expect("read again").0;
+    assert_eq!(again.rules.sorted(), file.rules.sorted());
+    for wrong in
+        ["@10.0.0.0/8", "@a/8 0.0.0.0/0 0 : 1 0 : 1 0x00/0x00", "@10.0.0.0/8 0.0.0.0/0 5 : 1 0 : 1 0x00/0x00"]
+    {
+        assert!(matches!(read_text::<Ipv4Tuple>(wrong), Err(ReadError::Bad { line: 1, .. })), "{wrong}");
+    }
+}
+
+#[test]
+fn flows() {
+    let text = "NXST_FLOW reply (xid=0x4):\n \
+        cookie=0x0, duration=3.1s, table=0, n_packets=0, n_bytes=0, idle_age=3, priority=100,tcp,in_port=1,vlan_tci=0x0000,nw_dst=10.0.0.0/8,tp_dst=0x50/0xfff0 actions=output:2\n \
+        cookie=0x0, table=1, priority=5 actions=drop\n \
+        cookie=0x0, table=0, arp,dl_src=02:00:00:00:00:00/02:00:00:00:00:00 actions=NORMAL\n \
+        table=0, ct_state=+est actions=drop\n";
+    let (file, report) = read_text::<OpenFlowTuple>(text).expect("flows");
+    let vlan = format!("in_port=1 dl_vlan={VLAN_NONE} dl_type=0x0800 nw_proto=tcp nw_dst=10.0.0.0/8");
+    assert_eq!(
+        words(&file),
+        [
+            format!("{vlan} tp_dst=0x50/0xfff0 priority=100 output:2"),
+            "dl_src=0x20000000000/0x20000000000 dl_type=0x0806 priority=32768 NORMAL".to_owned(),
+        ]
+    );
+    assert_eq!((report.format, report.records, report.elsewhere), (RuleFormat::Ovs, 4, 1));
+    assert_eq!(left_out(&report), [(5, "no field of a tuple (ct_state)")]);
+    // As a 5-tuple the type goes without saying, and what isn't of it is left out.
+    let (file, report) = read_text::<Ipv4Tuple>("priority=3,udp,nw_src=10.0.0.1 actions=drop\npriority=2,udp6 actions=drop\nin_port=1, actions=drop\n").expect("flows");
+    assert_eq!(words(&file), ["src=10.0.0.1 proto=udp priority=3 drop"]);
+    assert_eq!(
+        left_out(&report),
+        [(2, "not of this tuple's protocol (udp6)"), (3, "no field of a tuple (in_port)")]
+    );
+    let (file, _) =
+        read_text::<OpenFlowTuple>("nw_dst=79.6.244.197/32, tp_src=67, dl_dst=fa:16:3e:b0:80:d0\n")
+            .expect("a bare flow");
+    assert_eq!(words(&file), ["dl_dst=fa:16:3e:b0:80:d0 nw_dst=79.6.244.197 tp_src=67 priority=32768 "]);
+}
+
+#[test]
+fn iptables() {
+    let text = "# Generated by iptables-save\n*nat\n:INPUT ACCEPT [0:0]\n-A INPUT -j ACCEPT\nCOMMIT\n*filter\n:INPUT DROP [9:9]\n:FORWARD ACCEPT [0:0]\n:mine - [0:0]\n\
+        -A INPUT -s 10.0.0.0/255.0.0.0 -p tcp -m tcp --dport 22 -m comment --comment \"to all: \\\"-j\\\"\" -j ACCEPT\n\
+        [3:180] -A INPUT -p udp -m multiport --dports 53,100:200 -j ACCEPT\n\
+        -A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
+        -A INPUT ! -s 10.0.0.1 -j DROP\n\
+        -A INPUT -p icmp -m icmp --icmp-type echo-request -j ACCEPT\n\
+        -A INPUT -j mine\n-A INPUT -j LOG --log-prefix \"x \"\n-A FORWARD -j DROP\n\
+        -A INPUT -d 192.0.2.0/24 -j REJECT --reject-with icmp-port-unreachable\nCOMMIT\n";
+    let (file, report) = read_text::<Ipv4Tuple>(text).expect("a saved chain");
+    assert_eq!(
+        words(&file),
+        [
+            "src=10.0.0.0/8 dport=22 proto=tcp priority=0 ACCEPT",
+            "dport=53 proto=udp priority=0 ACCEPT",
+            "dport=100-200 proto=udp priority=0 ACCEPT",
+            "sport=8 proto=icmp priority=0 ACCEPT",
+            "dst=192.0.2.0/24 priority=0 REJECT",
+            "priority=0 DROP",
+        ]
+    );
+    assert_eq!(report.elsewhere, 2);
+    assert_eq!(
+        left_out(&report),
+        [
+            (12, "a match of conntrack"),
+            (13, "a negation"),
+            (15, "a jump to another chain"),
+            (16, "a target that decides nothing (LOG)")
+        ]
+    );
+    let (file, report) = read_text::<Ipv6Tuple>(
+        "*filter\n-A INPUT -s 2001:db8::/32 -j DROP\n-A INPUT -s 10.0.0.0/8 -j DROP\n",
+    )
+    .expect("a chain");
+    assert_eq!(
+        (words(&file), left_out(&report)),
+        (vec!["src=2001:db8::/32 priority=0 DROP".to_owned()], vec![(3, "10.0.0.0 as src")])
+    );
+    assert!(read_text::<Ipv4Tuple>("*filter\nfoo\n").is_err());
+}
+
+#[test]
+fn nft() {
+    let matched =
+        |left: &str, right: &str| format!(r#"{{"match":{{"op":"==","left":{left},"right":{right}}}}}"#);
+    let payload = |protocol: &str, field: &str| {
+        format!(r#"{{"payload":{{"protocol":"{protocol}","field":"{field}"}}}}"#)
+    };
+    let rule = |expr: &[String]| {
+        format!(
+            r#"{{"rule":{{"family":"inet","table":"t","chain":"in","handle":4,"expr":[{}]}}}}"#,
+            expr.join(",")
+        )
+    };
+    let verdict = |verdict: &str| format!(r#"{{"{verdict}":null}}"#);
+    let rules = [
+        rule(&[
+            matched(r#"{"meta":{"key":"l4proto"}}"#, r#""tcp""#),
+            matched(&payload("tcp", "dport"), r#"{"set":[22,{"range":[80,90]}]}"#),
+            verdict("accept"),
+        ]),
+        rule(&[
+            matched(&payload("ip", "saddr"), r#"{"prefix":{"addr":"10.0.0.0","len":8}}"#),
+            r#"{"counter":{"packets":0,"bytes":0}}"#.to_owned(),
+            verdict("drop"),
+        ]),
+        rule(&[matched(&payload("ip6", "saddr"), r#""::1""#), verdict("drop")]),
+        rule(&[matched(r#"{"ct":{"key":"state"}}"#, r#""established""#), verdict("accept")]),
+        rule(&[matched(&payload("icmp", "type"), r#""echo-request""#), verdict("accept")]),
+        rule(&[matched(&payload("udp", "dport"), r#""@named""#), verdict("accept")]),
+        rule(&[r#"{"jump":{"target":"other"}}"#.to_owned()]),
+    ];
+    let chain =
+        r#"{"chain":{"family":"inet","table":"t","name":"in","hook":"input","prio":0,"policy":"drop"}}"#;
+    let text = format!(r#"{{"nftables":[{{"metainfo":{{"version":"1"}}}},{chain},{}]}}"#, rules.join(","));
+    let (file, report) = read_text::<Ipv4Tuple>(&text).expect("a ruleset");
+    assert_eq!(
+        words(&file),
+        [
+            "dport=22 proto=tcp priority=0 accept",
+            "dport=80-90 proto=tcp priority=0 accept",
+            "src=10.0.0.0/8 priority=0 drop",
+            "sport=8 proto=icmp priority=0 accept",
+            "priority=0 drop",
+        ]
+    );
+    let lines: Vec<_> = report.left_out.iter().map(|one| one.line).collect();
+    assert_eq!(lines, [5, 6, 8, 9], "{report}");
+    assert!(read_text::<Ipv4Tuple>(r#"{"nftables": [}"#).is_err());
+    assert!(read_text::<Ipv4Tuple>(r#"{"nftables": []}"#).is_err());
+}
+
+/// The right answers that came with real sets, by the oracle. The shortest sets: it looks at every rule.
+#[test]
+fn real_filters_and_their_right_answers() {
+    let data = std::env::var_os("WIRESPEED_DATA").map(std::path::PathBuf::from);
+    let Some(dir) = data.map(|dir| dir.join("rules")).filter(|dir| dir.is_dir()) else {
+        eprintln!("skipped: there is no folder rules in WIRESPEED_DATA");
+        return;
+    };
+    for name in ["acl1_1k", "acl3_1k", "fw1_1k", "fw2_1k", "ipc1_1k"] {
+        let source = |what: &str| Source::Path(dir.join(format!("{name}.{what}.zst")));
+        let (file, report) =
+            read_rules::<Ipv4Tuple>(&source("rules"), &ReadOptions::default()).expect("filters");
+        assert_eq!((report.left_out.len(), report.format), (0, RuleFormat::ClassBench));
+        let (tuples, _) =
+            read_trace::<Ipv4Tuple>(&source("trace"), &ReadOptions::default()).expect("a trace");
+        let truth = std::fs::read(dir.join(format!("{name}.truth-u32le.zst"))).expect("right answers");
+        let truth = zstd::decode_all(&truth[..]).expect("right answers");
+        let oracle = Oracle::of(&file.rules);
+        assert_eq!(truth.len(), 4 * tuples.len());
+        for (tuple, truth) in tuples.iter().zip(truth.chunks_exact(4)).step_by(3) {
+            let truth = u32::from_le_bytes(truth.try_into().expect("4 bytes"));
+            assert_eq!(oracle.right(tuple), truth + 1, "{name}: {tuple}");
+        }
+    }
+}
+
+proptest! {
+    /// Whatever is in a file, it is read or refused.
+    #[test]
+    fn anything_is_read_or_refused(lines in proptest::collection::vec(proptest::sample::select(vec![
+        "@10.0.0.0/8 0.0.0.0/0 0 : 5 9 : 7 0x06/0xFF", "-A INPUT -p tcp --dport 1:", "*filter", ":INPUT", "[", "-A", "\"", "-A INPUT -s",
+        "priority=1,tcp,tp_dst=99999", "number=", "number=0 tcp", "=", "src=/ dst=-", "sport=5-", "{", "{\"nftables\":[{\"rule\":1}]}", "@", ":", "tcp,,,=", "\u{feff}tcp action=1", "é=é",
+    ]), 0..6), format in 0..6usize, lenient in any::<bool>()) {
+        let options = ReadOptions { format: RuleFormat::ALL.get(format).copied(), lenient, ..ReadOptions::default() };
+        let text = lines.join("\n");
+        let _ = read_rules_from::<Ipv4Tuple>(text.as_bytes(), "any", &options);
+        let _ = read_rules_from::<OpenFlowTuple>(text.as_bytes(), "any", &options);
+        let _ = read_trace_from::<Ipv6Tuple>(text.as_bytes(), "any", &options);
+    }
+}

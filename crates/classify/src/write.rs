@@ -1,0 +1,101 @@
+//! Writing rule sets and traces in the forms that [`read`](crate::read) reads.
+//!
+//! ```
+//! use wirespeed_classify::{Ipv4Tuple, read, write};
+//!
+//! let text = "src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3\npriority=0 action=1\n";
+//! let (file, _) = read::read_rules_from::<Ipv4Tuple>(text.as_bytes(), "rules", &read::ReadOptions::default())?;
+//! let mut written = Vec::new();
+//! write::write_rules(&file.rules, &mut written)?;
+//! assert_eq!(written, text.as_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::io::{self, Write};
+
+use crate::rank::RuleNumber;
+use crate::rule::Rule;
+use crate::rules::RuleSet;
+use crate::tuple::{Field, FieldMatch, Kind, Tuple};
+
+/// Why something could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A rule that a filter of ClassBench can't say.
+    #[error("rule {number} is no filter of ClassBench: its {field} is {wanted}")]
+    NotAFilter {
+        /// Its number.
+        number: RuleNumber,
+        /// The field.
+        field: &'static str,
+        /// What it wants of it.
+        wanted: String,
+    },
+}
+
+/// Writes a set in the plain form, by number; numbers are written where they aren't consecutive from 1 on, so that it reads back the
+/// same. `out` is written in small pieces: hand over a buffered one.
+pub fn write_rules<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<(), WriteError> {
+    for (next, (number, rule)) in (1..).zip(rules.sorted()) {
+        // Reading goes on from the largest number.
+        if number.get() != next {
+            write!(out, "number={number} ")?;
+        }
+        writeln!(out, "{rule}")?;
+    }
+    Ok(())
+}
+
+/// Writes a set of 5-tuples as filters of ClassBench, best first, as there the first wins. Priorities, actions and numbers are lost.
+/// Refused where a filter can't say it: ports under a mask that is no prefix, and addresses under one.
+pub fn write_classbench<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut ranked = rules.sorted();
+    ranked.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.priority()));
+    for (number, rule) in ranked {
+        writeln!(out, "@{}", filter(number, rule)?.join("\t"))?;
+    }
+    Ok(())
+}
+
+fn filter<T: Tuple>(number: RuleNumber, rule: &Rule<T>) -> Result<Vec<String>, WriteError> {
+    let is_wanted = |field: &&Field| !matches!(rule.field(field), FieldMatch::Masked { mask: 0, .. });
+    let names = ["src", "dst", "sport", "dport", "proto"];
+    let refused = |field: &Field| {
+        let wanted = field.show_match(rule.field(field));
+        WriteError::NotAFilter { number, field: field.name, wanted }
+    };
+    if let Some(other) =
+        T::FIELDS.iter().filter(is_wanted).find(|f| !names.iter().any(|name| f.is_called(name)))
+    {
+        return Err(refused(other));
+    }
+    let fields = names.iter().filter_map(|name| T::field_of(name));
+    fields.map(|field| column(rule, field).ok_or_else(|| refused(field))).collect()
+}
+
+/// A field as a filter has it; `None` where it can't.
+fn column<T: Tuple>(rule: &Rule<T>, field: &Field) -> Option<String> {
+    let range = |from: u128, to: u128| format!("{from} : {to}");
+    match (field.kind, rule.field(field)) {
+        (Kind::Number, FieldMatch::Range(from, to)) => Some(range(from, to)),
+        (_, FieldMatch::Range(..)) => None,
+        (kind, FieldMatch::Masked { value, mask }) => {
+            let len = u16::try_from(mask.count_ones()).ok()?;
+            let is_prefix = mask == field.prefix(len);
+            match kind {
+                Kind::Number => is_prefix.then(|| range(value, value | field.all() & !mask)),
+                Kind::Protocol => Some(format!("0x{value:02x}/0x{mask:02X}")),
+                _ => is_prefix.then(|| format!("{}/{len}", field.show(value))),
+            }
+        }
+    }
+}
+
+/// Writes a trace, a tuple in words on each line.
+pub fn write_trace<T: Tuple>(tuples: &[T], out: &mut dyn Write) -> io::Result<()> {
+    tuples.iter().try_for_each(|tuple| writeln!(out, "{tuple}"))
+}

@@ -1,0 +1,263 @@
+//! [`Offload`] and [`Pipeline`]: lookups that go to the CPU or to GPUs, and never fail for a GPU's sake. Once for addresses and names:
+//! what is a key, and how keys are sent and results taken, a [`RemoteTable`] knows.
+//!
+//! ```text
+//! keys ─ place ─┬─ GPU: parts ─ pack ─► slots ─► results ─ take ─┬─► found
+//!               │                                  fails         │
+//!               └─ CPU: the caller's way ◄───────────┴───────────┘
+//! ```
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use};
+use crate::error::GpuError;
+use crate::runtime::{Done, Fleet, Ticket};
+
+/// A table on GPUs, and the keys that it takes.
+pub trait RemoteTable: Send + Sync {
+    /// Keys as they are given, borrowed.
+    type Keys<'k>: Copy + Send;
+
+    /// What keeps it in step with a live table.
+    type Follower;
+
+    /// Parts that a large batch is cut into, so that keys of one travel while another's results come back.
+    const PARTS: usize;
+
+    /// The GPUs.
+    fn fleet(&self) -> &Fleet;
+
+    /// One more that keeps it in step.
+    fn follower(&self) -> Self::Follower;
+
+    /// Why nothing can be looked up in it, if so.
+    fn is_out(&self) -> Option<GpuError>;
+
+    /// How long a batch of so many keys is expected to take.
+    fn estimate(&self, keys: usize) -> Duration;
+
+    /// How many keys these are.
+    fn count(keys: Self::Keys<'_>) -> usize;
+
+    /// Some of the keys.
+    fn part<'k>(keys: Self::Keys<'k>, part: Range<usize>) -> Self::Keys<'k>;
+
+    /// Where the part of a large batch ends that starts there: after a key at least, and in a slot if one key fits any.
+    fn end_of_part(&self, keys: Self::Keys<'_>, start: usize) -> usize;
+}
+
+/// A table on GPUs that gives results of some type.
+pub trait Answers<R>: RemoteTable {
+    /// Packs and sends keys, at most as many as a slot holds; waits for a slot.
+    fn send(&self, keys: Self::Keys<'_>) -> Result<Ticket, GpuError>;
+
+    /// The same where a slot is free. Who has batches under way is to take one of these where none is, and not to wait.
+    fn try_send(&self, keys: Self::Keys<'_>) -> Result<Option<Ticket>, GpuError>;
+
+    /// The results of keys that were sent.
+    fn results(&self, done: Done, keys: Self::Keys<'_>, found: &mut [R]) -> Result<(), GpuError>;
+}
+
+/// Looks up all keys in parts, several under way at once. On an error some of the results are written and some not.
+///
+/// Panics when the lengths differ.
+pub(crate) fn look_up<R, T: Answers<R>>(
+    table: &T,
+    keys: T::Keys<'_>,
+    found: &mut [R],
+) -> Result<(), GpuError> {
+    assert_eq!(T::count(keys), found.len(), "a result for each key");
+    let mut finish = |(ticket, part): (Ticket, Range<usize>)| {
+        table.results(ticket.wait(), T::part(keys, part.clone()), &mut found[part])
+    };
+    let (mut under_way, mut start) = (VecDeque::new(), 0);
+    while start < T::count(keys) {
+        let part = start..table.end_of_part(keys, start);
+        if under_way.len() == T::PARTS
+            && let Some(oldest) = under_way.pop_front()
+        {
+            finish(oldest)?;
+        }
+        let ticket = loop {
+            if let Some(ticket) = table.try_send(T::part(keys, part.clone()))? {
+                break ticket;
+            }
+            // Whoever holds slots must not wait for more: all could.
+            match under_way.pop_front() {
+                Some(oldest) => finish(oldest)?,
+                None => break table.send(T::part(keys, part.clone()))?,
+            }
+        };
+        start = part.end;
+        under_way.push_back((ticket, part));
+    }
+    under_way.into_iter().try_for_each(finish)
+}
+
+/// A table on GPUs beside the same table on the CPU. Whoever looks up brings the CPU's way along; what a GPU can't answer is
+/// answered by that, with one warning for all.
+pub struct Offload<T> {
+    remote: T,
+    dispatcher: Dispatcher,
+}
+
+impl<T: RemoteTable> Offload<T> {
+    /// The table on GPUs, when to use it, and what lookups cost on the CPU.
+    pub fn new(remote: T, by: Use, meter: Meter) -> Self {
+        Self { remote, dispatcher: Dispatcher::new(by, meter) }
+    }
+
+    /// The table on GPUs.
+    pub const fn remote(&self) -> &T {
+        &self.remote
+    }
+
+    /// How many keys went where since the start.
+    pub fn counts(&self) -> Counts {
+        self.dispatcher.counts()
+    }
+
+    /// Looks up each key into the same place of `found`; `cpu` does it where the CPU is to.
+    ///
+    /// Panics when the lengths differ.
+    pub fn lookup_batch<'k, R>(
+        &self,
+        keys: T::Keys<'k>,
+        found: &mut [R],
+        cpu: impl FnOnce(T::Keys<'k>, &mut [R]),
+    ) where
+        T: Answers<R>,
+    {
+        assert_eq!(T::count(keys), found.len(), "a result for each key");
+        self.answer(found, |remote, found| look_up(remote, keys, found), |found| cpu(keys, found));
+    }
+
+    /// The same where keys are not those of the table yet: each place gets them in its own way.
+    pub fn answer<R>(
+        &self,
+        found: &mut [R],
+        gpu: impl FnOnce(&T, &mut [R]) -> Result<(), GpuError>,
+        cpu: impl FnOnce(&mut [R]),
+    ) {
+        let keys = found.len();
+        if self.place(keys) == Place::Gpu {
+            match gpu(&self.remote, found) {
+                Ok(()) => return self.dispatcher.count(Place::Gpu, keys),
+                Err(error) => self.dispatcher.warn(&error),
+            }
+        }
+        self.dispatcher.on_cpu(keys, || cpu(found));
+    }
+
+    /// Where a batch of so many keys goes now.
+    pub fn place(&self, keys: usize) -> Place {
+        let is_there = self.remote.is_out().is_none();
+        self.dispatcher.place(keys, is_there.then_some(|| self.remote.estimate(keys)))
+    }
+}
+
+/// Batches of one thread, several under way at once: first in, first out.
+///
+/// A batch that goes to the CPU is answered when its turn to be taken comes. Any number of pipelines share the slots of a device
+/// without standing in each other's way for good: one that gets no slot empties its own first.
+pub struct Pipeline<'k, T: Answers<R>, R> {
+    offload: &'k Offload<T>,
+    under_way: VecDeque<Sent<T::Keys<'k>, R>>,
+}
+
+struct Sent<K, R> {
+    keys: K,
+    state: State<R>,
+}
+
+enum State<R> {
+    /// For the CPU, when its turn comes.
+    Waiting,
+    OnGpu(Ticket),
+    /// Taken before its turn, for its slot.
+    Found(Vec<R>),
+}
+
+impl<'k, T: Answers<R>, R: Copy + Default> Pipeline<'k, T, R> {
+    /// With nothing under way.
+    pub const fn new(offload: &'k Offload<T>) -> Self {
+        Self { offload, under_way: VecDeque::new() }
+    }
+
+    /// Batches under way.
+    pub fn under_way(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// Whether [`next`](Self::next) would not wait: the oldest batch has come back, or is the CPU's.
+    pub fn is_ready(&self) -> bool {
+        self.under_way.front().is_some_and(|sent| match &sent.state {
+            State::OnGpu(ticket) => ticket.is_done(),
+            State::Waiting | State::Found(_) => true,
+        })
+    }
+
+    /// Sends keys; waits for a slot where all are taken.
+    pub fn submit(&mut self, keys: T::Keys<'k>) {
+        let state = match self.offload.place(T::count(keys)) {
+            Place::Cpu => State::Waiting,
+            Place::Gpu => match self.send(keys) {
+                Ok(ticket) => State::OnGpu(ticket),
+                Err(error) => {
+                    self.offload.dispatcher.warn(&error);
+                    State::Waiting
+                }
+            },
+        };
+        self.under_way.push_back(Sent { keys, state });
+    }
+
+    fn send(&mut self, keys: T::Keys<'k>) -> Result<Ticket, GpuError> {
+        let remote = &self.offload.remote;
+        loop {
+            if let Some(ticket) = remote.try_send(keys)? {
+                return Ok(ticket);
+            }
+            let oldest = self.under_way.iter_mut().find(|sent| matches!(sent.state, State::OnGpu(_)));
+            let Some(sent) = oldest else { return remote.send(keys) };
+            // Out of its slot, and kept until its turn comes; what went wrong with it is for the CPU then.
+            if let State::OnGpu(ticket) = std::mem::replace(&mut sent.state, State::Waiting) {
+                let mut found = vec![R::default(); T::count(sent.keys)];
+                match remote.results(ticket.wait(), sent.keys, &mut found) {
+                    Ok(()) => sent.state = State::Found(found),
+                    Err(error) => self.offload.dispatcher.warn(&error),
+                }
+            }
+        }
+    }
+
+    /// Waits for the oldest batch and writes its results to the start of `found`; its keys, or `None` when nothing is under way.
+    ///
+    /// Panics where `found` is shorter than the batch.
+    #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should
+    pub fn next(&mut self, found: &mut [R], cpu: impl FnOnce(T::Keys<'k>, &mut [R])) -> Option<T::Keys<'k>> {
+        let Sent { keys, state } = self.under_way.pop_front()?;
+        let (count, dispatcher) = (T::count(keys), &self.offload.dispatcher);
+        let found = &mut found[..count];
+        let taken = match state {
+            State::Waiting => None,
+            State::Found(kept) => {
+                found.copy_from_slice(&kept);
+                Some(Ok(()))
+            }
+            State::OnGpu(ticket) => Some(self.offload.remote.results(ticket.wait(), keys, found)),
+        };
+        match taken {
+            Some(Ok(())) => {
+                dispatcher.count(Place::Gpu, count);
+                return Some(keys);
+            }
+            Some(Err(error)) => dispatcher.warn(&error),
+            None => {}
+        }
+        dispatcher.on_cpu(count, || cpu(keys, found));
+        Some(keys)
+    }
+}

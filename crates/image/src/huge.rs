@@ -1,0 +1,154 @@
+//! [`HugeVec`]: a vector in huge pages, for the large arrays that a control plane keeps beside its images.
+//!
+//! An update touches a dozen random lines of such arrays. In small pages each costs a TLB miss beside its cache miss, and a walk
+//! of page tables that are themselves too large for the cache.
+
+use std::ops::{Deref, DerefMut};
+
+/// A vector that asks for huge pages once it fills some. Growing copies it, so that it stays in them: moving pages, as `realloc`
+/// does for large pieces, splits them.
+#[derive(Debug)]
+pub struct HugeVec<T>(Vec<T>);
+
+/// Size of a huge page on the systems that matter here.
+const HUGE_PAGE: usize = 2 << 20;
+
+impl<T> HugeVec<T> {
+    /// No elements.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// No elements, and room for so many.
+    pub fn with_capacity(capacity: usize) -> Self {
+        let vector = Vec::with_capacity(capacity);
+        prefer_huge_pages(&vector);
+        Self(vector)
+    }
+
+    /// Adds an element at the end.
+    #[inline]
+    pub fn push(&mut self, element: T) {
+        self.reserve(1);
+        self.0.push(element);
+    }
+
+    /// Makes room for so many more; for twice as many as there are, where it has to grow.
+    #[inline]
+    pub fn reserve(&mut self, more: usize) {
+        if self.0.capacity() - self.0.len() < more {
+            self.grow(more);
+        }
+    }
+
+    /// How many there is room for.
+    pub const fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize) {
+        let wanted = self.0.len().saturating_add(more);
+        let mut grown = Self::with_capacity(wanted.max(2 * self.0.capacity()));
+        grown.0.append(&mut self.0);
+        *self = grown;
+    }
+}
+
+impl<T: Copy> HugeVec<T> {
+    /// So many times the same element.
+    pub fn filled(element: T, len: usize) -> Self {
+        let mut vector = Self::new();
+        vector.resize(len, element);
+        vector
+    }
+
+    /// Makes it as long as this, with such elements at the end.
+    pub fn resize(&mut self, len: usize, element: T) {
+        self.reserve(len.saturating_sub(self.0.len()));
+        self.0.resize(len, element);
+    }
+
+    /// Adds elements at the end.
+    #[inline]
+    pub fn extend_from_slice(&mut self, elements: &[T]) {
+        self.reserve(elements.len());
+        self.0.extend_from_slice(elements);
+    }
+}
+
+impl<T> Default for HugeVec<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Clone> Clone for HugeVec<T> {
+    fn clone(&self) -> Self {
+        let mut copy = Self::with_capacity(self.0.len());
+        copy.0.extend_from_slice(&self.0);
+        copy
+    }
+}
+
+impl<T> Deref for HugeVec<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for HugeVec<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+/// Asks for huge pages where a vector has room for whole ones. Where there are none it works all the same, only slower.
+fn prefer_huge_pages<T>(vector: &Vec<T>) {
+    #[cfg(target_os = "linux")]
+    {
+        let start = vector.as_ptr().cast::<u8>();
+        let skipped = start.align_offset(HUGE_PAGE);
+        let bytes = (vector.capacity() * size_of::<T>()).saturating_sub(skipped) / HUGE_PAGE * HUGE_PAGE;
+        if bytes > 0 {
+            #[allow(unsafe_code)]
+            // SAFETY: the range lies in the vector's memory, and the advice changes by which pages it is mapped, not what it holds.
+            unsafe {
+                let _ = libc::madvise(start.add(skipped).cast_mut().cast(), bytes, libc::MADV_HUGEPAGE);
+            }
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = vector;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_a_vector_that_grows() {
+        let mut huge = HugeVec::new();
+        let mut plain = Vec::new();
+        for n in 0..600_000u64 {
+            huge.push(n);
+            plain.push(n);
+        }
+        huge.extend_from_slice(&[1, 2, 3]);
+        huge.resize(huge.len() + 300_000, 7);
+        huge.resize(huge.len() - 1, 9);
+        plain.extend([1, 2, 3]);
+        plain.resize(plain.len() + 299_999, 7);
+        assert_eq!(huge[..], plain[..]);
+        let mut copy = huge.clone();
+        copy[5] = 8;
+        assert_eq!((huge[5], copy[5], copy.len()), (5, 8, plain.len()));
+        assert!(huge.capacity() >= huge.len());
+        assert_eq!(HugeVec::filled(3u8, 5)[..], [3; 5]);
+        assert!(HugeVec::<u8>::default().is_empty());
+    }
+}
