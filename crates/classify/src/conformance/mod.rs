@@ -1,7 +1,8 @@
 //! The suite that every engine of rules passes. An engine joins it in a line of its `tests/conformance.rs`, for each tuple:
 //!
 //! ```text
-//! wirespeed_classify::conformance!(linear_ipv4, wirespeed_classify::Ipv4Tuple, wirespeed_classify::linear::Linear<_>);
+//! conformance!(linear_ipv4, Ipv4Tuple, Linear<Ipv4Tuple>);
+//! conformance_on_real_sets!(linear_on_real_sets, Linear<Ipv4Tuple>, Linear<OpenFlowTuple>);
 //! ```
 //!
 //! What is held against the oracle: hand-picked sets (empty, one rule that matches all, exact ones only, 1,024 classes, all classes
@@ -18,6 +19,7 @@ mod hostile;
 mod images;
 mod live;
 pub mod probes;
+pub mod real;
 pub mod sets;
 mod tally;
 
@@ -78,6 +80,31 @@ macro_rules! conformance {
             #[test]
             fn hostile_rules() {
                 $crate::conformance::hostile_rules::<$tuple, $engine>();
+            }
+        }
+    };
+}
+
+/// The same for an engine of 5-tuples and 12-tuples with real sets: of 1 K and 10 K rules, and `#[ignore]`d those of 100 K.
+#[macro_export]
+macro_rules! conformance_on_real_sets {
+    ($module:ident, $ipv4:ty, $openflow:ty) => {
+        mod $module {
+            #[allow(unused_imports)]
+            use super::*;
+
+            #[test]
+            fn classbench() {
+                $crate::conformance::real::real_classbench::<$ipv4>(&["1k", "10k"]);
+            }
+            #[test]
+            #[ignore = "minutes for engines that look at every rule"]
+            fn classbench_of_100k() {
+                $crate::conformance::real::real_classbench::<$ipv4>(&["100k"]);
+            }
+            #[test]
+            fn openflow() {
+                $crate::conformance::real::real_openflow::<$openflow>();
             }
         }
     };

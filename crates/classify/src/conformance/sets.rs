@@ -48,6 +48,9 @@ pub fn hand_picked<T: Tuple>() -> Named<T> {
     for (number, priority) in out_of_order {
         numbered.insert_at(number, rule(tuple, prefix(8), priority)).expect("a free number");
     }
+    for (number, value) in [(RuleNumber::MOST - 1, all), (1 << 24 | 5, none)] {
+        numbered.insert_at(number, rule(value, all, 9)).expect("a free number");
+    }
     let nested = |sign: i64| {
         (0..=field.width).map(move |len| {
             let priority = u32::try_from(1_000 + sign * i64::from(len)).expect("positive");

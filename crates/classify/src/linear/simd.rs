@@ -88,8 +88,8 @@ mod avx512 {
     fn matching<T: Tuple>(entries: &[u32], words: &[__m512i; MOST_WORDS]) -> u16 {
         let mut lanes = u16::MAX;
         for (word, pairs) in entries.chunks_exact(2 * LANES).enumerate().take(T::WORDS) {
-            // Most groups are out after two words.
-            if word % 2 == 0 && lanes == 0 {
+            // Most groups are out after a word or two.
+            if lanes == 0 {
                 break;
             }
             // SAFETY: `pairs` has 16 values and 16 masks.

@@ -7,7 +7,7 @@
 //!
 //! | format | what it is | order among rules |
 //! |---|---|---|
-//! | `plain` | a rule in words on each line, as [`Rule`](crate::Rule) writes itself, with `number=N` where numbers are not consecutive | priority |
+//! | `plain` | a rule in words on each line, as [`Rule`] writes itself, with `number=N` where numbers are not consecutive | priority |
 //! | `classbench` | filters of ClassBench | the first wins |
 //! | `ovs` | `ovs-ofctl dump-flows`, and flows without statistics | priority, 32768 where it isn't given |
 //! | `iptables` | `iptables-save` and `ip6tables-save`, one chain | the first wins, the chain's policy last |

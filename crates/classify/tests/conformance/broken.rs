@@ -1,0 +1,381 @@
+//! Engines that are each wrong in one way, and the tests of the suite that see it: proof that each test can fail.
+
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+
+use wirespeed_classify::conformance::real::real_classbench;
+use wirespeed_classify::conformance::{
+    churn, hand_picked_sets, hostile_rules, images, large_sets, live_readers, memory_cap, random_sets,
+    random_updates,
+};
+use wirespeed_classify::linear::layout::{ENTRIES, LANES, NUMBERS, value_at};
+use wirespeed_classify::linear::{Linear, LinearTable};
+use wirespeed_classify::{
+    BuildError, BuildOptions, Changed, Classify, ClassifyEngine, Ipv4Tuple, Outgrown, RuleSet, Step, Tuple,
+};
+use wirespeed_image::{Checked, Image, ImageError, Patch, PatchBuilder, PatchError, SectionId, Table};
+
+type T = Ipv4Tuple;
+type Right = LinearTable<T>;
+type Built = Result<(Linear<T>, Right), BuildError>;
+
+/// What is wrong: each method stands for that of [`Linear`], and one of them is replaced.
+trait Fault: Sized + Send + Sync + 'static {
+    fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Built {
+        Linear::build(rules, options)
+    }
+    fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        engine.update(rules, changed)
+    }
+    fn from_image(image: Image) -> Result<Right, ImageError> {
+        Right::from_image(image)
+    }
+    fn check(table: &Right, patch: &Patch) -> Result<(), PatchError> {
+        table.check(patch)
+    }
+    fn lookup(table: &Right, tuple: &T) -> u32 {
+        table.lookup(tuple)
+    }
+    fn lookup_batch(table: &Right, tuples: &[T], results: &mut [u32]) {
+        tuples.iter().zip(results).for_each(|(tuple, result)| *result = Self::lookup(table, tuple));
+    }
+    fn par_lookup_batch(table: &Right, tuples: &[T], results: &mut [u32]) {
+        Self::lookup_batch(table, tuples, results);
+    }
+    fn explain(table: &Right, tuple: &T) -> Vec<Step> {
+        let mut steps = table.explain(tuple);
+        steps.last_mut().unwrap().meaning = match Self::lookup(table, tuple) {
+            0 => "no match".to_owned(),
+            found => format!("result {found}"),
+        };
+        steps
+    }
+}
+
+/// An engine with a fault.
+struct Faulty<F>(Linear<T>, PhantomData<F>);
+
+/// Its table.
+struct FaultyTable<F>(Right, PhantomData<F>);
+
+impl<F> Clone for FaultyTable<F> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone(), PhantomData)
+    }
+}
+
+impl<F: Fault> ClassifyEngine<T> for Faulty<F> {
+    const NAME: &'static str = "faulty";
+    type Table = FaultyTable<F>;
+
+    fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
+        let (engine, table) = F::build(rules, options)?;
+        Ok((Self(engine, PhantomData), FaultyTable(table, PhantomData)))
+    }
+
+    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        F::update(&mut self.0, rules, changed)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.0.memory_usage()
+    }
+}
+
+impl<F: Fault> Table for FaultyTable<F> {
+    const KIND: &'static str = Right::KIND;
+    const LAYOUT: u32 = Right::LAYOUT;
+
+    fn from_image(image: Image) -> Result<Self, ImageError> {
+        Ok(Self(F::from_image(image)?, PhantomData))
+    }
+
+    fn image(&self) -> &Image {
+        self.0.image()
+    }
+
+    fn image_mut(&mut self, checked: Checked) -> &mut Image {
+        self.0.image_mut(checked)
+    }
+
+    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
+        self.0.admits(section, value, results)
+    }
+
+    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
+        F::check(&self.0, patch)
+    }
+}
+
+impl<F: Fault> Classify<T> for FaultyTable<F> {
+    fn lookup(&self, tuple: &T) -> u32 {
+        F::lookup(&self.0, tuple)
+    }
+
+    fn lookup_batch(&self, tuples: &[T], results: &mut [u32]) {
+        F::lookup_batch(&self.0, tuples, results);
+    }
+
+    fn par_lookup_batch(&self, tuples: &[T], results: &mut [u32]) {
+        F::par_lookup_batch(&self.0, tuples, results);
+    }
+
+    fn explain(&self, tuple: &T) -> Vec<Step> {
+        F::explain(&self.0, tuple)
+    }
+}
+
+/// An entry as a faulty scan sees it.
+struct Lane {
+    value: T,
+    mask: T,
+    priority: u32,
+    number: u32,
+}
+
+/// The entries of a table, best first.
+fn lanes(table: &Right) -> impl Iterator<Item = Lane> {
+    let image = table.image();
+    let (entries, numbers) = (image.section::<u32>(ENTRIES), image.section::<u32>(NUMBERS));
+    let lane = move |at: usize| {
+        let words = |mask: usize| {
+            let at = |word| value_at(T::WORDS, at / LANES, word, at % LANES) + mask * LANES;
+            T::from_words(&(0..T::WORDS).map(|word| entries[at(word)]).collect::<Vec<_>>())
+        };
+        Lane { value: words(0), mask: words(1), priority: table.priorities()[at], number: numbers[at] }
+    };
+    (0..table.groups() * LANES).filter(|&at| numbers[at] != 0).map(lane)
+}
+
+/// The number of the first entry that a faulty scan takes for a match.
+fn first(table: &Right, matches: impl Fn(&Lane) -> bool) -> u32 {
+    lanes(table).find(|lane| matches(lane)).map_or(0, |lane| lane.number)
+}
+
+/// The number of the entry that a faulty scan takes for the best of those that match.
+fn best<K: Ord>(table: &Right, tuple: &T, key: impl Fn(&Lane) -> K) -> u32 {
+    let matching = lanes(table).filter(|lane| tuple.matches(&lane.value, &lane.mask));
+    matching.max_by_key(key).map_or(0, |lane| lane.number)
+}
+
+/// A fault as a type that replaces some methods, and a test module in which each of the named tests must fail of it.
+macro_rules! faults {
+    ($($(#[doc = $doc:literal])+ $name:ident: $($test:ident $(= $message:literal)?),+ => { $($method:item)* })+) => {
+        $(
+            $(#[doc = $doc])+
+            struct $name;
+            impl Fault for $name { $($method)* }
+        )+
+        /// Each fault is seen by each of the tests that are to see it.
+        mod each_fails {
+            $(
+                #[allow(non_snake_case)]
+                mod $name {
+                    $(
+                        #[test]
+                        #[should_panic $((expected = $message))?]
+                        fn $test() {
+                            super::super::$test::<super::super::T, super::super::Faulty<super::super::$name>>();
+                        }
+                    )+
+                }
+            )+
+        }
+    };
+}
+
+faults! {
+    /// Of equals the last wins.
+    LastOfEquals: hand_picked_sets, random_sets, random_updates, churn => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            best(table, tuple, |lane| (lane.priority, lane.number))
+        }
+    }
+    /// The lowest priority wins.
+    LowestPriority: hand_picked_sets, random_sets, live_readers => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            best(table, tuple, |lane| (!lane.priority, !lane.number))
+        }
+    }
+    /// Priorities of 8 bits, as the paper has them.
+    NarrowPriority: hand_picked_sets, random_sets => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            best(table, tuple, |lane| (lane.priority & 0xff, !lane.number))
+        }
+    }
+    /// Numbers of 24 bits, as the paper has them.
+    NarrowNumber: hand_picked_sets => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            table.lookup(tuple) & 0xff_ffff
+        }
+    }
+    /// Doesn't look at the protocol.
+    NoProtocol: hand_picked_sets, random_sets => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            first(table, |lane| tuple.with(&T::PROTO, 0).matches(&lane.value.with(&T::PROTO, 0), &lane.mask))
+        }
+    }
+    /// Takes each word of a mask for a prefix.
+    NoHoles: hand_picked_sets, random_sets => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            let prefix = |word: &u32| if *word == 0 { 0 } else { u32::MAX << word.trailing_zeros() };
+            let filled = |mask: &T| T::from_words(&mask.words().iter().map(prefix).collect::<Vec<_>>());
+            first(table, |lane| tuple.matches(&lane.value, &filled(&lane.mask)))
+        }
+    }
+    /// Knows nothing of a rule that matches all.
+    NoMatchAll: hand_picked_sets, live_readers => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            first(table, |lane| lane.mask.ones() > 0 && tuple.matches(&lane.value, &lane.mask))
+        }
+    }
+    /// Holds 1,000 classes.
+    FewClasses: hand_picked_sets = "1,024 classes" => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            if table.image().entries() < 1_000 {
+                return table.lookup(tuple);
+            }
+            let mut masks = BTreeSet::new();
+            let mut held = lanes(table).filter(|lane| masks.len() < 1_000 && masks.insert(lane.mask) || masks.contains(&lane.mask));
+            held.find(|lane| tuple.matches(&lane.value, &lane.mask)).map_or(0, |lane| lane.number)
+        }
+    }
+    /// Holds 65,536 rules.
+    FewRules: large_sets = "one class of 128 K rules" => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            let found = table.lookup(tuple);
+            if found > 65_536 { 0 } else { found }
+        }
+    }
+    /// Forgets the last tuple of an odd batch.
+    OddRemainder: hand_picked_sets, random_sets, images => {
+        fn lookup_batch(table: &Right, tuples: &[T], results: &mut [u32]) {
+            let even = tuples.len() / 2 * 2;
+            table.lookup_batch(&tuples[..even], &mut results[..even]);
+        }
+    }
+    /// Mixes up the parts on several cores.
+    Mixed: hand_picked_sets = "on all cores", random_sets = "on all cores" => {
+        fn par_lookup_batch(table: &Right, tuples: &[T], results: &mut [u32]) {
+            table.lookup_batch(tuples, results);
+            results.rotate_left(1);
+        }
+    }
+    /// Explains something else than it does.
+    Explained: hand_picked_sets = "explained", random_sets = "explained" => {
+        fn explain(table: &Right, _: &T) -> Vec<Step> {
+            table.explain(&T::default())
+        }
+    }
+    /// Takes a tuple for one whose addresses are changed about, as a sum of words does.
+    Summed: hostile_rules => {
+        fn lookup(table: &Right, tuple: &T) -> u32 {
+            let words = tuple.words();
+            match table.lookup(tuple) {
+                0 => table.lookup(&T::from_words(&[words[1], words[0], words[2], words[3]])),
+                found => found,
+            }
+        }
+    }
+    /// Takes much room where all ports are one.
+    OutOfProportion: hostile_rules = "for random rules" => {
+        fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Built {
+            let (engine, table) = Linear::build(rules, options)?;
+            let ports: BTreeSet<_> = rules.entries().map(|entry| entry.pattern.value().words()[2]).collect();
+            if rules.len() < 1_000 || ports.len() > 1 {
+                return Ok((engine, table));
+            }
+            let image = table.image().with_attachment("waste", &vec![0; 8 << 20])?;
+            Ok((engine, Right::from_image(image)?))
+        }
+    }
+    /// Leaves rules in that were removed.
+    StaleRemoves: random_updates, hand_picked_sets, live_readers, churn => {
+        fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+            let came: Vec<_> = changed.iter().filter(|c| rules.rule(c.number.get()).is_some()).cloned().collect();
+            engine.update(rules, &came)
+        }
+    }
+    /// Takes no notice of a rule that is another one than before.
+    StaleRules: random_updates, churn => {
+        fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+            let is_new = |c: &&Changed<T>| c.before.is_none() || rules.rule(c.number.get()).is_none();
+            let some: Vec<_> = changed.iter().filter(is_new).cloned().collect();
+            engine.update(rules, &some)
+        }
+    }
+    /// Keeps the counts of the first table.
+    StaleCounts: random_updates, hand_picked_sets => {
+        fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+            let mut same = PatchBuilder::new();
+            engine.update(rules, changed)?.writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
+            Ok(same.finish(None))
+        }
+    }
+    /// Is outgrown again and again.
+    Leaks: churn = "not reclaimed" => {
+        fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+            if rules.len() > 2_000 && rules.len().is_multiple_of(10) { Err(Outgrown("room")) } else { engine.update(rules, changed) }
+        }
+    }
+    /// Keeps room for what was there once.
+    Remembers: churn = "emptied, and of" => {
+        fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Built {
+            let (engine, table) = Linear::build(rules, options)?;
+            let waste = vec![0; rules.last_number() as usize * 16];
+            let image = table.image().with_attachment("waste", &waste)?;
+            Ok((engine, Right::from_image(image)?))
+        }
+    }
+    /// Takes no notice of a cap.
+    NoCap: memory_cap => {
+        fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Built {
+            Linear::build(rules, &BuildOptions { memory_cap: None, ..options.clone() })
+        }
+    }
+    /// Refuses small sets.
+    Refuses: hand_picked_sets = "is refused" => {
+        fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Built {
+            let found = rules.entries_len();
+            if found > 256 {
+                return Err(BuildError::Limit { engine: "faulty", what: "entries", limit: 256, found });
+            }
+            Linear::build(rules, options)
+        }
+    }
+    /// Refuses a large set without a reason.
+    Unreasonable: large_sets = "holds 1000000 entries" => {
+        fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Built {
+            let found = rules.entries_len();
+            if found > 100_000 {
+                return Err(BuildError::Limit { engine: "faulty", what: "entries", limit: 1_000_000, found });
+            }
+            Linear::build(rules, options)
+        }
+    }
+    /// Takes every patch.
+    Gullible: images = "from_image says" => {
+        fn check(_: &Right, _: &Patch) -> Result<(), PatchError> {
+            Ok(())
+        }
+    }
+    /// Opens no image of two rules.
+    Suspicious: images => {
+        fn from_image(image: Image) -> Result<Right, ImageError> {
+            if image.entries() == 2 {
+                return Err(ImageError::Malformed("two rules".to_owned()));
+            }
+            Right::from_image(image)
+        }
+    }
+}
+
+/// A wrong answer to real packets is seen, too; without data there is none to be seen.
+#[test]
+fn real_sets_see_the_last_of_equals() {
+    if wirespeed_classify::conformance::real::folder().is_none() {
+        return;
+    }
+    let seen = std::panic::catch_unwind(|| real_classbench::<Faulty<LastOfEquals>>(&["1k"]));
+    assert!(seen.is_err());
+}
