@@ -14,8 +14,8 @@
 // tuples all are brings no more parts.
 //
 // Bloom search notes which of 32 classes the filters let pass, a bit each, without a branch, and then looks into these few tables,
-// whatever class it is that each thread of a warp is at. Of a tuple of 9 words and a class that is 9 masks, 9 keys, 5 products, 6 for the
-// rounds, and 12 for the filter: 41 operations and two reads of shared memory, beside a record's four for all tuples of a thread.
+// whatever class it is that each thread of a warp is at. Of a tuple of 9 words and a class that is 9 masks, 9 keys, 5 products, 7 for the
+// rounds, and 12 for the filter: 42 operations and two reads of shared memory, beside a record's four for all tuples of a thread.
 
 #pragma once
 #include "tuples.cuh"
@@ -58,13 +58,19 @@ struct Classes {
     u32 part;
     // Words of shared memory for a class's filter, or for its table: a multiple of four.
     u32 room;
+    // Whether bounds descend along the order, as in every image that nobody damaged. Else the lowest so far counts.
+    u32 descends;
+    u32 unused;
 
     static constexpr int N = CLASSES_TUPLES;
+    // Elements of a slot.
+    template <class Tuple>
+    static constexpr u32 SLOT = Tuple::WORDS <= 6 ? TSS_SLOT_OF_4 : TSS_SLOT_OF_9;
 
     // Where all is in a block's shared memory.
     struct Staged {
         u64* bests;
-        // Of a part with an even number and of one with an odd one.
+        // Of a part with an even number and of one with an odd one; and the lowest bound so far.
         u32* flags;
         u32* records;
         u32* rooms;
@@ -93,14 +99,20 @@ struct Classes {
                     block.barrier();
                     stage_part<Tuple>(block, shared, first, here, turn);
                     block.barrier();
+                    if (descends == 0) {
+                        block.each([&](u32 thread) {
+                            if (thread == 0) make_descend(shared, first, here);
+                        });
+                        block.barrier();
+                    }
                 }
                 block.each([&](u32 thread) {
-                    bool goes_on = pass<Tuple>(block, batch, shared, start, thread, first, here);
+                    bool goes_on = pass<Tuple>(block, batch, shared, start, thread, here);
                     if (goes_on && here == part) shared.flags[turn % 2] = 1;
                 });
                 if (first + here == count) break;
                 block.barrier();
-                // Nobody writes to it until all have come to the next barrier but one.
+                // Two barriers come before it is written to again.
                 if (shared.flags[turn % 2] == 0) break;
             }
             block.each([&](u32 thread) {
@@ -131,9 +143,9 @@ struct Classes {
                     words = 1u << (log - u32(TSS_LEAST_LOG));
                 } else {
                     u64 slot = element(record + TSS_FIRST_SLOT_AT);
-                    from = reinterpret_cast<const u32*>(slots + slot * slot_elements<Tuple>());
-                    u64 all = 3 * u64(element(record + TSS_SUBTABLE_AT)) * (2 * slot_elements<Tuple>());
-                    words = all <= room ? u32(all) : ~0u;
+                    from = reinterpret_cast<const u32*>(slots + slot * SLOT<Tuple>);
+                    u64 all = 3 * u64(element(record + TSS_SUBTABLE_AT)) * (2 * SLOT<Tuple>);
+                    words = all != 0 && all <= room ? u32(all) : ~0u;
                 }
                 bool is_here = words <= room;
                 if (lane < CLASSES_RECORD) {
@@ -155,9 +167,23 @@ struct Classes {
         });
     }
 
+    // Puts the lowest bound up to each class in its bound's place.
+    WS_FN void make_descend(const Staged& shared, u32 first, u32 count) const {
+        auto* lowest = reinterpret_cast<u64*>(shared.flags + 2);
+        u64 bound = first == 0 ? ~0ull : *lowest;
+        for (u32 at = 0; at < count; at++) {
+            u32* record = shared.records + at * u32(CLASSES_RECORD);
+            u64 own = bound_of(record);
+            bound = own < bound ? own : bound;
+            record[RECORD_BOUND] = u32(bound);
+            record[RECORD_BOUND + 1] = u32(bound >> 32);
+        }
+        *lowest = bound;
+    }
+
     // A thread's tuples through the classes of a part; whether any of them may be bettered by classes after it.
     template <class Tuple>
-    WS_FN bool pass(const Block& block, const Batch& batch, const Staged& shared, u64 start, u32 thread, u32 first,
+    WS_FN bool pass(const Block& block, const Batch& batch, const Staged& shared, u64 start, u32 thread,
                     u32 count) const {
         Tuple tuples[N] = {};
         u64 bests[N];
@@ -218,7 +244,7 @@ struct Classes {
                 const u32* record = shared.records + at * u32(CLASSES_RECORD);
                 if (bests[i] >= bound_of(record)) break;
                 Record here = record_of(record);
-                u64 found = look_into<Tuple>(tuples[i], here, slots_of(here), hash(tuples[i], here));
+                u64 found = look_into<Tuple, false>(tuples[i], here, slots_of<Tuple>(here), hash(tuples[i], here));
                 bests[i] = found > bests[i] ? found : bests[i];
             }
         }
@@ -230,9 +256,18 @@ struct Classes {
         WS_UNROLL
         for (int i = 0; i < N; i++) {
             u32 one = u32(hashes[i] >> 32) >> shift, other = u32(hashes[i]) >> shift;
-            u32 both = words(one / 32) >> one % 32 & words(other / 32) >> other % 32;
+            u32 both = from_bit(words(one / 32), one) & from_bit(words(other / 32), other);
             passed[i] |= (both & 1) << at;
         }
+    }
+
+    // A word of a filter from one of its bits on.
+    static WS_FN u32 from_bit(u32 word, u32 bit) {
+#if WS_GPU
+        return __funnelshift_r(word, 0, bit);
+#else
+        return word >> bit % 32;
+#endif
     }
 
     // Up to 32 classes, all of whose tables are looked into.
@@ -250,9 +285,9 @@ struct Classes {
                 if (bests[i] >= bound) continue;
                 u64 hashed = hash(tuples[i], here), found;
                 if (is_here) {
-                    found = look_into<Tuple>(tuples[i], here, table, hashed);
+                    found = look_into<Tuple, true>(tuples[i], here, table, hashed);
                 } else {
-                    found = look_into<Tuple>(tuples[i], here, slots_of(here), hashed);
+                    found = look_into<Tuple, false>(tuples[i], here, slots_of<Tuple>(here), hashed);
                 }
                 bests[i] = found > bests[i] ? found : bests[i];
             }
@@ -283,12 +318,6 @@ struct Classes {
         return any;
     }
 
-    // A class's table where the sections are.
-    template <class Tuple>
-    static constexpr u32 slot_elements() {
-        return Tuple::WORDS <= 6 ? TSS_SLOT_OF_4 : TSS_SLOT_OF_9;
-    }
-
     // NH, and two rounds after it.
     template <class Tuple>
     WS_FN u64 hash(const Tuple& tuple, const Record& record) const {
@@ -297,10 +326,74 @@ struct Classes {
         for (int i = 0; i < Tuple::WORDS; i += 2) {
             u32 one = (tuple.at[i] & record.words[i]) + keys[i], other = keys[i + 1];
             if (i + 1 < Tuple::WORDS) other += tuple.at[i + 1] & record.words[i + 1];
-            sum += u64(one) * other;
+            sum = add_product(sum, one, other);
         }
         return round(sum * rounds[0]) * rounds[1];
     }
 
+    // Of 32 bits times 32: said so, as a factor that was widened ahead of the loop makes it one of 64 bits.
+    static WS_FN u64 add_product(u64 sum, u32 one, u32 other) {
+#if WS_GPU
+        asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(one), "r"(other));
+        return sum;
+#else
+        return sum + u64(one) * other;
+#endif
+    }
+
     static WS_FN u64 round(u64 x) { return x ^ x >> 32; }
+
+    // A class's table where the sections are.
+    template <class Tuple>
+    WS_FN const u64* slots_of(const Record& here) const {
+        const u32* record = classes + u64(here.words[RECORD_AT]) * TSS_CLASS_WORDS;
+        return slots + u64(element(record + TSS_FIRST_SLOT_AT)) * SLOT<Tuple>;
+    }
+
+    // The rank that a table has for a tuple; 0 for none.
+    template <class Tuple, bool STAGED>
+    WS_FN u64 look_into(const Tuple& tuple, const Record& here, const u64* table, u64 hash) const {
+        constexpr int S = SLOT<Tuple>;
+        // Words that three reads bring before any is waited for.
+        constexpr int AHEAD = 4;
+        u32 d = element(classes + u64(here.words[RECORD_AT]) * TSS_CLASS_WORDS + TSS_SUBTABLE_AT);
+        u64 parts[3] = {hash >> 32, hash & 0xffffffff, round(hash) * rounds[2] >> 32};
+        const u64* places[3];
+        u32 differ[3];
+        u64 best = 0;
+        WS_UNROLL
+        for (int s = 0; s < 3; s++) {
+            places[s] = table + u64(u32(s) * d + u32(parts[s] * d >> 32)) * S;
+            auto first = four_of<STAGED>(places[s]);
+            differ[s] = 0;
+            WS_UNROLL
+            for (int i = 0; i < AHEAD; i++) differ[s] |= (tuple.at[i] & here.words[i]) ^ first.at[i];
+        }
+        WS_UNROLL
+        for (int s = 0; s < 3; s++) {
+            if (differ[s] != 0) continue;
+            auto* words = reinterpret_cast<const u32*>(places[s]);
+            u32 other = 0;
+            WS_UNROLL
+            for (int i = AHEAD; i < Tuple::WORDS; i++) {
+                other |= (tuple.at[i] & here.words[i]) ^ (STAGED ? words[i] : element(words + i));
+            }
+            // A vacant slot has a rank of 0, whatever its value is.
+            u64 rank = STAGED ? places[s][S - 1] : element(places[s] + (S - 1));
+            if (other == 0 && rank > best) best = rank;
+        }
+        return best;
+    }
+
+    // Four words at once.
+    template <bool STAGED>
+    static WS_FN Vector<u32, 4> four_of(const u64* at) {
+#if WS_GPU
+        if constexpr (!STAGED) {
+            auto v = __ldg(reinterpret_cast<const uint4*>(at));
+            return Vector<u32, 4>{{v.x, v.y, v.z, v.w}};
+        }
+#endif
+        return *reinterpret_cast<const Vector<u32, 4>*>(at);
+    }
 };

@@ -34,13 +34,15 @@ struct Linear {
         for (u32 first = 0; first == 0 || first < groups; first += part) {
             u32 count = groups - first < part ? groups - first : part;
             const u32* here = entries + u64(first) * (GROUP_BYTES / 4);
-            if (staged != 0) {
-                block.barrier();
-                stage(block, block.shared<u8>(), here, count * GROUP_BYTES);
-                block.barrier();
-                here = block.shared<u32>();
+            if (staged == 0) {
+                block.each([&](u32 thread) { pass<Tuple>(block, batch, thread, here, first, count); });
+                continue;
             }
-            block.each([&](u32 thread) { pass<Tuple>(block, batch, thread, here, first, count); });
+            block.barrier();
+            stage(block, block.shared<u8>(), here, count * GROUP_BYTES);
+            block.barrier();
+            // Apart from the above, so that the compiler knows what memory it reads.
+            block.each([&](u32 thread) { pass<Tuple>(block, batch, thread, block.shared<u32>(), first, count); });
         }
     }
 

@@ -31,15 +31,6 @@ WS_FN u32 funnel(u32 low, u32 high, u32 shift) {
 #endif
 }
 
-// How many bits below the first that is set are not; 32 where none is.
-WS_FN u32 zeros_below(u32 bits) {
-#if WS_GPU
-    return u32(__clz(int(__brev(bits))));
-#else
-    return bits == 0 ? 32 : u32(__builtin_ctz(bits));
-#endif
-}
-
 // The highest bit of each byte that is a slash. Those above the first may be wrong.
 WS_FN u32 slashes_of(u32 word) {
     u32 other = word ^ u32(NAMES_SLASH) * 0x01010101u;

@@ -225,6 +225,15 @@ inline void announce(u32* at, u32 mark) {
 
 #endif
 
+// How many bits below the first that is set are not; 32 where none is.
+WS_FN u32 zeros_below(u32 bits) {
+#if WS_GPU
+    return u32(__clz(int(__brev(bits))));
+#else
+    return bits == 0 ? 32 : u32(__builtin_ctz(bits));
+#endif
+}
+
 // All of an array into shared memory, by all threads of the block. Whole words of 16 bytes, both ends aligned to them.
 WS_FN void stage(const Block& block, void* shared, const void* from, u32 bytes) {
     block.each([&](u32 thread) {

@@ -23,6 +23,7 @@ macro_rules! modules {
 
 modules![
     "acta",
+    "bloom",
     "dir24",
     "fold",
     "fold_hot",
@@ -36,6 +37,7 @@ modules![
     "sail_m",
     "stt",
     "table",
+    "tuple_search",
     "waldvogel"
 ];
 

@@ -3,14 +3,17 @@
 //! ```text
 //! form      tuples as they lie in a batch; results as numbers of rules
 //! remote    a table on GPUs that follows a live one
-//! linear, … an engine's programs: one file each, beside its kernel's source in `kernels`
+//! linear    its programs, beside the kernel's source in `kernels`
+//! classes   those of tuple search and Bloom search
 //! ```
 
+mod classes;
 mod form;
 mod linear;
 mod remote;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
+pub use classes::{FLAGS, RECORD, THREADS, TUPLES};
 pub use form::{GROUP, bytes_of, kind, pack, result_bytes, unpack};
 pub use remote::{Remote, RemoteFollower};
 

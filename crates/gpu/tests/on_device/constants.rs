@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use wirespeed_classify::linear::layout as linear;
+use wirespeed_classify::tss::{hash as tss_hash, layout as tss};
 use wirespeed_dir24::layout as dir24;
 use wirespeed_fib::{Address, V4, V6};
 use wirespeed_fold::hot::layout as hot;
@@ -59,6 +60,12 @@ layouts! {
         ALIGNED_ARRAY_WORDS: aligned::RECORD,
         ALIGNED_ACCEPTING: aligned::ACCEPTING,
     }
+    classes {
+        CLASSES_THREADS: wirespeed_gpu::classify::THREADS,
+        CLASSES_TUPLES: wirespeed_gpu::classify::TUPLES,
+        CLASSES_RECORD: wirespeed_gpu::classify::RECORD,
+        CLASSES_FLAGS: wirespeed_gpu::classify::FLAGS,
+    }
     dir24 {
         DIR24_CHUNK: dir24::CHUNK,
     }
@@ -99,6 +106,21 @@ layouts! {
     }
     stt {
         STT_ROW: stt::ROW,
+    }
+    tss {
+        TSS_CLASSES_AT: tss::CLASSES_AT,
+        TSS_CLASS_WORDS: tss::CLASS_WORDS,
+        TSS_FIRST_SLOT_AT: tss::FIRST_SLOT_AT,
+        TSS_SUBTABLE_AT: tss::SUBTABLE_AT,
+        TSS_FIRST_BITS_AT: tss::FIRST_BITS_AT,
+        TSS_LOG_BITS_AT: tss::LOG_BITS_AT,
+        TSS_BOUND_AT: tss::BOUND_AT,
+        TSS_LEAST_LOG: tss::LEAST_LOG,
+        TSS_KEYS: tss_hash::KEYS,
+        TSS_K: tss_hash::K,
+        TSS_SLOT_OF_4: tss::slot_elements(4),
+        TSS_SLOT_OF_9: tss::slot_elements(9),
+        TSS_SLOT_OF_10: tss::slot_elements(10),
     }
     tuples {
         TUPLES_GROUP: wirespeed_gpu::classify::GROUP,

@@ -76,7 +76,8 @@ fn updates<T: Tuple>(rules: &RuleSet<T>) -> Vec<RuleUpdate<T>> {
 /// made up at random, with one tuple for each kernel, and the kernels' own edges for all, or everything with `WIRESPEED_TEST_WHOLE`.
 fn runs(module: &str, test: &str) -> bool {
     let is_whole = crate::device::is_gpu() || std::env::var_os("WIRESPEED_TEST_WHOLE").is_some();
-    let is_short = matches!((module, test), ("linear_ipv6", "random_sets"));
+    let is_short =
+        matches!((module, test), ("linear_ipv6" | "bloom_openflow" | "tuple_search_ipv4", "random_sets"));
     if !is_whole && !is_short {
         println!("skipped: minutes on the host build; WIRESPEED_TEST_WHOLE=1 runs it");
     }
@@ -90,6 +91,9 @@ macro_rules! on_device_rules {
     };
     (@ $module:ident, $tuple:ty, $engine:ty, $($test:ident)+) => {
         mod $module {
+            #[allow(unused_imports)]
+            use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+
             $(#[test]
             fn $test() {
                 if super::runs(stringify!($module), stringify!($test)) {
@@ -107,7 +111,13 @@ macro_rules! on_device_rules {
 }
 
 on_device_rules! {
-    linear_ipv4, wirespeed_classify::Ipv4Tuple, wirespeed_classify::linear::Linear<wirespeed_classify::Ipv4Tuple>;
-    linear_ipv6, wirespeed_classify::Ipv6Tuple, wirespeed_classify::linear::Linear<wirespeed_classify::Ipv6Tuple>;
-    linear_openflow, wirespeed_classify::OpenFlowTuple, wirespeed_classify::linear::Linear<wirespeed_classify::OpenFlowTuple>;
+    linear_ipv4, Ipv4Tuple, wirespeed_classify::linear::Linear<Ipv4Tuple>;
+    linear_ipv6, Ipv6Tuple, wirespeed_classify::linear::Linear<Ipv6Tuple>;
+    linear_openflow, OpenFlowTuple, wirespeed_classify::linear::Linear<OpenFlowTuple>;
+    tuple_search_ipv4, Ipv4Tuple, wirespeed_classify::tuple_search::TupleSearch<Ipv4Tuple>;
+    tuple_search_ipv6, Ipv6Tuple, wirespeed_classify::tuple_search::TupleSearch<Ipv6Tuple>;
+    tuple_search_openflow, OpenFlowTuple, wirespeed_classify::tuple_search::TupleSearch<OpenFlowTuple>;
+    bloom_ipv4, Ipv4Tuple, wirespeed_classify::bloom::BloomSearch<Ipv4Tuple>;
+    bloom_ipv6, Ipv6Tuple, wirespeed_classify::bloom::BloomSearch<Ipv6Tuple>;
+    bloom_openflow, OpenFlowTuple, wirespeed_classify::bloom::BloomSearch<OpenFlowTuple>;
 }

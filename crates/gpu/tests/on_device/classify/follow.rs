@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::conformance::probes::around;
 use wirespeed_classify::conformance::sets::classes;
 use wirespeed_classify::linear::Linear;
@@ -92,6 +93,7 @@ fn follows<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(devices: usize) {
 #[test]
 fn a_table_on_one_device_follows_a_live_one() {
     follows::<OpenFlowTuple, Linear<_>>(1);
+    follows::<OpenFlowTuple, BloomSearch<_>>(1);
 }
 
 #[test]

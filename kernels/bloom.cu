@@ -1,0 +1,3 @@
+#include "classes.cuh"
+
+WS_TUPLES(bloom, Classes<true>, 512, 1)
