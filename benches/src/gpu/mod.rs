@@ -12,6 +12,7 @@ pub mod kernels;
 pub mod names;
 pub mod plot;
 pub mod trip;
+pub mod tuples;
 pub mod updates;
 
 use wirespeed_gpu::driver::Properties;

@@ -1,0 +1,233 @@
+//! Packet classification on a GPU: kernels alone and whole trips beside the bus, numbers held against the CPU's.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use wirespeed_benches::data;
+use wirespeed_benches::gpu::bench::Bench;
+use wirespeed_benches::gpu::trip::{Travelled, Trip, travel};
+use wirespeed_benches::gpu::{ceiling, tuples};
+use wirespeed_benches::report::{Sheet, median};
+use wirespeed_classify::bloom::BloomSearch;
+use wirespeed_classify::generate::{Shape, Synthetic};
+use wirespeed_classify::linear::Linear;
+use wirespeed_classify::read::{ReadOptions, Source, read_rules, read_trace};
+use wirespeed_classify::tuple_search::TupleSearch;
+use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, OpenFlowTuple, RuleSet, Tuple};
+use wirespeed_gpu::classify::bytes_of;
+use wirespeed_gpu::program::OnDevice;
+use wirespeed_gpu::runtime::Way;
+use wirespeed_image::Table;
+
+/// Measures packet classification on the first GPU of this machine.
+#[derive(Parser)]
+struct Options {
+    /// Synthetic sets of 12 fields: rules:classes
+    #[arg(long, value_delimiter = ',', default_values_t = [String::from("1024:16"), "16384:64".into(), "131072:512".into()])]
+    synthetic: Vec<String>,
+    /// ClassBench sets, by the name of their files
+    #[arg(long, value_delimiter = ',', default_values_t = [String::from("acl1_10k"), "fw1_10k".into(), "ipc1_10k".into()])]
+    classbench: Vec<String>,
+    /// Engines
+    #[arg(long, value_delimiter = ',', default_value = "linear,tuple,bloom")]
+    engines: Vec<String>,
+    /// Linear search goes through at most so many entries
+    #[arg(long, default_value_t = 4096)]
+    linear_most: u64,
+    /// Tuples of the trace that lies on the device
+    #[arg(long, default_value_t = 1 << 22)]
+    tuples: usize,
+    /// Launches of each measurement of a kernel
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Tuples of a batch of the trips; 0 for no trips
+    #[arg(long, value_delimiter = ',', default_values_t = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20])]
+    batches: Vec<usize>,
+    /// Batches under way
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8])]
+    in_flight: Vec<usize>,
+    /// Seconds of each trip
+    #[arg(long, default_value_t = 0.15)]
+    seconds: f64,
+    /// Every launch that was tried, not only the fastest
+    #[arg(long)]
+    all: bool,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let properties = Bench::open()?.properties().clone();
+    println!(
+        "{}, {} multiprocessors, L2 {} MiB",
+        properties.name,
+        properties.multiprocessors,
+        properties.l2 >> 20
+    );
+    for shape in options.synthetic.iter().filter(|shape| !shape.is_empty()) {
+        let (rules, classes) = shape.split_once(':').context("rules:classes")?;
+        let set = Synthetic::<OpenFlowTuple>::new(Shape::even(rules.parse()?, classes.parse()?), 1)?;
+        let trace = set.trace(options.tuples, 2);
+        measure_set(&format!("synthetic {shape}"), &set.rules, &trace, &options)?;
+    }
+    let directory = data::directory().join("rules");
+    for name in options.classbench.iter().filter(|name| !name.is_empty()) {
+        let file = |what: &str| directory.join(format!("{name}.{what}.zst"));
+        if !file("rules").is_file() {
+            println!("\nno {} here", file("rules").display());
+            continue;
+        }
+        let read = ReadOptions::default();
+        let rules = read_rules::<Ipv4Tuple>(&Source::Path(file("rules")), &read)?.0.rules;
+        let trace = read_trace::<Ipv4Tuple>(&Source::Path(file("trace")), &read)?.0;
+        let trace: Vec<_> = trace.iter().cycle().take(options.tuples).copied().collect();
+        measure_set(name, &rules, &trace, &options)?;
+    }
+    Ok(())
+}
+
+/// All engines with a set.
+fn measure_set<T: Tuple>(what: &str, rules: &RuleSet<T>, trace: &[T], options: &Options) -> Result<()> {
+    println!("\n{what}: {} rules, {} entries", rules.len(), rules.entries_len());
+    let [packing, copying] = tuples::packing_rates(&trace[..trace.len().min(1 << 16)], 9)?;
+    println!("packing by one thread: {:.1} GB/s, copying {:.1} GB/s", packing / 1e9, copying / 1e9);
+    // The right ones, by the engine that is the fastest on CPUs.
+    let (_, table) = BloomSearch::<T>::build(rules, &BuildOptions::default())?;
+    let mut right = vec![0; trace.len()];
+    table.par_lookup_batch(trace, &mut right);
+    for engine in &options.engines {
+        match engine.as_str() {
+            "linear" if rules.entries_len() > options.linear_most => {}
+            "linear" => measure::<T, Linear<T>>(what, rules, trace, &right, options)?,
+            "tuple" => measure::<T, TupleSearch<T>>(what, rules, trace, &right, options)?,
+            "bloom" => measure::<T, BloomSearch<T>>(what, rules, trace, &right, options)?,
+            other => println!("no engine {other}"),
+        }
+    }
+    Ok(())
+}
+
+fn measure<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
+    what: &str,
+    rules: &RuleSet<T>,
+    trace: &[T],
+    right: &[u32],
+    options: &Options,
+) -> Result<()> {
+    let began = Instant::now();
+    let (_, table) = E::build(rules, &BuildOptions::default())?;
+    let seconds = began.elapsed().as_secs_f64();
+    let bytes = table.image().memory_usage().iter().map(|usage| usage.bytes).sum::<u64>();
+    println!(
+        "\n{}, {what}: built in {seconds:.2} s, {:.1} MB; {}",
+        E::NAME,
+        float(bytes) / 1e6,
+        table.shape().unwrap_or_default()
+    );
+    kernels::<T, E>(what, &table, trace, right, options)?;
+    if options.batches.iter().any(|&batch| batch > 0) {
+        trips::<T, E>(what, &table, trace, right, options)?;
+    }
+    Ok(())
+}
+
+fn kernels<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
+    what: &str,
+    table: &E::Table,
+    trace: &[T],
+    right: &[u32],
+    options: &Options,
+) -> Result<()> {
+    let mut bench = Bench::open()?;
+    let uploaded = bench.upload(table)?;
+    let mut sheet = Sheet {
+        title: format!("{}, {what}: kernel alone, {} tuples", E::NAME, trace.len()),
+        columns: &["bytes_a_tuple", "result_bytes", "shared", "blocks", "threads", "gtuples_per_s"],
+        rows: Vec::new(),
+    };
+    let result_bytes = uploaded.programs.first().context("a program")?.result_bytes;
+    let there = bench.tuples(trace, result_bytes)?;
+    let rates = tuples::kernel_rates(&mut bench, &uploaded, &there, right, options.rounds)?;
+    for rate in rates.iter().take(if options.all { usize::MAX } else { 3 }) {
+        sheet.rows.push(vec![
+            T::PACKED.to_string(),
+            result_bytes.to_string(),
+            rate.shared.to_string(),
+            rate.shape.blocks.to_string(),
+            rate.shape.threads.to_string(),
+            format!("{:.3}", rate.rate / 1e9),
+        ]);
+    }
+    bench.drop_tuples(&there)?;
+    bench.forget(&uploaded)?;
+    println!("{sheet}");
+    Ok(())
+}
+
+fn trips<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
+    what: &str,
+    table: &E::Table,
+    trace: &[T],
+    right: &[u32],
+    options: &Options,
+) -> Result<()> {
+    let mut bench = Bench::open()?;
+    let mut sheet = Sheet {
+        title: format!("{}, {what}: whole trips", E::NAME),
+        columns: &[
+            "way",
+            "batch",
+            "in_flight",
+            "gtuples_per_s",
+            "p50_us",
+            "p99_us",
+            "max_us",
+            "bus_gtuples_per_s",
+            "by_bus",
+        ],
+        rows: Vec::new(),
+    };
+    for &batch in options.batches.iter().filter(|&&batch| batch > 0 && batch <= trace.len()) {
+        let most = options.in_flight.iter().copied().max().unwrap_or(1);
+        let gpu = tuples::start::<T>(most, batch)?;
+        let handle = tuples::upload(&gpu, table, trace)?;
+        for &in_flight in &options.in_flight {
+            let out = batch * handle.result_bytes();
+            let bus = ceiling::bus(&mut bench, bytes_of::<T>(batch), out, 1, in_flight, options.seconds)?;
+            let bus = bus * float(batch as u64);
+            for way in Way::ALL {
+                let time = Duration::from_secs_f64(options.seconds);
+                let trip = Trip { batch, in_flight, way: Some(way), time };
+                let mut filled = Some(tuples::fill(&gpu, &handle, trace, right, &trip)?);
+                let mut rounds = Vec::new();
+                for _ in 0..3 {
+                    let (travelled, back) = travel(&handle, filled.take().context("filled")?, &trip)?;
+                    filled = Some(back);
+                    rounds.push(travelled);
+                }
+                let of =
+                    |figure: fn(&Travelled) -> f64| median(&rounds.iter().map(figure).collect::<Vec<_>>());
+                let rate = of(|travelled| travelled.rate);
+                sheet.rows.push(vec![
+                    way.name().into(),
+                    batch.to_string(),
+                    in_flight.to_string(),
+                    format!("{:.3}", rate / 1e9),
+                    format!("{:.1}", of(|travelled| travelled.p50)),
+                    format!("{:.1}", of(|travelled| travelled.p99)),
+                    format!("{:.1}", of(|travelled| travelled.max)),
+                    format!("{:.3}", bus / 1e9),
+                    format!("{:.2}", rate / bus),
+                ]);
+            }
+        }
+    }
+    println!("{sheet}");
+    Ok(())
+}
+
+/// A count as a number to divide by.
+#[allow(clippy::cast_precision_loss)] // a rate
+fn float(count: u64) -> f64 {
+    count as f64
+}
