@@ -10,7 +10,8 @@ use std::marker::PhantomData;
 use super::form::Form;
 use super::hash::{Hash, KEYS, SUBTABLES};
 use super::layout::{
-    CLASS_WORDS, CLASSES, FILTERS, SLOTS, TssTable, View, halves, joined, slot_elements, value_elements,
+    CLASS_WORDS, CLASSES, FILTERS, SLOTS, TssTable, View, halves, joined, slot_elements, table_slots,
+    value_elements,
 };
 use super::simd;
 use crate::fetch::prefetch;
@@ -79,7 +80,7 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
         let (mut slots, mut bits) = (0, 0);
         for &number in view.order {
             let class = view.class(number);
-            slots += SUBTABLES as u64 * u64::from(class.d());
+            slots += u64::from(table_slots(class.d()));
             bits += if F::FILTERED { 1 << class.log() } else { 0 };
         }
         [slots, bits, view.filters.iter().map(|word| u64::from(word.count_ones())).sum()]
@@ -95,7 +96,7 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
         }
         let of_one = |&number: &u32| {
             let class = view.class(number);
-            let slots = class.first_slot()..class.first_slot() + SUBTABLES as u32 * class.d();
+            let slots = class.first_slot()..class.first_slot() + table_slots(class.d());
             let is_taken = |slot: &u32| view.rank(*slot, Self::SLOT) != Rank::NONE;
             let n: u32 = slots.filter(is_taken).map(|_| 1).sum();
             (1.0 - (-K * f64::from(n) / 2f64.powi(class.log().cast_signed())).exp()).powf(K)
@@ -218,9 +219,9 @@ impl Plan {
             telling: (0, 0),
         };
         let record: &[u32; CLASS_WORDS] = class.0;
-        for word in 0..T::WORDS {
-            if !F::FILTERED && record[word].count_ones() > plan.telling.1.count_ones() {
-                plan.telling = (word, record[word]);
+        for (word, &mask) in class.mask(T::WORDS).iter().enumerate() {
+            if !F::FILTERED && mask.count_ones() > plan.telling.1.count_ones() {
+                plan.telling = (word, mask);
             }
         }
         for pair in 0..T::WORDS.div_ceil(2) {

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use rustc_hash::FxBuildHasher;
 
 use super::hash::{Keys, SUBTABLES};
-use super::layout::{MOST_SLOT, joined, slot_elements, value_elements};
+use super::layout::{MOST_SLOT, joined, slot_elements, table_slots, value_elements};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 
@@ -52,7 +52,7 @@ pub(super) struct Part {
 impl Part {
     /// How many slots.
     pub(super) const fn slots(self) -> u32 {
-        SUBTABLES as u32 * self.d
+        table_slots(self.d)
     }
 }
 

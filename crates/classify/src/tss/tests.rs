@@ -119,18 +119,17 @@ fn bits_go_with_their_entries() {
     for _ in 0..400 {
         for _ in 0..100 {
             let number = u32::try_from(1 + rng.index(pool.len())).expect("small");
+            let rule = pool.rule(number).expect("numbered").clone();
             match rng.chance(0.6) {
-                true => {
-                    drop(set.set(number, pool.rule(number).expect("numbered").clone()).expect("a number"))
-                }
+                true => set.set(number, rule).map(drop).expect("a number"),
                 false => drop(set.remove(number)),
             }
         }
-        match engine.update(&set, &set.clone().take_changed()) {
+        let changed = set.take_changed();
+        match engine.update(&set, &changed) {
             Ok(patch) => table.apply(&patch).expect("it fits"),
             Err(_) => (engine, table) = BloomSearch::build(&set, &options()).expect("a table"),
         }
-        set.take_changed();
         let bits = table.loads()[1].taken;
         let view = table.view();
         let mut right = vec![0u32; view.filters.len()];
