@@ -69,10 +69,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod bloom;
 mod classes;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod expand;
+mod fetch;
 pub mod generate;
 pub mod linear;
 mod live;
@@ -83,7 +85,9 @@ pub mod read;
 mod rule;
 mod rules;
 mod text;
+pub mod tss;
 pub mod tuple;
+pub mod tuple_search;
 pub mod write;
 
 pub use classes::{Class, Classes};

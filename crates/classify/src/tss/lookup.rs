@@ -1,0 +1,526 @@
+//! Lookups: single, and many tuples at once through one class after the other.
+//!
+//! A batch goes in groups of [`GROUP`] tuples, word by word (structure of arrays), so that a class's mask and keys are read once for
+//! all, and sixteen tuples are masked, hashed and asked of the filter in a few vectors. Whatever a filter lets pass is noted and its
+//! slots are fetched ahead; they are looked at when enough are noted. A tuple that has found what no class left can better leaves its
+//! lane to the last of the group, so that lanes stay full.
+
+use std::marker::PhantomData;
+
+use super::form::Form;
+use super::hash::{Hash, KEYS, SUBTABLES};
+use super::layout::{
+    CLASS_WORDS, CLASSES, FILTERS, SLOTS, TssTable, View, halves, joined, slot_elements, table_slots,
+    value_elements,
+};
+use super::simd;
+use crate::fetch::prefetch;
+use crate::lookup::{Classify, Load, Step};
+use crate::rank::Rank;
+use crate::tuple::Tuple;
+
+use super::place::{Value, value_of};
+
+/// Tuples under way at once.
+pub(super) const GROUP: usize = 256;
+/// Tuples of a vector.
+pub(super) const LANES: usize = 16;
+/// Classes from one look for tuples that are done to the next.
+const STRETCH: usize = 8;
+/// Slots are looked at when so many tuples wait for theirs.
+const WAITING: usize = 48;
+/// Shorter batches are looked up one by one.
+const FEW: usize = 4;
+/// Pairs of words.
+const PAIRS: usize = KEYS / 2;
+
+impl<T: Tuple, F: Form> Classify<T> for TssTable<T, F> {
+    fn lookup(&self, tuple: &T) -> u32 {
+        one::<T, F>(&self.view(), tuple).result()
+    }
+
+    fn lookup_batch(&self, tuples: &[T], results: &mut [u32]) {
+        assert_eq!(tuples.len(), results.len(), "a result for each tuple");
+        simd::batch::<T, F>(&self.view(), tuples, results);
+    }
+
+    fn shape(&self) -> Option<String> {
+        let (classes, [slots, ..]) = (self.classes(), self.sizes());
+        let filters = if F::FILTERED { self.expected_false_positives() } else { None };
+        let filters = filters.map_or_else(String::new, |expected| {
+            format!(", filters that let {:.2} of 1,000 pass that a class does not match", 1_000.0 * expected)
+        });
+        Some(format!("{} entries of {classes} classes in tables of {slots} slots{filters}", self.entries()))
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        let [slots, bits, set] = self.sizes();
+        let mut loads = vec![Load { places: slots, taken: self.entries() }];
+        if F::FILTERED {
+            loads.push(Load { places: bits, taken: set });
+        }
+        loads
+    }
+
+    fn explain(&self, tuple: &T) -> Vec<Step> {
+        explain::<T, F>(&self.view(), tuple)
+    }
+}
+
+impl<T: Tuple, F: Form> TssTable<T, F> {
+    /// Patterns that have a slot. O(table).
+    pub fn entries(&self) -> u64 {
+        let ranks = self.view().slots.iter().skip(Self::SLOT - 1).step_by(Self::SLOT);
+        ranks.filter(|&&rank| rank != 0).count() as u64
+    }
+
+    /// Slots and bits that classes have, and bits that are set.
+    fn sizes(&self) -> [u64; 3] {
+        let view = self.view();
+        let (mut slots, mut bits) = (0, 0);
+        for &number in view.order {
+            let class = view.class(number);
+            slots += u64::from(table_slots(class.d()));
+            bits += if F::FILTERED { 1 << class.log() } else { 0 };
+        }
+        [slots, bits, view.filters.iter().map(|word| u64::from(word.count_ones())).sum()]
+    }
+
+    /// The share of tuples that get past the filter of a class which they don't match, by the formula
+    /// `(1 - e^(-kn/m))^k` of the paper's section 4.3, on average over the classes. `None` without classes or filters. O(table).
+    pub fn expected_false_positives(&self) -> Option<f64> {
+        const K: f64 = 2.0;
+        let view = self.view();
+        if !F::FILTERED || view.order.is_empty() {
+            return None;
+        }
+        let of_one = |&number: &u32| {
+            let class = view.class(number);
+            let slots = class.first_slot()..class.first_slot() + table_slots(class.d());
+            let is_taken = |slot: &u32| view.rank(*slot, Self::SLOT) != Rank::NONE;
+            let n: u32 = slots.filter(is_taken).map(|_| 1).sum();
+            (1.0 - (-K * f64::from(n) / 2f64.powi(class.log().cast_signed())).exp()).powf(K)
+        };
+        let classes = u32::try_from(view.order.len()).map_or(f64::INFINITY, f64::from);
+        Some(view.order.iter().map(of_one).sum::<f64>() / classes)
+    }
+}
+
+impl View<'_> {
+    /// The rank in a slot of so many elements.
+    #[inline(always)]
+    fn rank(&self, slot: u32, elements: usize) -> Rank {
+        Rank::from_bits(self.slot(slot, elements)[elements - 1])
+    }
+
+    /// Whether a filter has both bits of a hash.
+    #[inline(always)]
+    fn passes(&self, first_bits: u32, log: u32, hash: Hash) -> bool {
+        let [one, other] = hash.bits(log);
+        self.has_bit(first_bits, one) && self.has_bit(first_bits, other)
+    }
+
+    #[inline(always)]
+    pub(super) fn has_bit(&self, first_bits: u32, bit: u32) -> bool {
+        self.filters[(first_bits + bit / 32) as usize] >> (bit % 32) & 1 == 1
+    }
+
+    /// The best rank among three slots that have a value; that of a vacant one is none.
+    #[inline(always)]
+    fn probe<T: Tuple>(&self, slots: [u32; SUBTABLES], value: &Value) -> Rank {
+        let (elements, len) = (slot_elements(T::WORDS), value_elements(T::WORDS));
+        let mut best = 0;
+        for slot in slots {
+            let slot = self.slot(slot, elements);
+            let mut differ = 0;
+            for at in 0..len {
+                differ |= slot[at] ^ value[at];
+            }
+            best = if differ == 0 { slot[elements - 1].max(best) } else { best };
+        }
+        Rank::from_bits(best)
+    }
+
+    /// Where a class has the three slots of a hash.
+    #[inline(always)]
+    fn slots_of(&self, first: u32, d: u32, hash: Hash) -> [u32; SUBTABLES] {
+        let [a, b, c] = self.keys.places(hash, d);
+        [first + a, first + d + b, first + 2 * d + c]
+    }
+}
+
+/// One tuple through the classes.
+fn one<T: Tuple, F: Form>(view: &View<'_>, tuple: &T) -> Rank {
+    let (mut best, mut bound) = (Rank::NONE, Rank::from_bits(u64::MAX));
+    for &number in view.order {
+        let class = view.class(number);
+        bound = bound.min(class.bound());
+        if best >= bound {
+            break;
+        }
+        let masked = under(tuple, class.mask(T::WORDS));
+        let hash = view.keys.hash(number, masked.words());
+        if F::FILTERED && !view.passes(class.first_bits(), class.log(), hash) {
+            continue;
+        }
+        let slots = view.slots_of(class.first_slot(), class.d(), hash);
+        best = best.max(view.probe::<T>(slots, &value_of(&masked)));
+    }
+    best
+}
+
+/// A tuple under a mask.
+#[inline(always)]
+fn under<T: Tuple>(tuple: &T, mask: &[u32]) -> T {
+    let mut tuple = *tuple;
+    tuple.words_mut().iter_mut().zip(mask).for_each(|(word, mask)| *word &= mask);
+    tuple
+}
+
+/// A class as sixteen tuples at a time are looked up in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    /// What its number and the pairs that the mask has nothing of add.
+    pub(super) start: u64,
+    /// The pairs that the mask has something of.
+    pub(super) pairs: [Pair; PAIRS],
+    pub(super) len: usize,
+    pub(super) first_bits: u32,
+    pub(super) log: u32,
+    pub(super) first_slot: u32,
+    pub(super) d: u32,
+    number: u32,
+    /// The word of which the mask has the most, and that.
+    pub(super) telling: (usize, u32),
+}
+
+/// Two words of a mask, with their keys.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pair {
+    /// The first word.
+    pub(super) at: usize,
+    pub(super) mask: [u32; 2],
+    pub(super) keys: [u32; 2],
+}
+
+impl Plan {
+    #[inline(always)]
+    fn of<T: Tuple, F: Form>(view: &View<'_>, number: u32) -> Self {
+        let class = view.class(number);
+        let mut plan = Self {
+            start: u64::from(number).wrapping_mul(super::hash::K),
+            pairs: [Pair::default(); PAIRS],
+            len: 0,
+            first_bits: class.first_bits(),
+            log: class.log(),
+            first_slot: class.first_slot(),
+            d: class.d(),
+            number,
+            telling: (0, 0),
+        };
+        let record: &[u32; CLASS_WORDS] = class.0;
+        for (word, &mask) in class.mask(T::WORDS).iter().enumerate() {
+            if !F::FILTERED && mask.count_ones() > plan.telling.1.count_ones() {
+                plan.telling = (word, mask);
+            }
+        }
+        for pair in 0..T::WORDS.div_ceil(2) {
+            let at = 2 * pair;
+            let second = if at + 1 < T::WORDS { record[at + 1] } else { 0 };
+            let mask = [record[at], second];
+            if mask == [0, 0] {
+                plan.start = plan.start.wrapping_add(view.keys.of_nothing(pair));
+            } else {
+                plan.pairs[plan.len] =
+                    Pair { at, mask, keys: [view.keys.words[at], view.keys.words[at + 1]] };
+                plan.len += 1;
+            }
+        }
+        plan
+    }
+}
+
+/// Words of a group's tuples, a row each; the last is zero where a tuple has an odd number.
+pub(super) type Rows = [[u32; GROUP]; KEYS];
+
+/// Tuples that a class may match, with their hashes.
+#[derive(Clone, Debug)]
+pub(super) struct Passed {
+    pub(super) lanes: [u32; GROUP + LANES],
+    pub(super) high: [u32; GROUP + LANES],
+    pub(super) low: [u32; GROUP + LANES],
+    pub(super) len: usize,
+}
+
+impl Passed {
+    #[inline(always)]
+    pub(super) fn push(&mut self, lane: u32, [low, high]: [u32; 2]) {
+        (self.lanes[self.len], self.high[self.len], self.low[self.len]) = (lane, high, low);
+        self.len += 1;
+    }
+
+    #[inline(always)]
+    pub(super) fn hash(&self, at: usize) -> Hash {
+        Hash(joined([self.low[at], self.high[at]]))
+    }
+}
+
+/// What tuples are hashed and asked of a filter with, a vector at a time.
+pub(super) trait Lanes: Copy {
+    /// The tuples of the first so many lanes that a class may match: those that get past its filter, or in tuple search all, or fewer
+    /// where the slots say so at a glance.
+    fn pass<T: Tuple, F: Form>(
+        self,
+        view: &View<'_>,
+        plan: &Plan,
+        rows: &Rows,
+        open: usize,
+        passed: &mut Passed,
+    );
+}
+
+/// Without vectors, or with those that compilers find.
+#[derive(Clone, Copy)]
+pub(super) struct Portable;
+
+impl Lanes for Portable {
+    #[inline(always)]
+    fn pass<T: Tuple, F: Form>(
+        self,
+        view: &View<'_>,
+        plan: &Plan,
+        rows: &Rows,
+        open: usize,
+        passed: &mut Passed,
+    ) {
+        passed.len = 0;
+        for from in (0..open).step_by(LANES) {
+            let mut hashes = [plan.start; LANES];
+            for Pair { at, mask, keys } in &plan.pairs[..plan.len] {
+                let (one, other) = (&rows[*at][from..][..LANES], &rows[at + 1][from..][..LANES]);
+                for lane in 0..LANES {
+                    let a = (one[lane] & mask[0]).wrapping_add(keys[0]);
+                    let b = (other[lane] & mask[1]).wrapping_add(keys[1]);
+                    hashes[lane] = hashes[lane].wrapping_add(u64::from(a) * u64::from(b));
+                }
+            }
+            for hash in &mut hashes {
+                *hash = view.keys.finish(*hash).0;
+            }
+            for lane in from..open.min(from + LANES) {
+                let hash = Hash(hashes[lane - from]);
+                if !F::FILTERED || view.passes(plan.first_bits, plan.log, hash) {
+                    #[allow(clippy::cast_possible_truncation)] // below GROUP
+                    passed.push(lane as u32, halves(hash.0));
+                }
+            }
+        }
+    }
+}
+
+/// A tuple that waits for its slots.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    lane: usize,
+    class: u32,
+    /// No class from this one on is better.
+    bound: Rank,
+    slots: [u32; SUBTABLES],
+}
+
+/// Tuples under way.
+struct Group<T> {
+    rows: Rows,
+    best: [Rank; GROUP],
+    /// Which tuple a lane has.
+    tuple: [usize; GROUP],
+    /// Lanes in use.
+    open: usize,
+    passed: Passed,
+    waiting: [Waiting; WAITING],
+    waits: usize,
+    of: PhantomData<fn() -> T>,
+}
+
+/// A batch, group after group.
+#[inline(always)]
+pub(super) fn batch<T: Tuple, F: Form>(
+    lanes: impl Lanes,
+    view: &View<'_>,
+    tuples: &[T],
+    results: &mut [u32],
+) {
+    if tuples.len() < FEW {
+        for (tuple, result) in tuples.iter().zip(results) {
+            *result = one::<T, F>(view, tuple).result();
+        }
+        return;
+    }
+    let mut group = Group::<T>::new();
+    for (tuples, results) in tuples.chunks(GROUP).zip(results.chunks_mut(GROUP)) {
+        group.fill(tuples);
+        group.run::<F>(lanes, view, tuples, results);
+    }
+}
+
+impl<T: Tuple> Group<T> {
+    fn new() -> Self {
+        Self {
+            rows: [[0; GROUP]; KEYS],
+            best: [Rank::NONE; GROUP],
+            tuple: [0; GROUP],
+            open: 0,
+            passed: Passed {
+                lanes: [0; GROUP + LANES],
+                high: [0; GROUP + LANES],
+                low: [0; GROUP + LANES],
+                len: 0,
+            },
+            waiting: [Waiting::default(); WAITING],
+            waits: 0,
+            of: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, tuples: &[T]) {
+        for (lane, tuple) in tuples.iter().enumerate() {
+            for (word, row) in tuple.words().iter().zip(&mut self.rows) {
+                row[lane] = *word;
+            }
+            (self.tuple[lane], self.best[lane]) = (lane, Rank::NONE);
+        }
+        self.open = tuples.len();
+    }
+
+    /// All classes, or until all tuples have found what no class left can better.
+    #[inline(always)]
+    fn run<F: Form>(&mut self, lanes: impl Lanes, view: &View<'_>, tuples: &[T], results: &mut [u32]) {
+        let mut bound = Rank::from_bits(u64::MAX);
+        for stretch in view.order.chunks(STRETCH) {
+            bound = bound.min(view.class(stretch[0]).bound());
+            self.close(bound, results);
+            if self.open == 0 {
+                return;
+            }
+            for &number in stretch {
+                bound = bound.min(view.class(number).bound());
+                let plan = Plan::of::<T, F>(view, number);
+                self.ask::<F>(lanes, view, &plan, bound, tuples);
+            }
+            self.look(view, tuples);
+        }
+        self.close(Rank::NONE, results);
+    }
+
+    /// Notes the tuples that get past a class's filter.
+    #[inline(always)]
+    fn ask<F: Form>(&mut self, lanes: impl Lanes, view: &View<'_>, plan: &Plan, bound: Rank, tuples: &[T]) {
+        lanes.pass::<T, F>(view, plan, &self.rows, self.open, &mut self.passed);
+        for at in 0..self.passed.len {
+            let slots = view.slots_of(plan.first_slot, plan.d, self.passed.hash(at));
+            for slot in slots {
+                prefetch(view.slots, slot as usize * slot_elements(T::WORDS));
+                prefetch(view.slots, (slot as usize + 1) * slot_elements(T::WORDS) - 1);
+            }
+            let lane = self.passed.lanes[at] as usize;
+            self.waiting[self.waits] = Waiting { lane, class: plan.number, bound, slots };
+            self.waits += 1;
+            if self.waits == WAITING {
+                self.look(view, tuples);
+            }
+        }
+    }
+
+    /// Looks at the slots that tuples wait for.
+    #[inline(always)]
+    fn look(&mut self, view: &View<'_>, tuples: &[T]) {
+        for &Waiting { lane, class, bound, slots } in &self.waiting[..self.waits] {
+            if self.best[lane] < bound {
+                let masked = under(&tuples[self.tuple[lane]], view.class(class).mask(T::WORDS));
+                let found = view.probe::<T>(slots, &value_of(&masked));
+                self.best[lane] = self.best[lane].max(found);
+            }
+        }
+        self.waits = 0;
+    }
+
+    /// Tuples that have found what is no worse than a bound are done, and the last ones take their lanes.
+    #[inline(always)]
+    fn close(&mut self, bound: Rank, results: &mut [u32]) {
+        let mut lane = 0;
+        while lane < self.open {
+            if self.best[lane] < bound {
+                lane += 1;
+                continue;
+            }
+            results[self.tuple[lane]] = self.best[lane].result();
+            self.open -= 1;
+            let last = self.open;
+            for row in &mut self.rows[..T::WORDS] {
+                row[lane] = row[last];
+            }
+            (self.tuple[lane], self.best[lane]) = (self.tuple[last], self.best[last]);
+        }
+    }
+}
+
+/// The steps of a lookup in words.
+fn explain<T: Tuple, F: Form>(view: &View<'_>, tuple: &T) -> Vec<Step> {
+    let (elements, mut steps) = (slot_elements(T::WORDS), Vec::new());
+    let (mut best, mut bound) = (Rank::NONE, Rank::from_bits(u64::MAX));
+    let name = |section: wirespeed_image::SectionId| match section {
+        FILTERS => "filters",
+        SLOTS => "slots",
+        CLASSES => "classes",
+        _ => "order",
+    };
+    let mut step = |section, index: u64, value: u64, meaning: String| {
+        steps.push(Step { section: name(section), index, value, meaning });
+    };
+    let mut last = (CLASSES, 0, 0);
+    for &number in view.order {
+        let class = view.class(number);
+        bound = bound.min(class.bound());
+        let record = u64::from(number) * CLASS_WORDS as u64;
+        last = (CLASSES, record + super::layout::BOUND_AT as u64, class.0[super::layout::BOUND_AT].into());
+        if best >= bound {
+            break;
+        }
+        let masked = under(tuple, class.mask(T::WORDS));
+        let hash = view.keys.hash(number, masked.words());
+        let missing = hash.bits(class.log()).into_iter().find(|&bit| !view.has_bit(class.first_bits(), bit));
+        if F::FILTERED
+            && let Some(bit) = missing
+        {
+            let at = class.first_bits() + bit / 32;
+            let meaning = format!("class {number} has nothing: bit {bit} of its filter is not set");
+            step(FILTERS, at.into(), view.filters[at as usize].into(), meaning);
+            continue;
+        }
+        let slots = view.slots_of(class.first_slot(), class.d(), hash);
+        let found = view.probe::<T>(slots, &value_of(&masked));
+        let slot = slots.into_iter().find(|&slot| view.rank(slot, elements) == found).unwrap_or(slots[0]);
+        let meaning = match found {
+            Rank::NONE => format!("class {number} has nothing in slots {slots:?}"),
+            _ => format!(
+                "class {number} has rule {} of priority {} in slot {slot}",
+                found.result(),
+                found.priority()
+            ),
+        };
+        let at = (slot as usize + 1) * elements - 1;
+        step(SLOTS, at as u64, view.slots[at], meaning);
+        best = best.max(found);
+    }
+    let meaning = match best {
+        Rank::NONE => "no match: no class is left".to_owned(),
+        _ => format!(
+            "result {}, of priority {}: no class left has a better one",
+            best.result(),
+            best.priority()
+        ),
+    };
+    step(last.0, last.1, last.2, meaning);
+    steps
+}
