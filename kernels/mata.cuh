@@ -97,7 +97,7 @@ struct Mata {
             state = link & ~u32(ALIGNED_ACCEPTING);
         }
         if (last == slots) return Found{u32(element(head + ALIGNED_ROOT_RESULT_AT)), 0};
-        return Found{result_at(results, last, result_bytes), length};
+        return Found::at(result_at(results, last, result_bytes), length);
     }
 
     // The link of a state's transition with a number and its slot; 0 where there is none.

@@ -20,6 +20,8 @@ WS_CONSTANT(names, NAMES_SLASH, '/')
 // What a lookup found: a result, 0 for none, and how many bytes of the name matched.
 struct Found {
     u32 result, length;
+    // A result that may be none, at that length.
+    static WS_FN Found at(u32 result, u32 length) { return Found{result, result == 0 ? 0 : length}; }
 };
 
 // Bytes `shift` / 8 and after of two words, the first of them in the lower half; `shift` below 32.

@@ -34,6 +34,6 @@ struct Stt {
             }
         }
         if (last == 0 || last >= states) return Found{u32(element(head + ALIGNED_ROOT_RESULT_AT)), 0};
-        return Found{result_at(results, last, result_bytes), length};
+        return Found::at(result_at(results, last, result_bytes), length);
     }
 };

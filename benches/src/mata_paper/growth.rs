@@ -1,6 +1,6 @@
 //! Section 6.3 and 6.4: figures 21 to 24, how a table's speed, memory, latency and update rates grow with it.
 //!
-//! A table is cut into ten parts, every tenth name a part; the k-th table of ten has the first k of them. Update rates are those of
+//! A table is cut into five parts, every fifth name a part; the k-th table of five has the first k of them. Update rates are those of
 //! an engine with its names and one image, in calls of 256; the paper's are one by one, on a CPU too.
 
 use std::time::Instant;
@@ -22,7 +22,7 @@ use crate::names::lineup::Alone;
 use crate::report::{Sheet, median};
 
 /// Parts of a table.
-const PARTS: usize = 10;
+const PARTS: usize = 5;
 /// Updates a call.
 const CALL: usize = 256;
 /// Updates of each kind.

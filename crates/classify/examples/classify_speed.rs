@@ -9,10 +9,12 @@
 
 use std::time::Instant;
 
+use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::conformance::real::{RealSet, classbench_set};
 use wirespeed_classify::generate::{Shape, Synthetic};
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::oracle::{Expected, Right};
+use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
     BuildOptions, Classify, ClassifyEngine, LiveRules, OpenFlowTuple, RuleSet, RuleUpdate, Tuple,
 };
@@ -34,14 +36,22 @@ fn main() {
             let expected = Expected::of(&made.rules);
             let right: Vec<u32> = trace.iter().map(|tuple| expected.right(tuple)).collect();
             measure::<_, Linear<OpenFlowTuple>>(&name, &made.rules, &trace, &right);
+            measure::<_, TupleSearch<OpenFlowTuple>>(&name, &made.rules, &trace, &right);
+            measure::<_, BloomSearch<OpenFlowTuple>>(&name, &made.rules, &trace, &right);
         } else if let Some(RealSet { rules, trace, right }) = classbench_set(&name) {
             measure::<_, Linear<_>>(&name, &rules, &trace, &right);
+            measure::<_, TupleSearch<_>>(&name, &rules, &trace, &right);
+            measure::<_, BloomSearch<_>>(&name, &rules, &trace, &right);
         }
     }
 }
 
 #[allow(clippy::cast_precision_loss)] // rates
 fn measure<T: Tuple, E: ClassifyEngine<T>>(name: &str, rules: &RuleSet<T>, trace: &[T], right: &[u32]) {
+    // `ENGINES=tuple,bloom` leaves the others out.
+    if std::env::var("ENGINES").is_ok_and(|names| names.split(',').all(|name| name != E::NAME)) {
+        return;
+    }
     let start = Instant::now();
     let (_, table) = E::build(rules, &BuildOptions::default()).expect("a table");
     let build = start.elapsed();

@@ -3,7 +3,7 @@
 use super::build::Tss;
 use super::form::Form;
 use super::hash::SUBTABLES;
-use super::layout::{LEAST_LOG, MOST_LOG};
+use super::layout::{LEAST_LOG, MOST_LOG, MOST_SLOT, table_slots, value_elements};
 use super::place::{Entry, Part};
 use crate::lookup::Outgrown;
 use crate::rank::Rank;
@@ -112,7 +112,7 @@ impl<T: Tuple, F: Form> Tss<T, F> {
     /// A class whose last entry went goes.
     pub(super) fn vanish(&mut self, number: u32) {
         let Some(held) = self.classes[number as usize].take() else { return };
-        self.slot_runs.give_back(held.first, SUBTABLES as u32 * held.d);
+        self.slot_runs.give_back(held.first, table_slots(held.d));
         if F::FILTERED {
             self.filters.clear(held.first_bits, elements(held.log));
             self.bit_runs.give_back(held.first_bits, elements(held.log));
@@ -249,8 +249,8 @@ impl<T: Tuple, F: Form> Tss<T, F> {
         self.touch(number, Stale::All);
         for slot in part.first..part.first + part.slots() {
             if self.slots.rank(slot) != Rank::NONE {
-                let mut value = [0; super::layout::MOST_SLOT];
-                let len = super::layout::value_elements(T::WORDS);
+                let mut value = [0; MOST_SLOT];
+                let len = value_elements(T::WORDS);
                 value[..len].copy_from_slice(&self.slots.slot(slot)[..len]);
                 let hash = self.slots.hash(number, &value);
                 hash.bits(log).into_iter().for_each(|bit| self.filters.add(first_bits, bit));
@@ -261,8 +261,10 @@ impl<T: Tuple, F: Form> Tss<T, F> {
 
     /// Slots for a table, vacant.
     fn take_slots(&mut self, d: u32) -> Result<u32, Outgrown> {
-        let count = d.checked_mul(SUBTABLES as u32).ok_or(SLOTS_FULL)?;
-        let first = self.slot_runs.take(count).ok_or(SLOTS_FULL)?;
+        if d > u32::MAX / 3 {
+            return Err(SLOTS_FULL);
+        }
+        let first = self.slot_runs.take(table_slots(d)).ok_or(SLOTS_FULL)?;
         if self.is_building {
             self.slots.resize(self.slot_runs.end() as usize);
         }

@@ -138,7 +138,7 @@ mod tests {
             assert_eq!(u128::from(keys.hash(5, &words[..len]).0), h);
             let e = low((h ^ h >> 32) * u128::from(keys.rounds[2]));
             let [p0, p1, p2] = keys.places(keys.hash(5, &words[..len]), 1000).map(u128::from);
-            assert_eq!([p0, p1, p2], [h >> 32, h & 0xffff_ffff, e >> 32].map(|half| half * 1000 >> 32));
+            assert_eq!([p0, p1, p2], [h >> 32, h & 0xffff_ffff, e >> 32].map(|half| (half * 1000) >> 32));
             let bits = keys.hash(5, &words[..len]).bits(7).map(u128::from);
             assert_eq!(bits, [h >> 57, (h & 0xffff_ffff) >> 25]);
         }

@@ -89,6 +89,11 @@ pub const MOST_SLOTS: u64 = 1 << 31;
 /// The most elements of filters, so that vectors of 32 bits can index them.
 pub const MOST_BITS: u64 = 1 << 31;
 
+/// Slots of a table of three subtables of d each.
+pub const fn table_slots(d: u32) -> u32 {
+    3 * d
+}
+
 /// Elements (u64) of a slot for tuples of so many words.
 pub const fn slot_elements(words: usize) -> usize {
     if words <= 6 { 4 } else { MOST_SLOT }

@@ -9,7 +9,10 @@ use std::marker::PhantomData;
 
 use super::form::Form;
 use super::hash::{Hash, KEYS, SUBTABLES};
-use super::layout::{CLASS_WORDS, CLASSES, FILTERS, SLOTS, TssTable, View, slot_elements, value_elements};
+use super::layout::{
+    CLASS_WORDS, CLASSES, FILTERS, SLOTS, TssTable, View, halves, joined, slot_elements, table_slots,
+    value_elements,
+};
 use super::simd;
 use crate::fetch::prefetch;
 use crate::lookup::{Classify, Load, Step};
@@ -77,7 +80,7 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
         let (mut slots, mut bits) = (0, 0);
         for &number in view.order {
             let class = view.class(number);
-            slots += SUBTABLES as u64 * u64::from(class.d());
+            slots += u64::from(table_slots(class.d()));
             bits += if F::FILTERED { 1 << class.log() } else { 0 };
         }
         [slots, bits, view.filters.iter().map(|word| u64::from(word.count_ones())).sum()]
@@ -93,7 +96,7 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
         }
         let of_one = |&number: &u32| {
             let class = view.class(number);
-            let slots = class.first_slot()..class.first_slot() + SUBTABLES as u32 * class.d();
+            let slots = class.first_slot()..class.first_slot() + table_slots(class.d());
             let is_taken = |slot: &u32| view.rank(*slot, Self::SLOT) != Rank::NONE;
             let n: u32 = slots.filter(is_taken).map(|_| 1).sum();
             (1.0 - (-K * f64::from(n) / 2f64.powi(class.log().cast_signed())).exp()).powf(K)
@@ -113,7 +116,8 @@ impl View<'_> {
     /// Whether a filter has both bits of a hash.
     #[inline(always)]
     fn passes(&self, first_bits: u32, log: u32, hash: Hash) -> bool {
-        hash.bits(log).into_iter().all(|bit| self.has_bit(first_bits, bit))
+        let [one, other] = hash.bits(log);
+        self.has_bit(first_bits, one) && self.has_bit(first_bits, other)
     }
 
     #[inline(always)]
@@ -125,11 +129,16 @@ impl View<'_> {
     #[inline(always)]
     fn probe<T: Tuple>(&self, slots: [u32; SUBTABLES], value: &Value) -> Rank {
         let (elements, len) = (slot_elements(T::WORDS), value_elements(T::WORDS));
-        slots.into_iter().fold(Rank::NONE, |best, slot| {
+        let mut best = 0;
+        for slot in slots {
             let slot = self.slot(slot, elements);
-            let differ = (0..len).fold(0, |differ, at| differ | slot[at] ^ value[at]);
-            if differ == 0 { best.max(Rank::from_bits(slot[elements - 1])) } else { best }
-        })
+            let mut differ = 0;
+            for at in 0..len {
+                differ |= slot[at] ^ value[at];
+            }
+            best = if differ == 0 { slot[elements - 1].max(best) } else { best };
+        }
+        Rank::from_bits(best)
     }
 
     /// Where a class has the three slots of a hash.
@@ -178,9 +187,11 @@ pub(super) struct Plan {
     pub(super) len: usize,
     pub(super) first_bits: u32,
     pub(super) log: u32,
-    first_slot: u32,
-    d: u32,
+    pub(super) first_slot: u32,
+    pub(super) d: u32,
     number: u32,
+    /// The word of which the mask has the most, and that.
+    pub(super) telling: (usize, u32),
 }
 
 /// Two words of a mask, with their keys.
@@ -194,7 +205,7 @@ pub(super) struct Pair {
 
 impl Plan {
     #[inline(always)]
-    fn of<T: Tuple>(view: &View<'_>, number: u32) -> Self {
+    fn of<T: Tuple, F: Form>(view: &View<'_>, number: u32) -> Self {
         let class = view.class(number);
         let mut plan = Self {
             start: u64::from(number).wrapping_mul(super::hash::K),
@@ -205,8 +216,14 @@ impl Plan {
             first_slot: class.first_slot(),
             d: class.d(),
             number,
+            telling: (0, 0),
         };
         let record: &[u32; CLASS_WORDS] = class.0;
+        for (word, &mask) in class.mask(T::WORDS).iter().enumerate() {
+            if !F::FILTERED && mask.count_ones() > plan.telling.1.count_ones() {
+                plan.telling = (word, mask);
+            }
+        }
         for pair in 0..T::WORDS.div_ceil(2) {
             let at = 2 * pair;
             let second = if at + 1 < T::WORDS { record[at + 1] } else { 0 };
@@ -226,17 +243,40 @@ impl Plan {
 /// Words of a group's tuples, a row each; the last is zero where a tuple has an odd number.
 pub(super) type Rows = [[u32; GROUP]; KEYS];
 
-/// What sixteen tuples are hashed and asked of a filter with.
+/// Tuples that a class may match, with their hashes.
+#[derive(Clone, Debug)]
+pub(super) struct Passed {
+    pub(super) lanes: [u32; GROUP + LANES],
+    pub(super) high: [u32; GROUP + LANES],
+    pub(super) low: [u32; GROUP + LANES],
+    pub(super) len: usize,
+}
+
+impl Passed {
+    #[inline(always)]
+    pub(super) fn push(&mut self, lane: u32, [low, high]: [u32; 2]) {
+        (self.lanes[self.len], self.high[self.len], self.low[self.len]) = (lane, high, low);
+        self.len += 1;
+    }
+
+    #[inline(always)]
+    pub(super) fn hash(&self, at: usize) -> Hash {
+        Hash(joined([self.low[at], self.high[at]]))
+    }
+}
+
+/// What tuples are hashed and asked of a filter with, a vector at a time.
 pub(super) trait Lanes: Copy {
-    /// Hashes the tuples from a lane on; which of them get past the class's filter. The hashes of the others may be anything.
-    fn pass<F: Form>(
+    /// The tuples of the first so many lanes that a class may match: those that get past its filter, or in tuple search all, or fewer
+    /// where the slots say so at a glance.
+    fn pass<T: Tuple, F: Form>(
         self,
         view: &View<'_>,
         plan: &Plan,
         rows: &Rows,
-        from: usize,
-        hashes: &mut [u64; LANES],
-    ) -> u16;
+        open: usize,
+        passed: &mut Passed,
+    );
 }
 
 /// Without vectors, or with those that compilers find.
@@ -245,32 +285,36 @@ pub(super) struct Portable;
 
 impl Lanes for Portable {
     #[inline(always)]
-    fn pass<F: Form>(
+    fn pass<T: Tuple, F: Form>(
         self,
         view: &View<'_>,
         plan: &Plan,
         rows: &Rows,
-        from: usize,
-        hashes: &mut [u64; LANES],
-    ) -> u16 {
-        *hashes = [plan.start; LANES];
-        for Pair { at, mask, keys } in &plan.pairs[..plan.len] {
-            let (one, other) = (&rows[*at][from..][..LANES], &rows[at + 1][from..][..LANES]);
-            for lane in 0..LANES {
-                let a = (one[lane] & mask[0]).wrapping_add(keys[0]);
-                let b = (other[lane] & mask[1]).wrapping_add(keys[1]);
-                hashes[lane] = hashes[lane].wrapping_add(u64::from(a) * u64::from(b));
+        open: usize,
+        passed: &mut Passed,
+    ) {
+        passed.len = 0;
+        for from in (0..open).step_by(LANES) {
+            let mut hashes = [plan.start; LANES];
+            for Pair { at, mask, keys } in &plan.pairs[..plan.len] {
+                let (one, other) = (&rows[*at][from..][..LANES], &rows[at + 1][from..][..LANES]);
+                for lane in 0..LANES {
+                    let a = (one[lane] & mask[0]).wrapping_add(keys[0]);
+                    let b = (other[lane] & mask[1]).wrapping_add(keys[1]);
+                    hashes[lane] = hashes[lane].wrapping_add(u64::from(a) * u64::from(b));
+                }
+            }
+            for hash in &mut hashes {
+                *hash = view.keys.finish(*hash).0;
+            }
+            for lane in from..open.min(from + LANES) {
+                let hash = Hash(hashes[lane - from]);
+                if !F::FILTERED || view.passes(plan.first_bits, plan.log, hash) {
+                    #[allow(clippy::cast_possible_truncation)] // below GROUP
+                    passed.push(lane as u32, halves(hash.0));
+                }
             }
         }
-        for hash in &mut *hashes {
-            *hash = view.keys.finish(*hash).0;
-        }
-        if !F::FILTERED {
-            return u16::MAX;
-        }
-        (0..LANES).fold(0, |passed, lane| {
-            passed | u16::from(view.passes(plan.first_bits, plan.log, Hash(hashes[lane]))) << lane
-        })
     }
 }
 
@@ -292,7 +336,8 @@ struct Group<T> {
     tuple: [usize; GROUP],
     /// Lanes in use.
     open: usize,
-    waiting: [Waiting; WAITING + LANES],
+    passed: Passed,
+    waiting: [Waiting; WAITING],
     waits: usize,
     of: PhantomData<fn() -> T>,
 }
@@ -325,7 +370,13 @@ impl<T: Tuple> Group<T> {
             best: [Rank::NONE; GROUP],
             tuple: [0; GROUP],
             open: 0,
-            waiting: [Waiting::default(); WAITING + LANES],
+            passed: Passed {
+                lanes: [0; GROUP + LANES],
+                high: [0; GROUP + LANES],
+                low: [0; GROUP + LANES],
+                len: 0,
+            },
+            waiting: [Waiting::default(); WAITING],
             waits: 0,
             of: PhantomData,
         }
@@ -354,37 +405,30 @@ impl<T: Tuple> Group<T> {
             }
             for &number in stretch {
                 bound = bound.min(view.class(number).bound());
-                let plan = Plan::of::<T>(view, number);
-                for from in (0..self.open).step_by(LANES) {
-                    self.ask::<F>(lanes, view, &plan, bound, from);
-                    if self.waits >= WAITING {
-                        self.look(view, tuples);
-                    }
-                }
+                let plan = Plan::of::<T, F>(view, number);
+                self.ask::<F>(lanes, view, &plan, bound, tuples);
             }
             self.look(view, tuples);
         }
         self.close(Rank::NONE, results);
     }
 
-    /// Notes the tuples, from a lane on, that get past a class's filter.
+    /// Notes the tuples that get past a class's filter.
     #[inline(always)]
-    fn ask<F: Form>(&mut self, lanes: impl Lanes, view: &View<'_>, plan: &Plan, bound: Rank, from: usize) {
-        let mut hashes = [0; LANES];
-        let mut passed = lanes.pass::<F>(view, plan, &self.rows, from, &mut hashes);
-        if from + LANES > self.open {
-            passed &= (1 << (self.open - from)) - 1;
-        }
-        while passed != 0 {
-            let lane = passed.trailing_zeros() as usize;
-            passed &= passed - 1;
-            let slots = view.slots_of(plan.first_slot, plan.d, Hash(hashes[lane]));
+    fn ask<F: Form>(&mut self, lanes: impl Lanes, view: &View<'_>, plan: &Plan, bound: Rank, tuples: &[T]) {
+        lanes.pass::<T, F>(view, plan, &self.rows, self.open, &mut self.passed);
+        for at in 0..self.passed.len {
+            let slots = view.slots_of(plan.first_slot, plan.d, self.passed.hash(at));
             for slot in slots {
                 prefetch(view.slots, slot as usize * slot_elements(T::WORDS));
                 prefetch(view.slots, (slot as usize + 1) * slot_elements(T::WORDS) - 1);
             }
-            self.waiting[self.waits] = Waiting { lane: from + lane, class: plan.number, bound, slots };
+            let lane = self.passed.lanes[at] as usize;
+            self.waiting[self.waits] = Waiting { lane, class: plan.number, bound, slots };
             self.waits += 1;
+            if self.waits == WAITING {
+                self.look(view, tuples);
+            }
         }
     }
 

@@ -1,7 +1,6 @@
 //! [`Order`]: the classes, the one with the best bound first.
 
 use std::cmp::Reverse;
-use std::ops::Range;
 
 use crate::rank::Rank;
 
@@ -20,6 +19,12 @@ pub(super) struct Order {
     moved: Vec<Moved>,
 }
 
+/// From which place on, and up to which, there may be others than before.
+type Touched = (usize, usize);
+
+/// None is other than before.
+const NOTHING: Touched = (usize::MAX, 0);
+
 /// With more that moved the rest is sorted again.
 const FEW: usize = 12;
 
@@ -36,7 +41,7 @@ impl Order {
         if written.len() < listed.len() {
             written.resize(listed.len(), u32::MAX);
         }
-        let places = listed.iter().zip(written).enumerate().take(touched.end).skip(touched.start);
+        let places = listed.iter().zip(written).enumerate().take(touched.1).skip(touched.0);
         places.filter_map(|(at, (&(_, class), written))| {
             (std::mem::replace(written, class) != class).then_some((at, class))
         })
@@ -53,12 +58,12 @@ impl Order {
     }
 
     /// Puts what moved in its place. The places that may have others than before.
-    fn settle(&mut self) -> Range<usize> {
+    fn settle(&mut self) -> Touched {
         let mut moved = std::mem::take(&mut self.moved);
         let touched = if moved.len() <= FEW {
-            moved.iter().fold(usize::MAX..0, |touched, &of_one| {
+            moved.iter().fold(NOTHING, |touched, &of_one| {
                 let here = self.step(of_one);
-                touched.start.min(here.start)..touched.end.max(here.end)
+                (touched.0.min(here.0), touched.1.max(here.1))
             })
         } else {
             // The last word on each class counts.
@@ -71,25 +76,25 @@ impl Order {
                 }
             }
             self.listed.sort_unstable();
-            0..self.listed.len()
+            (0, self.listed.len())
         };
         moved.clear();
         self.moved = moved;
         touched
     }
 
-    fn step(&mut self, (class, before, now): Moved) -> Range<usize> {
-        let mut touched = usize::MAX..0;
+    fn step(&mut self, (class, before, now): Moved) -> Touched {
+        let mut touched = NOTHING;
         if let Some(before) = before {
             let at = self.listed.binary_search(&(Reverse(before), class)).expect("it was listed by that");
             self.listed.remove(at);
-            touched = at..if now.is_some() { at + 1 } else { self.listed.len() };
+            touched = (at, if now.is_some() { at + 1 } else { self.listed.len() });
         }
         if let Some(now) = now {
             let at = self.listed.partition_point(|key| *key < (Reverse(now), class));
             self.listed.insert(at, (Reverse(now), class));
             let end = if before.is_some() { at + 1 } else { self.listed.len() };
-            touched = touched.start.min(at)..touched.end.max(end);
+            touched = (touched.0.min(at), touched.1.max(end));
         }
         touched
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use rustc_hash::FxBuildHasher;
 
 use super::hash::{Keys, SUBTABLES};
-use super::layout::{MOST_SLOT, joined, slot_elements, value_elements};
+use super::layout::{MOST_SLOT, joined, slot_elements, table_slots, value_elements};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 
@@ -52,7 +52,7 @@ pub(super) struct Part {
 impl Part {
     /// How many slots.
     pub(super) const fn slots(self) -> u32 {
-        SUBTABLES as u32 * self.d
+        table_slots(self.d)
     }
 }
 
@@ -109,10 +109,18 @@ impl Slots {
     /// The one of these slots that has a value.
     #[inline(always)]
     pub(super) fn find(&self, places: [u32; SUBTABLES], value: &Value) -> Option<u32> {
-        let len = value_elements(self.words);
-        places
-            .into_iter()
-            .find(|&slot| self.rank(slot) != Rank::NONE && self.slot(slot)[..len] == value[..len])
+        let elements = slot_elements(self.words);
+        for slot in places {
+            let there = self.slot(slot);
+            let mut differ = 0;
+            for at in 0..elements - 1 {
+                differ |= there[at] ^ value[at];
+            }
+            if differ == 0 && there[elements - 1] != 0 {
+                return Some(slot);
+            }
+        }
+        None
     }
 
     /// The slot has another rank.

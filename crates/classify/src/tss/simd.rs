@@ -33,11 +33,17 @@ impl Way {
     #[inline]
     #[allow(unsafe_code)]
     pub(super) fn run<T: Tuple, F: Form>(self, view: &View<'_>, tuples: &[T], results: &mut [u32]) -> bool {
-        let has_bits = is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2");
-        let is_512 = || is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
+        let has_bits = is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt");
+        // The lanes of a gather's index are signed.
+        let is_512 = || {
+            let is_near = view.slots.len() < 1 << 30;
+            is_near && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq")
+        };
         match self {
             Self::Avx512 if has_bits && is_512() => {
-                // SAFETY: the CPU has the features.
+                // SAFETY: the CPU has the features, and slots are few enough.
                 unsafe { avx512::batch::<T, F>(view, tuples, results) }
             }
             Self::Avx2 if has_bits && is_x86_feature_detected!("avx2") => {
@@ -62,24 +68,28 @@ fn avx2<T: Tuple, F: Form>(view: &View<'_>, tuples: &[T], results: &mut [u32]) {
 mod avx512 {
     use std::arch::x86_64::{
         __m512i, _mm_cvtsi32_si128, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
-        _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_mask_mov_epi32, _mm512_mul_epu32,
-        _mm512_mullo_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_sllv_epi32, _mm512_srl_epi32,
-        _mm512_srli_epi32, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_test_epi32_mask, _mm512_xor_si512,
+        _mm512_cmpeq_epi32_mask, _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_mask_mov_epi32,
+        _mm512_maskz_compress_epi32, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_set1_epi32,
+        _mm512_set1_epi64, _mm512_setr_epi32, _mm512_slli_epi32, _mm512_slli_epi64, _mm512_sllv_epi32,
+        _mm512_srl_epi32, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_test_epi32_mask,
+        _mm512_xor_si512,
     };
 
     use super::super::form::Form;
-    use super::super::hash::Hash;
-    use super::super::layout::View;
-    use super::super::lookup::{LANES, Lanes, Plan, Rows, batch as run};
+    use super::super::layout::{View, slot_elements};
+    use super::super::lookup::{LANES, Lanes, Passed, Plan, Rows, batch as run};
     use crate::tuple::Tuple;
 
     /// [`run`] with vectors.
-    #[target_feature(enable = "avx512f,avx512dq,bmi1,bmi2")]
-    pub(super) fn batch<T: Tuple, F: Form>(view: &View<'_>, tuples: &[T], results: &mut [u32]) {
+    ///
+    /// # Safety
+    /// The CPU must have the features, and slots hold fewer than 2^31 u32.
+    #[target_feature(enable = "avx512f,avx512dq,bmi1,bmi2,popcnt")]
+    pub(super) unsafe fn batch<T: Tuple, F: Form>(view: &View<'_>, tuples: &[T], results: &mut [u32]) {
         run::<T, F>(Vectors(()), view, tuples, results);
     }
 
-    /// Shows that the CPU has the features of [`batch`], which alone makes one.
+    /// Shows that the CPU has the features of [`batch`], which alone makes one, and that slots hold fewer than 2^31 u32.
     #[derive(Clone, Copy)]
     struct Vectors(());
 
@@ -106,69 +116,187 @@ mod avx512 {
                 sums[0] = _mm512_add_epi64(sums[0], _mm512_mul_epu32(a, b));
                 sums[1] = _mm512_add_epi64(sums[1], _mm512_mul_epu32(odd(a), odd(b)));
             }
-            let by = |at: usize| _mm512_set1_epi64(view.keys.rounds[at].cast_signed());
-            sums.map(|x| {
-                let y = _mm512_mullo_epi64(x, by(0));
-                _mm512_mullo_epi64(_mm512_xor_si512(y, _mm512_srli_epi64::<32>(y)), by(1))
-            })
+            [rounds(view, sums[0]), rounds(view, sums[1])]
         }
+    }
+
+    /// The first two rounds.
+    ///
+    /// # Safety
+    /// The CPU must have the features of [`batch`].
+    #[inline(always)]
+    unsafe fn rounds(view: &View<'_>, x: __m512i) -> __m512i {
+        let [first, second, _] = view.keys.rounds;
+        // SAFETY: as our caller promises.
+        unsafe {
+            let y = _mm512_mullo_epi64(x, _mm512_set1_epi64(first.cast_signed()));
+            round(y, second)
+        }
+    }
+
+    /// A round after the first.
+    ///
+    /// # Safety
+    /// The CPU must have the features of [`batch`].
+    #[inline(always)]
+    unsafe fn round(y: __m512i, by: u64) -> __m512i {
+        // SAFETY: as our caller promises.
+        unsafe {
+            let folded = _mm512_xor_si512(y, _mm512_srli_epi64::<32>(y));
+            _mm512_mullo_epi64(folded, _mm512_set1_epi64(by.cast_signed()))
+        }
+    }
+
+    /// The high and the low halves of the hashes of sixteen lanes.
+    ///
+    /// # Safety
+    /// The CPU must have the features of [`batch`].
+    #[inline(always)]
+    unsafe fn parts([even, odd]: [__m512i; 2]) -> [__m512i; 2] {
+        const ODD: u16 = 0xaaaa;
+        // SAFETY: as our caller promises.
+        unsafe {
+            [
+                _mm512_mask_mov_epi32(_mm512_srli_epi64::<32>(even), ODD, odd),
+                _mm512_mask_mov_epi32(even, ODD, _mm512_slli_epi64::<32>(odd)),
+            ]
+        }
+    }
+
+    /// Of which lanes a class's filter has the bit that a part of the hash says.
+    ///
+    /// # Safety
+    /// The CPU must have the features of [`batch`].
+    #[inline(always)]
+    unsafe fn have_bit(view: &View<'_>, plan: &Plan, part: __m512i) -> u16 {
+        // SAFETY: as our caller promises. The gather reads elements from `first_bits` on, of which there are 2^(log - 5) in `filters`:
+        // every record of a table was held against that by `from_image` or `check`, or written by the engine, and its index is below
+        // 2^31. An index is the upper bits of a part, log - 5 of them, whatever the part is.
+        unsafe {
+            let bit = _mm512_srl_epi32(part, _mm_cvtsi32_si128((32 - plan.log).cast_signed()));
+            let first = _mm512_set1_epi32(plan.first_bits.cast_signed());
+            let at = _mm512_add_epi32(_mm512_srli_epi32::<5>(bit), first);
+            let words = _mm512_i32gather_epi32::<4>(at, view.filters.as_ptr().cast());
+            let within = _mm512_and_si512(bit, _mm512_set1_epi32(31));
+            _mm512_test_epi32_mask(words, _mm512_sllv_epi32(_mm512_set1_epi32(1), within))
+        }
+    }
+
+    /// Which lanes find the telling word of their value in one of their three slots.
+    ///
+    /// # Safety
+    /// The CPU must have the features of [`batch`], and slots hold fewer than 2^31 u32.
+    #[inline(always)]
+    unsafe fn are_told<T: Tuple>(
+        view: &View<'_>,
+        plan: &Plan,
+        rows: &Rows,
+        from: usize,
+        hashes: [__m512i; 2],
+    ) -> u16 {
+        let (word, mask) = plan.telling;
+        let row: &[u32] = &rows[word][from..from + LANES];
+        // SAFETY: as our caller promises. A place is below d, so that a slot is one of the three subtables', which end within `slots`:
+        // every record of a table was held against that by `from_image` or `check`, or written by the engine; where d is 0 the slot
+        // is the first, which is there. A telling word is one of a slot's elements.
+        unsafe {
+            let wanted = _mm512_and_si512(
+                _mm512_loadu_si512(row.as_ptr().cast()),
+                _mm512_set1_epi32(mask.cast_signed()),
+            );
+            let by = view.keys.rounds[2];
+            let third = [round(hashes[0], by), round(hashes[1], by)];
+            let [high, low] = parts(hashes);
+            let [last, _] = parts(third);
+            let d = _mm512_set1_epi32(plan.d.cast_signed());
+            let mut told = 0;
+            let mut first = plan.first_slot;
+            for part in [high, low, last] {
+                let even = _mm512_srli_epi64::<32>(_mm512_mul_epu32(part, d));
+                let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(part), d);
+                let place = _mm512_mask_mov_epi32(even, 0xaaaa, odd);
+                let slot = _mm512_add_epi32(place, _mm512_set1_epi32(first.cast_signed()));
+                let three = _mm512_add_epi32(slot, _mm512_add_epi32(slot, slot));
+                let at = match slot_elements(T::WORDS) {
+                    4 => _mm512_slli_epi32::<3>(slot),
+                    _ => _mm512_slli_epi32::<2>(three),
+                };
+                let words = view.slots.as_ptr().cast::<i32>().add(word);
+                let found = _mm512_i32gather_epi32::<4>(at, words);
+                told |= _mm512_cmpeq_epi32_mask(found, wanted);
+                first += plan.d;
+            }
+            told
+        }
+    }
+
+    /// Adds lanes to those that passed.
+    ///
+    /// # Safety
+    /// The CPU must have the features of [`batch`].
+    #[inline(always)]
+    unsafe fn add(passed: &mut Passed, lanes: u16, from: usize, [high, low]: [__m512i; 2]) {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // below GROUP
+        let first = from as i32;
+        let at = passed.len;
+        let room = at..at + LANES;
+        // SAFETY: as our caller promises; there is room for sixteen.
+        unsafe {
+            let numbers = _mm512_add_epi32(
+                _mm512_set1_epi32(first),
+                _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+            );
+            let put = |to: &mut [u32], vector| {
+                _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(lanes, vector));
+            };
+            put(&mut passed.lanes[room.clone()], numbers);
+            put(&mut passed.high[room.clone()], high);
+            put(&mut passed.low[room], low);
+        }
+        passed.len += lanes.count_ones() as usize;
     }
 
     impl Lanes for Vectors {
         #[inline(always)]
-        fn pass<F: Form>(
+        fn pass<T: Tuple, F: Form>(
             self,
             view: &View<'_>,
             plan: &Plan,
             rows: &Rows,
-            from: usize,
-            hashes: &mut [u64; LANES],
-        ) -> u16 {
-            // SAFETY: whoever has a `Vectors` has the features. The gather reads elements from `first_bits` on, of which there are
-            // 2^(log - 5) in `filters`: every record of a table was held against that by `from_image` or `check`, or written by the
-            // engine, and its index is below 2^31. An index is the upper bits of a part, log - 5 of them.
-            let (even, odd, mut passed) = unsafe {
-                let [even, odd] = hash(view, plan, rows, from);
-                let mut passed = u16::MAX;
-                if F::FILTERED {
-                    // Part 0 of all lanes: the high halves.
-                    let part = _mm512_mask_mov_epi32(_mm512_srli_epi64::<32>(even), 0xaaaa, odd);
-                    let bit = _mm512_srl_epi32(part, _mm_cvtsi32_si128((32 - plan.log).cast_signed()));
-                    let at = _mm512_add_epi32(
-                        _mm512_srli_epi32::<5>(bit),
-                        _mm512_set1_epi32(plan.first_bits.cast_signed()),
-                    );
-                    let words = _mm512_i32gather_epi32::<4>(at, view.filters.as_ptr().cast());
-                    let within = _mm512_and_si512(bit, _mm512_set1_epi32(31));
-                    let wanted = _mm512_sllv_epi32(_mm512_set1_epi32(1), within);
-                    passed = _mm512_test_epi32_mask(words, wanted);
+            open: usize,
+            passed: &mut Passed,
+        ) {
+            passed.len = 0;
+            for from in (0..open).step_by(LANES) {
+                let there = if open - from < LANES { (1 << (open - from)) - 1 } else { u16::MAX };
+                // SAFETY: whoever has a `Vectors` has the features, and slots that are few enough.
+                unsafe {
+                    let hashes = hash(view, plan, rows, from);
+                    let [high, low] = parts(hashes);
+                    let may = if F::FILTERED {
+                        have_bit(view, plan, high)
+                    } else {
+                        are_told::<T>(view, plan, rows, from, hashes)
+                    };
+                    add(passed, may & there, from, [high, low]);
                 }
-                (even, odd, passed)
-            };
-            if passed == 0 {
-                return 0;
-            }
-            let mut apart = [[0u64; LANES / 2]; 2];
-            // SAFETY: each half is as long as a vector.
-            unsafe {
-                _mm512_storeu_si512(apart[0].as_mut_ptr().cast(), even);
-                _mm512_storeu_si512(apart[1].as_mut_ptr().cast(), odd);
-            }
-            for (at, pair) in hashes.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                *pair = [apart[0][at], apart[1][at]];
             }
             if F::FILTERED {
-                let mut left = passed;
-                while left != 0 {
-                    let lane = left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    let [_, second] = Hash(hashes[lane]).bits(plan.log);
-                    if !view.has_bit(plan.first_bits, second) {
-                        passed &= !(1 << lane);
+                let count = passed.len;
+                passed.len = 0;
+                for from in (0..count).step_by(LANES) {
+                    let low: &[u32] = &passed.low[from..from + LANES];
+                    // SAFETY: whoever has a `Vectors` has the features.
+                    let mut have = unsafe { have_bit(view, plan, _mm512_loadu_si512(low.as_ptr().cast())) };
+                    while have != 0 {
+                        let at = from + have.trailing_zeros() as usize;
+                        have &= have - 1;
+                        if at < count {
+                            passed.push(passed.lanes[at], [passed.low[at], passed.high[at]]);
+                        }
                     }
                 }
             }
-            passed
         }
     }
 }

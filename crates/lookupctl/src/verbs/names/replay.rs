@@ -171,7 +171,7 @@ impl Options {
         let each = trace.bytes().len().div_ceil(trace.len().max(1)) + size_of::<u32>();
         let result_bytes = if self.lengths { size_of::<Match>() } else { size_of::<u32>() };
         let gpus = drive.gpu_options(trace.len(), each + each / 4, result_bytes);
-        let (by, threads) = (drive.device.by(drive.latency_bound), drive.threads());
+        let (by, threads) = (drive.device.by(drive.latency_bound), drive.threads(true));
         let sample: NameBatch = trace.iter().take(SAMPLE).collect();
         offload(drive.device, &gpus, |fleet, table: &T| beside(fleet, table, &sample, by, threads), follow)
     }

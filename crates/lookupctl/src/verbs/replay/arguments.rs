@@ -37,7 +37,7 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(in crate::verbs) latency_bound: Option<Duration>,
 
-    /// Lookup threads; by default one a core, less the one that updates take
+    /// Lookup threads; by default one a core, less one that updates take and one that drives a GPU
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
@@ -89,12 +89,13 @@ impl DriveArguments {
 
     /// What to do with a trace of so many keys.
     pub(in crate::verbs) fn plan(&self, len: usize, has_gpu: bool) -> Plan {
-        Plan { len, batch: self.batch(has_gpu), threads: self.threads(), time: self.seconds }
+        Plan { len, batch: self.batch(has_gpu), threads: self.threads(has_gpu), time: self.seconds }
     }
 
-    pub(in crate::verbs) fn threads(&self) -> usize {
-        let writers = usize::from(self.updates.is_some());
-        self.threads.unwrap_or_else(|| all_cores().saturating_sub(writers).max(1))
+    /// A core that lookups take from who writes, or from the thread that drives a GPU, shows as milliseconds of latency.
+    pub(in crate::verbs) fn threads(&self, has_gpu: bool) -> usize {
+        let others = usize::from(self.updates.is_some()) + usize::from(has_gpu);
+        self.threads.unwrap_or_else(|| all_cores().saturating_sub(others).max(1))
     }
 
     /// Keys looked up at a time.
@@ -131,7 +132,7 @@ impl DriveArguments {
         // Slots for small batches are for all small ones; a few keys alone would leave no room between their planes.
         let mut keys: Vec<_> = sizes.into_iter().map(|size| size.min(len).max(1 << 12)).collect();
         keys.dedup();
-        let under_way = self.threads() * self.in_flight;
+        let under_way = self.threads(true) * self.in_flight;
         let most = MOST / (key_bytes + result_bytes);
         let slots = keys.into_iter().map(|keys| SlotSize { slots: under_way.min(most / keys).max(2), keys });
         GpuOptions { slots: slots.collect(), key_bytes, result_bytes, ..GpuOptions::default() }

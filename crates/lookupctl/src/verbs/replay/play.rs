@@ -130,7 +130,7 @@ impl Options {
         }
         let drive = &self.drive;
         let gpus = drive.gpu_options(keys, usize::from(A::BITS / 8), size_of::<NextHop>());
-        let (by, threads) = (drive.device.by(drive.latency_bound), drive.threads());
+        let (by, threads) = (drive.device.by(drive.latency_bound), drive.threads(true));
         offload(drive.device, &gpus, |fleet, table: &T| beside(fleet, table, bits, by, threads), follow)
     }
 }
