@@ -78,6 +78,7 @@ pub mod linear;
 mod live;
 mod lookup;
 pub mod oracle;
+pub mod quilt;
 mod rank;
 pub mod read;
 mod rule;

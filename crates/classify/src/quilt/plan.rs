@@ -1,0 +1,163 @@
+//! Which masks the layers of a set have.
+//!
+//! Greedy: of the masks that could be a layer's the one that takes most rules comes first, then that which takes most of the others,
+//! until all are in one. A bucket takes [`FULL`] cells, and those past the first group count less, as comparing them takes time.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::cell::{Cell, Form};
+use super::hash::Seeds;
+use super::layout::LANES;
+use crate::tuple::{Field, Tuple};
+
+/// Cells that a bucket takes.
+const FULL: u8 = 8;
+/// Masks that are tried at most.
+const MOST_CANDIDATES: usize = 320;
+/// Fields wider than this are cut to parts, others are in a mask or not.
+const NARROW: u16 = 16;
+/// What a cell in a further group counts, in hundredths.
+const FURTHER: u32 = 60;
+
+/// The layers that cells should have.
+pub(super) fn plan<T: Tuple>(cells: &[Cell<T>], seeds: &Seeds) -> Vec<(T, Form)> {
+    let mut layers = Vec::new();
+    for form in [Form::Ranges, Form::Masks] {
+        let of_form = cells.iter().filter(|cell| cell.form == form);
+        let mut left: Vec<(T, T)> = of_form.map(|cell| (cell.fixed(), cell.a)).collect();
+        left.sort_unstable();
+        left.dedup();
+        let candidates = candidates(&left);
+        let mut counts = Counts::for_cells(left.len());
+        while !left.is_empty() {
+            let best = candidates.iter().max_by_key(|mask| (counts.score(&left, mask, seeds), mask.ones()));
+            let Some(best) = best.filter(|mask| counts.score(&left, mask, seeds) > 0) else { break };
+            layers.push((*best, form));
+            counts.clear();
+            left.retain(|(fixed, value)| !counts.takes(fixed, value, best, seeds));
+        }
+    }
+    layers
+}
+
+/// A mask for what a rule's mask doesn't fit: the same with prefixes cut to whole bytes, of wide fields, and without what narrow ones
+/// have in part.
+pub(super) fn coarser<T: Tuple>(mask: &T) -> T {
+    T::FIELDS.iter().fold(T::default(), |coarse, field| {
+        let bits = mask.field(field);
+        coarse.with(field, cut(field, bits, 8))
+    })
+}
+
+/// The bits of a field's mask, of a wide prefix so that its length is a multiple; of a narrow field all or none; others as they are.
+fn cut(field: &Field, bits: u128, step: u16) -> u128 {
+    let length = u16::try_from(bits.count_ones()).expect("128 at most");
+    match (bits == field.prefix(length), field.width > NARROW) {
+        (true, true) => field.prefix(length / step * step),
+        (true, false) if length < field.width => 0,
+        _ => bits,
+    }
+}
+
+/// Masks that many rules have more than, and those of the rules themselves.
+fn candidates<T: Tuple>(cells: &[(T, T)]) -> Vec<T> {
+    let mut weights: FxHashMap<T, usize> = FxHashMap::default();
+    cells.iter().for_each(|(fixed, _)| *weights.entry(*fixed).or_default() += 1);
+    let mut masks: Vec<(T, usize)> = weights.into_iter().collect();
+    masks.sort_unstable_by_key(|&(mask, weight)| (std::cmp::Reverse(weight), mask));
+    let mut found: FxHashSet<T> = FxHashSet::default();
+    found.insert(T::default());
+    for (mask, _) in &masks {
+        found.extend(cuts(mask));
+    }
+    // The own masks of the largest classes, and what pairs of these have in common.
+    let largest = &masks[..masks.len().min(24)];
+    for (at, (mask, _)) in largest.iter().enumerate() {
+        found.extend(largest[at..].iter().map(|(other, _)| mask.and(other)));
+    }
+    let fits = |mask: &T| {
+        masks.iter().filter(|(fixed, _)| mask.and(fixed) == *mask).map(|(_, weight)| weight).sum::<usize>()
+    };
+    let mut found: Vec<(usize, T)> =
+        found.into_iter().map(|mask| (fits(&mask) * (8 + mask.ones() as usize), mask)).collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found.truncate(MOST_CANDIDATES);
+    // In the end each has its own.
+    let own = masks.iter().take(MOST_CANDIDATES).map(|&(mask, _)| mask);
+    let mut all: Vec<T> = found.into_iter().map(|(_, mask)| mask).chain(own).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Coarser masks: each wide field in steps or not at all, narrow ones all or not.
+fn cuts<T: Tuple>(mask: &T) -> Vec<T> {
+    let mut all = vec![T::default()];
+    let wide = T::FIELDS.iter().filter(|field| field.width > NARROW);
+    for field in wide {
+        let bits = mask.field(field);
+        let mut choices = vec![0, cut(field, bits, 4), cut(field, bits, 8), cut(field, bits, 16)];
+        choices.sort_unstable();
+        choices.dedup();
+        all = all.iter().flat_map(|mask| choices.iter().map(|&bits| mask.with(field, bits))).collect();
+        all.truncate(256);
+    }
+    let narrow: Vec<&Field> = T::FIELDS.iter().filter(|field| field.width <= NARROW).collect();
+    let full = |field: &Field| cut(field, mask.field(field), 8);
+    let with_all = narrow.iter().fold(T::default(), |with, field| with.with(field, full(field)));
+    let mut parts = vec![T::default(), with_all];
+    for field in &narrow {
+        parts.push(T::default().with(field, full(field)));
+        parts.push(with_all.with(field, 0));
+    }
+    parts.sort_unstable();
+    parts.dedup();
+    all.iter().flat_map(|mask| parts.iter().map(|part| mask.or(part))).collect()
+}
+
+/// Cells by buckets.
+struct Counts {
+    counts: Vec<u8>,
+    bits: u32,
+}
+
+impl Counts {
+    fn for_cells(cells: usize) -> Self {
+        let bits = (2 * cells.max(8)).next_power_of_two().trailing_zeros();
+        Self { counts: vec![0; 1 << bits], bits }
+    }
+
+    fn clear(&mut self) {
+        self.counts.fill(0);
+    }
+
+    /// How much a mask would take.
+    fn score<T: Tuple>(&mut self, cells: &[(T, T)], mask: &T, seeds: &Seeds) -> u32 {
+        self.clear();
+        let mut score = 0;
+        for (fixed, value) in cells {
+            let further = self.count(fixed, value, mask, seeds);
+            score += match further {
+                None => 0,
+                Some(count) if usize::from(count) < LANES => 100,
+                Some(_) => FURTHER,
+            };
+        }
+        score
+    }
+
+    fn takes<T: Tuple>(&mut self, fixed: &T, value: &T, mask: &T, seeds: &Seeds) -> bool {
+        self.count(fixed, value, mask, seeds).is_some()
+    }
+
+    /// The cells of the bucket before this one, if it takes it.
+    fn count<T: Tuple>(&mut self, fixed: &T, value: &T, mask: &T, seeds: &Seeds) -> Option<u8> {
+        if mask.and(fixed) != *mask {
+            return None;
+        }
+        let count = &mut self.counts[seeds.slot(seeds.hash(value, mask), self.bits)];
+        let before = *count;
+        *count = before.saturating_add(1).min(FULL);
+        (before < FULL).then_some(before)
+    }
+}
