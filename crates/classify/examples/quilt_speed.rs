@@ -69,9 +69,27 @@ fn measure(data: &Path, name: &str, shapes: bool) -> Result<(), Box<dyn std::err
         built.as_secs_f64() * 1e3
     );
     if shapes {
-        println!("  {}", table.shape().unwrap_or_default());
+        println!("  {}; {}", table.shape().unwrap_or_default(), steps(&table, &trace));
     }
     Ok(())
+}
+
+/// What a lookup of some reads, on average.
+fn steps(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple]) -> String {
+    let (mut slots, mut buckets, mut groups, mut matches, mut lookups) = (0, 0, 0, 0, 0);
+    for tuple in trace.iter().take(5_000) {
+        lookups += 1;
+        for step in table.explain(tuple) {
+            let words = step.meaning.split_once("bucket of ").and_then(|(_, rest)| rest.split_once(' '));
+            let of = words.and_then(|(groups, _)| groups.parse::<usize>().ok());
+            slots += usize::from(step.section == "slots");
+            matches += usize::from(step.section == "ranks");
+            buckets += usize::from(of.is_some());
+            groups += of.unwrap_or(0);
+        }
+    }
+    let of = |count: usize| count as f64 / f64::from(lookups);
+    format!("{:.2} slots, {:.2} buckets, {:.2} groups, {:.2} matches a lookup", of(slots), of(buckets), of(groups), of(matches))
 }
 
 /// Millions of lookups a second: the best of several passes.

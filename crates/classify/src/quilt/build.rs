@@ -4,7 +4,7 @@ use wirespeed_image::{Changes, Image, ImageError, Patch};
 
 use super::cell::Cell;
 use super::layout::{
-    CELLS, COUNT_AT, FACTOR_AT, GROUPS, HEAD, KEYS_AT, LAYERS, QuiltTable, RANKS, SLOTS, Sizes, WORDS_AT, allocate,
+    CELLS, COUNT_AT, FACTOR_AT, GROUPS, HEAD, KEYS_AT, LAYERS, QuiltTable, RANKS, SHIFT_AT, SLOTS, Sizes, WORDS_AT, allocate,
     record_len,
 };
 use super::plan::plan;
@@ -27,7 +27,8 @@ impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, QuiltTable<T>), BuildError> {
         let random = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
-        let mut store = Store::new(options.seed.unwrap_or_else(random));
+        let highest = rules.iter().map(|(_, rule)| rule.priority()).max().unwrap_or(0);
+        let mut store = Store::new(options.seed.unwrap_or_else(random), u32::BITS - highest.leading_zeros());
         let (limit, found) = (u64::from(GROUPS), rules.entries_len().max(u64::from(GROUPS) + 1));
         fill(&mut store, rules)
             .map_err(|Full(what)| BuildError::Limit { engine: Self::NAME, what, limit, found })?;
@@ -95,9 +96,10 @@ fn fill<T: Tuple>(store: &mut Store<T>, rules: &RuleSet<T>) -> Result<(), Full> 
 /// What a store takes, with room for what comes.
 fn sizes<T: Tuple>(store: &Store<T>, head_room: u32) -> Sizes {
     let with_room = |used: u64| used + used * u64::from(head_room) / 100 + used / 8;
-    let groups = with_room(store.group_space.end().into()) + 64;
+    // Rules that come one by one lie less dense than those that masks were chosen for.
+    let groups = with_room(store.group_space.end().into()).max(with_room(store.cells_len() as u64) * 2 / 3) + 128;
     Sizes {
-        layers: with_room(store.layers() as u64) + 32,
+        layers: with_room(store.layers() as u64) + 64,
         slots: with_room(store.slot_space.end().into()) + 1024,
         groups: groups.min(GROUPS.into()),
     }
@@ -108,6 +110,7 @@ fn compile<T: Tuple>(store: &Store<T>, rules: &RuleSet<T>, mut image: Image) -> 
     let head = image.section_mut::<u64>(HEAD)?;
     head[WORDS_AT] = T::WORDS as u64;
     head[COUNT_AT] = store.layers() as u64;
+    head[SHIFT_AT] = store.shift.into();
     head[FACTOR_AT] = store.seeds.factor.into();
     for (element, keys) in head[KEYS_AT..].iter_mut().zip(store.seeds.keys.chunks_exact(2)) {
         *element = u64::from(keys[0]) | u64::from(keys[1]) << 32;
@@ -116,7 +119,7 @@ fn compile<T: Tuple>(store: &Store<T>, rules: &RuleSet<T>, mut image: Image) -> 
     for (place, record) in layers.chunks_exact_mut(record_len::<T>()).enumerate().take(store.layers()) {
         record.iter_mut().zip(store.record(place)).for_each(|(to, element)| *to = element);
     }
-    image.section_mut::<u32>(SLOTS)?.copy_from_slice(&store.slots);
+    image.section_mut::<u64>(SLOTS)?.copy_from_slice(&store.slots);
     image.section_mut::<u64>(CELLS)?.copy_from_slice(&store.cells);
     image.section_mut::<u64>(RANKS)?.copy_from_slice(&store.ranks);
     Ok(image)

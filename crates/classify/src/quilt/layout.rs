@@ -1,15 +1,19 @@
 //! The sections of a quilt and what their elements say.
 //!
 //! ```text
-//! head     u64   W, the words of a tuple; L, the layers; M; keys by two (see hash)
+//! head     u64   W, the words of a tuple; L, the layers; M; S; keys by two (see hash)
 //! layers   u64   by layer: directory, rest, mask                          2 + 2·B each, B = ⌈W / 4⌉ blocks of 4 words
 //!                directory   bits << 32 | base        2^bits slots from base on
 //!                rest        the highest rank that a rule of this layer or a later one may have
 //!                mask        words by two, the first one low
-//! slots    u32   filter (8) | masks (1) | groups - 1 (2) | group (21)      0: no bucket
+//! slots    u64   top (32) | filter (8) | masks (1) | groups - 1 (2) | group (21)      0: no bucket
+//!                top         the height of the bucket's best rank
 //! cells    u64   by group: block 0: a of 4 cells, b of 4 cells | block 1 … 128·B bytes; 4 words, the first lowest, of each
 //! ranks    u64   by group: of 4 cells; 0 where there is none
 //! ```
+//!
+//! The *height* of a rank is what is left of it without its S lowest bits, as 32 bits, or all ones where these are too few: of two ranks
+//! the lower isn't the higher one's. S is the bits of the highest priority when the table was built.
 //!
 //! A cell that isn't there may match: its rank is that of no rule. Layers from L on are not read.
 
@@ -39,8 +43,10 @@ pub const WORDS_AT: usize = 0;
 pub const COUNT_AT: usize = 1;
 /// Where the head holds the factor.
 pub const FACTOR_AT: usize = 2;
+/// Where the head holds S.
+pub const SHIFT_AT: usize = 3;
 /// Where the head's keys begin.
-pub const KEYS_AT: usize = 3;
+pub const KEYS_AT: usize = 4;
 /// Elements of the head.
 pub const HEAD_LEN: usize = KEYS_AT + MOST_WORDS / 2;
 
@@ -91,17 +97,23 @@ pub const B_AFTER: usize = 2 * LANES;
 
 /// A slot: where a bucket is, and what may be in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot(pub u32);
+pub struct Slot(pub u64);
 
 impl Slot {
-    pub(super) const fn new(filter: u8, form: Form, groups: usize, group: u32) -> Self {
+    pub(super) const fn new(top: u32, filter: u8, form: Form, groups: usize, group: u32) -> Self {
         let form = match form {
             Form::Ranges => 0,
             Form::Masks => 1,
         };
-        #[allow(clippy::cast_possible_truncation)] // four at most
-        let more = (groups - 1) as u32;
-        Self((filter as u32) << FILTER_SHIFT | form << FORM_SHIFT | more << LEN_SHIFT | group)
+        let more = (groups - 1) as u64;
+        let low = (filter as u64) << FILTER_SHIFT | form << FORM_SHIFT | more << LEN_SHIFT | group as u64;
+        Self((top as u64) << 32 | low)
+    }
+
+    /// The height of the best rank of the bucket.
+    #[inline(always)]
+    pub const fn top(self) -> u32 {
+        (self.0 >> 32) as u32
     }
 
     pub(super) const fn is_empty(self) -> bool {
@@ -110,6 +122,7 @@ impl Slot {
 
     /// The bits that its keys have set.
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // the byte
     pub const fn filter(self) -> u8 {
         (self.0 >> FILTER_SHIFT) as u8
     }
@@ -128,8 +141,14 @@ impl Slot {
     /// The bucket's first group.
     #[inline(always)]
     pub const fn group(self) -> usize {
-        (self.0 & (GROUPS - 1)) as usize
+        (self.0 & (GROUPS as u64 - 1)) as usize
     }
+}
+
+/// The height of a rank.
+#[inline(always)]
+pub fn height(rank: u64, shift: u32) -> u32 {
+    u32::try_from(rank >> shift).unwrap_or(u32::MAX)
 }
 
 /// Where a layer's directory is.
@@ -168,7 +187,7 @@ pub struct QuiltTable<T> {
 pub(super) struct View<'t> {
     pub(super) head: &'t [u64],
     pub(super) layers: &'t [u64],
-    pub(super) slots: &'t [u32],
+    pub(super) slots: &'t [u64],
     pub(super) cells: &'t [u64],
     pub(super) ranks: &'t [u64],
 }
@@ -177,6 +196,12 @@ impl View<'_> {
     #[inline]
     pub(super) fn count(&self) -> usize {
         usize::try_from(self.head[COUNT_AT]).expect("as many as there are in memory")
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // 32 at most
+    pub(super) const fn shift(&self) -> u32 {
+        self.head[SHIFT_AT] as u32
     }
 
     #[allow(clippy::cast_possible_truncation)] // the halves
@@ -226,7 +251,7 @@ pub(super) fn allocate<T: Tuple>(sizes: Sizes, cap: Option<u64>) -> Result<Image
     ImageBuilder::new(QuiltTable::<T>::KIND, QuiltTable::<T>::LAYOUT)
         .section::<u64>("head", HEAD_LEN as u64)
         .section::<u64>("layers", sizes.layers * record_len::<T>() as u64)
-        .section::<u32>("slots", sizes.slots)
+        .section::<u64>("slots", sizes.slots)
         .section::<u64>("cells", sizes.groups * group_len::<T>() as u64)
         .section::<u64>("ranks", sizes.groups * LANES as u64)
         .build(cap)
@@ -243,7 +268,7 @@ impl<T: Tuple> Table for QuiltTable<T> {
         let [head, layers, slots, cells, ranks, ..] = &usage[..] else {
             return malformed("a section is missing");
         };
-        if (head.width, layers.width, slots.width, cells.width, ranks.width) != (8, 8, 4, 8, 8) {
+        if (head.width, layers.width, slots.width, cells.width, ranks.width) != (8, 8, 8, 8, 8) {
             return malformed("a section's elements are of another width");
         }
         if head.len != HEAD_LEN as u64 || layers.len % record_len::<T>() as u64 != 0 {
@@ -270,7 +295,7 @@ impl<T: Tuple> Table for QuiltTable<T> {
         if !admits(LAYERS, view.layers) {
             return malformed("a layer's directory is out of range");
         }
-        if !view.slots.iter().all(|&slot| table.admits(SLOTS, slot.into(), results)) {
+        if !admits(SLOTS, view.slots) {
             return malformed("a bucket is out of range");
         }
         if !admits(RANKS, view.ranks) {
@@ -292,7 +317,7 @@ impl<T: Tuple> Table for QuiltTable<T> {
             CELLS => true,
             RANKS => u64::from(Rank::from_bits(value).result()) <= results,
             SLOTS => {
-                let Ok(slot) = u32::try_from(value).map(Slot) else { return false };
+                let slot = Slot(value);
                 slot.group() + slot.groups() <= self.image.section::<u64>(RANKS).len() / LANES
             }
             _ => false,
@@ -303,9 +328,10 @@ impl<T: Tuple> Table for QuiltTable<T> {
         match (section, usize::try_from(index)) {
             (HEAD, Ok(COUNT_AT)) => value <= self.room(),
             (HEAD, Ok(WORDS_AT)) => value == T::WORDS as u64,
+            (HEAD, Ok(SHIFT_AT)) => value <= 32,
             (HEAD, _) => true,
             (LAYERS, Ok(at)) if at % record_len::<T>() == 0 => {
-                Directory::of(value).is_in(self.image.section::<u32>(SLOTS).len() as u64)
+                Directory::of(value).is_in(self.image.section::<u64>(SLOTS).len() as u64)
             }
             (LAYERS, _) => true,
             _ => self.admits(section, value, results),

@@ -3,7 +3,7 @@
 use super::cell::is_in;
 use super::hash::{Seeds, filter_bits};
 use super::layout::{
-    B_AFTER, BLOCK, Directory, LANES, MASK_AT, QuiltTable, REST_AT, Slot, View, blocks, cell_at, record_len,
+    B_AFTER, BLOCK, Directory, LANES, MASK_AT, QuiltTable, REST_AT, Slot, View, blocks, cell_at, height, record_len,
 };
 use crate::lookup::{Classify, Load, Step};
 use crate::rank::Rank;
@@ -80,7 +80,7 @@ impl Read {
                     true => format!("layer {layer}: bucket of {} groups from {}", slot.groups(), slot.group()),
                     false => format!("layer {layer}: nothing"),
                 };
-                step("slots", at, slot.0.into(), meaning)
+                step("slots", at, slot.0, meaning)
             }
             Self::Rank { lane } => {
                 let rank = Rank::from_bits(view.ranks[lane]);
@@ -94,7 +94,7 @@ impl Read {
 /// The best rank of the cells that match.
 #[inline(always)]
 fn best<T: Tuple>(view: View<'_>, seeds: &Seeds, tuple: &T, seen: &mut impl FnMut(Read)) -> Rank {
-    let mut best = 0;
+    let (mut best, shift) = (0, view.shift());
     for layer in 0..view.count() {
         let record = layer * record_len::<T>();
         if layer % LAYERS_AT_ONCE == 0 && best >= view.layers[record + REST_AT] && best != 0 {
@@ -106,7 +106,8 @@ fn best<T: Tuple>(view: View<'_>, seeds: &Seeds, tuple: &T, seen: &mut impl FnMu
         let at = directory.base as usize + seeds.slot(hash, directory.bits);
         let slot = Slot(view.slots[at]);
         let bits = filter_bits(hash);
-        let passes = slot.filter() & bits == bits;
+        // No cell of a lower bucket is better than what was found.
+        let passes = slot.filter() & bits == bits && slot.top() >= height(best, shift);
         seen(Read::Slot { layer, at, passes });
         if passes {
             for lane in slot.group() * LANES..(slot.group() + slot.groups()) * LANES {

@@ -11,7 +11,7 @@ use wirespeed_image::Changes;
 use super::cell::{Cell, Form};
 use super::hash::{Seeds, filter_bits};
 use super::layout::{
-    B_AFTER, BLOCK, CELLS, COUNT_AT, Directory, GROUPS, HEAD, LANES, LAYERS, MOST_BITS, MOST_GROUPS,
+    B_AFTER, BLOCK, CELLS, COUNT_AT, Directory, GROUPS, HEAD, height, LANES, LAYERS, MOST_BITS, MOST_GROUPS,
     RANKS, REST_AT, SLOTS, Slot, blocks, cell_at, group_len, record_len,
 };
 use super::plan;
@@ -32,7 +32,9 @@ pub(super) struct Store<T: Tuple> {
     /// Ids by place: the order in which lookups try them.
     order: Vec<u32>,
     most_layers: usize,
-    pub(super) slots: Vec<u32>,
+    pub(super) slots: Vec<u64>,
+    /// See `layout`: heights of ranks are without so many bits.
+    pub(super) shift: u32,
     pub(super) slot_space: Space,
     pub(super) cells: Vec<u64>,
     pub(super) ranks: Vec<u64>,
@@ -54,6 +56,8 @@ struct Layer<T> {
     /// Slots that have a bucket.
     taken: u32,
     cells: u32,
+    /// The best that it ever had.
+    best: Rank,
     /// As the record has it.
     rest: Rank,
 }
@@ -74,7 +78,7 @@ const FIRST_BITS: u32 = 2;
 
 impl<T: Tuple> Store<T> {
     /// Nothing yet, with room for as much as an image can hold.
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, shift: u32) -> Self {
         let hasher = Seeded::of(seed);
         Self {
             seeds: Seeds::of(seed),
@@ -83,6 +87,7 @@ impl<T: Tuple> Store<T> {
             order: Vec::new(),
             most_layers: MOST_LAYERS,
             slots: Vec::new(),
+            shift,
             slot_space: Space::new(u32::MAX >> 1),
             cells: Vec::new(),
             ranks: Vec::new(),
@@ -106,6 +111,11 @@ impl<T: Tuple> Store<T> {
     /// Layers in use.
     pub(super) const fn layers(&self) -> usize {
         self.order.len()
+    }
+
+    /// Cells in buckets.
+    pub(super) fn cells_len(&self) -> usize {
+        self.known.len()
     }
 
     /// Adds a rule's cell.
@@ -162,11 +172,23 @@ impl<T: Tuple> Store<T> {
     pub(super) fn sort_layers(&mut self) {
         let empty: Vec<_> = self.order.iter().copied().filter(|&id| self.layers[id as usize].cells == 0).collect();
         empty.into_iter().for_each(|id| self.drop_layer(id, &mut Changes::none()));
-        let (layers, order) = (&self.layers, &mut self.order);
-        order.sort_by_key(|&id| std::cmp::Reverse(layers[id as usize].rest));
-        for (place, &id) in self.order.iter().enumerate() {
-            self.layers[id as usize].place = place;
+        let mut order = std::mem::take(&mut self.order);
+        order.sort_by_cached_key(|&id| std::cmp::Reverse(self.middle(id)));
+        let mut rest = Rank::NONE;
+        for (place, &id) in order.iter().enumerate().rev() {
+            let layer = &mut self.layers[id as usize];
+            rest = rest.max(layer.best);
+            (layer.place, layer.rest) = (place, rest);
         }
+        self.order = order;
+    }
+
+    /// The mean of a layer's ranks, of the best of each bucket.
+    fn middle(&self, id: u32) -> u128 {
+        let Directory { base, bits } = self.layers[id as usize].directory;
+        let slots = &self.slots[base as usize..base as usize + (1 << bits)];
+        let tops = || slots.iter().filter(|&&slot| slot != 0).map(|&slot| u128::from(Slot(slot).top()));
+        tops().sum::<u128>() * 256 / tops().count().max(1) as u128
     }
 
     /// A layer's record as it is in the image.
@@ -234,7 +256,7 @@ impl<T: Tuple> Store<T> {
         let base = self.take_slots(FIRST_BITS)?;
         let directory = Directory { base, bits: FIRST_BITS };
         let place = self.order.len();
-        let layer = Layer { mask, form, place, directory, taken: 0, cells: 0, rest: Rank::NONE };
+        let layer = Layer { mask, form, place, directory, taken: 0, cells: 0, best: Rank::NONE, rest: Rank::NONE };
         let id = match self.idle.pop() {
             Some(id) => {
                 self.layers[id as usize] = layer;
@@ -285,7 +307,9 @@ impl<T: Tuple> Store<T> {
 
     /// Layers up to this one may have a rule of this rank.
     fn raise(&mut self, id: u32, rank: Rank, changes: &mut Changes) {
-        for place in (0..=self.layers[id as usize].place).rev() {
+        let layer = &mut self.layers[id as usize];
+        layer.best = layer.best.max(rank);
+        for place in (0..=layer.place).rev() {
             let layer = &mut self.layers[self.order[place] as usize];
             if layer.rest >= rank {
                 break;
@@ -309,11 +333,12 @@ impl<T: Tuple> Store<T> {
         let at = self.slot_at(id, hash);
         let slot = Slot(self.slots[at]);
         let filter = slot.filter() | filter_bits(hash);
+        let top = slot.top().max(height(rank.bits(), self.shift));
         let fresh = if slot.is_empty() {
             let group = self.take_groups(1, changes)?;
             self.layers[id as usize].taken += 1;
             self.write_cell(group as usize * LANES, cell, rank, changes);
-            Slot::new(filter, cell.form, 1, group)
+            Slot::new(top, filter, cell.form, 1, group)
         } else {
             let ranks = &self.ranks[slot.group() * LANES..][..slot.groups() * LANES];
             if ranks.iter().filter(|&&rank| rank != 0).count() >= limit {
@@ -322,8 +347,8 @@ impl<T: Tuple> Store<T> {
             let free = ranks.iter().position(|&rank| rank == 0);
             let groups = slot.groups();
             let (slot, lane) = match free {
-                Some(lane) => (Slot::new(filter, cell.form, groups, to_u32(slot.group())), lane),
-                None => (self.longer(slot, filter, changes)?, groups * LANES),
+                Some(lane) => (Slot::new(top, filter, cell.form, groups, to_u32(slot.group())), lane),
+                None => (self.longer(slot, (top, filter), changes)?, groups * LANES),
             };
             self.write_cell(slot.group() * LANES + lane, cell, rank, changes);
             slot
@@ -341,11 +366,11 @@ impl<T: Tuple> Store<T> {
     }
 
     /// The bucket with a group more.
-    fn longer(&mut self, slot: Slot, filter: u8, changes: &mut Changes) -> Result<Slot, Full> {
+    fn longer(&mut self, slot: Slot, (top, filter): (u32, u8), changes: &mut Changes) -> Result<Slot, Full> {
         let (groups, form) = (slot.groups(), slot.form());
         if order_of(groups + 1) == order_of(groups) {
             self.clear_group(slot.group() + groups, changes);
-            return Ok(Slot::new(filter, form, groups + 1, to_u32(slot.group())));
+            return Ok(Slot::new(top, filter, form, groups + 1, to_u32(slot.group())));
         }
         let group = self.take_groups(groups + 1, changes)?;
         for lane in 0..groups * LANES {
@@ -354,7 +379,7 @@ impl<T: Tuple> Store<T> {
             self.write_cell(group as usize * LANES + lane, &cell, rank, changes);
         }
         self.group_space.give(to_u32(slot.group()), order_of(groups));
-        Ok(Slot::new(filter, form, groups + 1, group))
+        Ok(Slot::new(top, filter, form, groups + 1, group))
     }
 
     fn take_out(&mut self, id: u32, cell: &Cell<T>, rank: Rank, changes: &mut Changes) -> Result<(), Full> {
@@ -376,7 +401,10 @@ impl<T: Tuple> Store<T> {
                 filter |= filter_bits(self.seeds.hash(&cell.a, &mask));
                 self.write_cell(group as usize * LANES + lane, cell, *rank, changes);
             }
-            self.set_slot(at, Slot::new(filter, slot.form(), groups, group), changes);
+            let top = self.top(contents.iter().map(|(_, rank)| rank.bits()));
+            self.set_slot(at, Slot::new(top, filter, slot.form(), groups, group), changes);
+        } else {
+            self.lower(at, rank, changes);
         }
         self.layers[id as usize].cells -= 1;
         if self.layers[id as usize].cells == 0 {
@@ -386,9 +414,35 @@ impl<T: Tuple> Store<T> {
     }
 
     fn replace(&mut self, id: u32, cell: &Cell<T>, before: Rank, now: Rank, changes: &mut Changes) {
-        let (_, _, lane) = self.find(id, cell, before);
+        let (at, slot, lane) = self.find(id, cell, before);
         self.set_rank(lane, now, changes);
+        if slot.top() < height(now.bits(), self.shift) {
+            self.set_top(at, height(now.bits(), self.shift), changes);
+        }
+        self.lower(at, before, changes);
         self.raise(id, now, changes);
+    }
+
+    /// The height of the best of ranks.
+    fn top(&self, ranks: impl Iterator<Item = u64>) -> u32 {
+        height(ranks.max().unwrap_or(0), self.shift)
+    }
+
+    /// A bucket no longer has a rank.
+    fn lower(&mut self, at: usize, gone: Rank, changes: &mut Changes) {
+        let slot = Slot(self.slots[at]);
+        if slot.top() == height(gone.bits(), self.shift) {
+            let ranks = &self.ranks[slot.group() * LANES..][..slot.groups() * LANES];
+            self.set_top(at, self.top(ranks.iter().copied()), changes);
+        }
+    }
+
+    fn set_top(&mut self, at: usize, top: u32, changes: &mut Changes) {
+        let slot = Slot(self.slots[at]);
+        if slot.top() != top {
+            let fresh = Slot::new(top, slot.filter(), slot.form(), slot.groups(), to_u32(slot.group()));
+            self.set_slot(at, fresh, changes);
+        }
     }
 
     /// The slot and the lane of a cell that is in a layer. A rank is in no other cell of the bucket but of the same rule.
@@ -428,7 +482,7 @@ impl<T: Tuple> Store<T> {
             let first = homes[0].0;
             if homes.iter().all(|home| home.0 == first) {
                 let filter = homes.iter().fold(0, |filter, home| filter | home.1);
-                let slot = Slot::new(filter, slot.form(), slot.groups(), to_u32(slot.group()));
+                let slot = Slot::new(slot.top(), filter, slot.form(), slot.groups(), to_u32(slot.group()));
                 self.set_slot(first, slot, changes);
                 self.layers[id as usize].taken += 1;
                 continue;
@@ -443,7 +497,8 @@ impl<T: Tuple> Store<T> {
                 for (lane, (_, (cell, rank))) in those().enumerate() {
                     self.write_cell(group as usize * LANES + lane, cell, *rank, changes);
                 }
-                self.set_slot(side, Slot::new(filter, slot.form(), groups, group), changes);
+                let top = self.top(those().map(|(_, (_, rank))| rank.bits()));
+                self.set_slot(side, Slot::new(top, filter, slot.form(), groups, group), changes);
                 self.layers[id as usize].taken += 1;
             }
         }
@@ -499,7 +554,7 @@ impl<T: Tuple> Store<T> {
 
     fn set_slot(&mut self, at: usize, slot: Slot, changes: &mut Changes) {
         self.slots[at] = slot.0;
-        changes.set(SLOTS, at as u64, slot.0.into());
+        changes.set(SLOTS, at as u64, slot.0);
     }
 
     fn clear_group(&mut self, group: usize, changes: &mut Changes) {
@@ -529,7 +584,7 @@ impl<T: Tuple> Store<T> {
     }
 
     pub(super) fn memory_usage(&self) -> u64 {
-        let arrays = self.slots.capacity() * 4 + (self.cells.capacity() + self.ranks.capacity()) * 8;
+        let arrays = (self.slots.capacity() + self.cells.capacity() + self.ranks.capacity()) * 8;
         let known = self.known.capacity() * (size_of::<(Cell<T>, Known)>() + 1);
         let others: usize = self.others.values().map(|others| 40 + others.len() * 16).sum();
         let lists: usize = self.fitting.values().map(|list| size_of::<(T, Form)>() + 24 + list.capacity() * 4).sum();
