@@ -7,8 +7,8 @@ use super::layout::{
     CELLS, COUNT_AT, FACTOR_AT, GROUPS, HEAD, KEYS_AT, LAYERS, QuiltTable, RANKS, SHIFT_AT, SLOTS, Sizes, WORDS_AT, allocate,
     record_len,
 };
-use super::plan::plan;
 use super::store::{Full, Store};
+use super::tune;
 use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown};
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
@@ -28,9 +28,9 @@ impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, QuiltTable<T>), BuildError> {
         let random = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
         let highest = rules.iter().map(|(_, rule)| rule.priority()).max().unwrap_or(0);
-        let mut store = Store::new(options.seed.unwrap_or_else(random), u32::BITS - highest.leading_zeros());
         let (limit, found) = (u64::from(GROUPS), rules.entries_len().max(u64::from(GROUPS) + 1));
-        fill(&mut store, rules)
+        let seed = options.seed.unwrap_or_else(random);
+        let mut store = tune::store(&cells(rules), seed, u32::BITS - highest.leading_zeros())
             .map_err(|Full(what)| BuildError::Limit { engine: Self::NAME, what, limit, found })?;
         let sizes = sizes(&store, options.head_room);
         let image = allocate::<T>(sizes, options.memory_cap)?;
@@ -73,24 +73,18 @@ impl<T: Tuple> Quilt<T> {
     }
 }
 
-/// All rules of a set into a store, under the masks that are best for them.
-fn fill<T: Tuple>(store: &mut Store<T>, rules: &RuleSet<T>) -> Result<(), Full> {
+/// The cells of all rules, in the order of their numbers.
+fn cells<T: Tuple>(rules: &RuleSet<T>) -> Vec<(Cell<T>, Rank)> {
     let mut cells = Vec::new();
     for (number, rule) in rules.sorted() {
         let rank = Rank::new(rule.priority(), number);
-        Cell::each(rule, |cell| {
+        let put = |cell| {
             cells.push((cell, rank));
-            Ok::<_, Full>(())
-        })?;
+            Ok::<_, std::convert::Infallible>(())
+        };
+        let Ok(()) = Cell::each(rule, put);
     }
-    let only: Vec<_> = cells.iter().map(|&(cell, _)| cell).collect();
-    let changes = &mut Changes::none();
-    store.add_layers(&plan(&only, &store.seeds), changes)?;
-    // Those that fit few layers first.
-    cells.sort_by_cached_key(|(cell, _)| cell.fixed().ones());
-    cells.into_iter().try_for_each(|(cell, rank)| store.insert(cell, rank, changes))?;
-    store.sort_layers();
-    Ok(())
+    cells
 }
 
 /// What a store takes, with room for what comes.

@@ -94,7 +94,6 @@ impl<T: Tuple> Cell<T> {
     }
 
     /// Whether a tuple matches.
-    #[cfg(test)]
     pub(super) fn matches(&self, tuple: &T) -> bool {
         let words = || tuple.words().iter().zip(self.a.words()).zip(self.b.words());
         words().all(|((&x, &a), &b)| is_in(x, a, b, self.form))

@@ -1,4 +1,4 @@
-//! Lookups: layers by eight, and what they come to.
+//! Lookups: layers by four, and what they come to.
 
 use super::cell::is_in;
 use super::hash::{Seeds, filter_bits};
@@ -10,7 +10,7 @@ use crate::rank::Rank;
 use crate::tuple::Tuple;
 
 /// Layers that are tried before what they found is looked at.
-pub(super) const LAYERS_AT_ONCE: usize = 8;
+pub(super) const LAYERS_AT_ONCE: usize = 4;
 
 impl<T: Tuple> Classify<T> for QuiltTable<T> {
     fn lookup(&self, tuple: &T) -> u32 {

@@ -15,7 +15,7 @@
 //! in the rule's bucket, or into a new layer. Buckets hold 16 cells at most, equal cells are one, and hashing is seeded: no chosen
 //! set of rules makes a lookup slow, but one with as many masks as rules.
 //!
-//! A lookup goes through layers by eight, and ends where what it found beats all rules of those left.
+//! A lookup goes through layers by four, and ends where what it found beats all rules of those left.
 
 mod build;
 mod cell;
@@ -29,6 +29,7 @@ mod space;
 mod store;
 #[cfg(test)]
 mod tests;
+mod tune;
 
 pub use build::Quilt;
 pub use layout::QuiltTable;

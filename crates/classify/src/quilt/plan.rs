@@ -1,7 +1,7 @@
 //! Which masks the layers of a set have.
 //!
 //! Greedy: of the masks that could be a layer's the one that takes most rules comes first, then that which takes most of the others,
-//! until all are in one. A bucket takes [`FULL`] cells, and those past the first group count less, as comparing them takes time.
+//! until all are in one. A bucket takes few cells, and those past the first group count less, as comparing them takes time; see [`tune`](super::tune).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,17 +10,24 @@ use super::hash::Seeds;
 use super::layout::LANES;
 use crate::tuple::{Field, Tuple};
 
-/// Cells that a bucket takes.
-const FULL: u8 = 8;
+/// What decides between many layers and many cells a bucket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Cells that a bucket takes.
+    pub(super) full: u8,
+    /// What a cell past a bucket's first group counts, in hundredths.
+    pub(super) further: u32,
+    /// Cells that a bucket should have at most when they are put in.
+    pub(super) roomy: usize,
+}
+
 /// Masks that are tried at most.
 const MOST_CANDIDATES: usize = 320;
 /// Fields wider than this are cut to parts, others are in a mask or not.
 const NARROW: u16 = 16;
-/// What a cell in a further group counts, in hundredths.
-const FURTHER: u32 = 60;
 
 /// The layers that cells should have.
-pub(super) fn plan<T: Tuple>(cells: &[Cell<T>], seeds: &Seeds) -> Vec<(T, Form)> {
+pub(super) fn plan<T: Tuple>(cells: &[Cell<T>], seeds: &Seeds, shape: &Shape) -> Vec<(T, Form)> {
     let mut layers = Vec::new();
     for form in [Form::Ranges, Form::Masks] {
         let of_form = cells.iter().filter(|cell| cell.form == form);
@@ -28,7 +35,7 @@ pub(super) fn plan<T: Tuple>(cells: &[Cell<T>], seeds: &Seeds) -> Vec<(T, Form)>
         left.sort_unstable();
         left.dedup();
         let candidates = candidates(&left);
-        let mut counts = Counts::for_cells(left.len());
+        let mut counts = Counts::for_cells(left.len(), *shape);
         while !left.is_empty() {
             let best = candidates.iter().max_by_key(|mask| (counts.score(&left, mask, seeds), mask.ones()));
             let Some(best) = best.filter(|mask| counts.score(&left, mask, seeds) > 0) else { break };
@@ -119,12 +126,13 @@ fn cuts<T: Tuple>(mask: &T) -> Vec<T> {
 struct Counts {
     counts: Vec<u8>,
     bits: u32,
+    shape: Shape,
 }
 
 impl Counts {
-    fn for_cells(cells: usize) -> Self {
+    fn for_cells(cells: usize, shape: Shape) -> Self {
         let bits = (2 * cells.max(8)).next_power_of_two().trailing_zeros();
-        Self { counts: vec![0; 1 << bits], bits }
+        Self { counts: vec![0; 1 << bits], bits, shape }
     }
 
     fn clear(&mut self) {
@@ -140,7 +148,7 @@ impl Counts {
             score += match further {
                 None => 0,
                 Some(count) if usize::from(count) < LANES => 100,
-                Some(_) => FURTHER,
+                Some(_) => self.shape.further,
             };
         }
         score
@@ -157,7 +165,7 @@ impl Counts {
         }
         let count = &mut self.counts[seeds.slot(seeds.hash(value, mask), self.bits)];
         let before = *count;
-        *count = before.saturating_add(1).min(FULL);
-        (before < FULL).then_some(before)
+        *count = before.saturating_add(1).min(self.shape.full);
+        (before < self.shape.full).then_some(before)
     }
 }

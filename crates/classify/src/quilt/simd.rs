@@ -1,7 +1,7 @@
 //! Lookups by vectors: the only unsafe code of the engine.
 //!
 //! ```text
-//! for 64 tuples at a time, for 8 layers at a time:
+//! for 64 tuples at a time, for 4 layers at a time:
 //!   for each layer, for each 16 tuples:     mask, hash                    ──►  indices of slots
 //!   for each layer:
 //!     for each 16 tuples:                   slots, filters, heights       ──►  candidates: tuple, slot

@@ -14,8 +14,10 @@ use super::layout::{
     B_AFTER, BLOCK, CELLS, COUNT_AT, Directory, GROUPS, HEAD, height, LANES, LAYERS, MOST_BITS, MOST_GROUPS,
     RANKS, REST_AT, SLOTS, Slot, blocks, cell_at, group_len, record_len,
 };
+use super::lookup::LAYERS_AT_ONCE;
 use super::plan;
 use super::space::Space;
+use super::tune::Tally;
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 
@@ -35,6 +37,8 @@ pub(super) struct Store<T: Tuple> {
     pub(super) slots: Vec<u64>,
     /// See `layout`: heights of ranks are without so many bits.
     pub(super) shift: u32,
+    /// Cells that a bucket should have at most.
+    roomy: usize,
     pub(super) slot_space: Space,
     pub(super) cells: Vec<u64>,
     pub(super) ranks: Vec<u64>,
@@ -71,14 +75,14 @@ struct Known {
 /// A bucket, in full.
 type Contents<T> = Vec<(Cell<T>, Rank)>;
 
-/// Cells that a bucket should have at most, and may.
-const LIMITS: [usize; 2] = [2 * LANES, MOST_GROUPS * LANES];
+/// Cells that a bucket may have.
+const MOST_CELLS: usize = MOST_GROUPS * LANES;
 /// The logarithm of the slots of a layer that comes.
 const FIRST_BITS: u32 = 2;
 
 impl<T: Tuple> Store<T> {
     /// Nothing yet, with room for as much as an image can hold.
-    pub(super) fn new(seed: u64, shift: u32) -> Self {
+    pub(super) fn new(seed: u64, shift: u32, roomy: usize) -> Self {
         let hasher = Seeded::of(seed);
         Self {
             seeds: Seeds::of(seed),
@@ -88,6 +92,7 @@ impl<T: Tuple> Store<T> {
             most_layers: MOST_LAYERS,
             slots: Vec::new(),
             shift,
+            roomy,
             slot_space: Space::new(u32::MAX >> 1),
             cells: Vec::new(),
             ranks: Vec::new(),
@@ -163,17 +168,55 @@ impl<T: Tuple> Store<T> {
         }
     }
 
-    /// Makes layers, for what will come.
-    pub(super) fn add_layers(&mut self, masks: &[(T, Form)], changes: &mut Changes) -> Result<(), Full> {
-        masks.iter().try_for_each(|&(mask, form)| self.add_layer(mask, form, changes).map(|_| ()))
+    /// Makes layers, and puts cells in. Before there is an image.
+    pub(super) fn fill(&mut self, cells: &[(Cell<T>, Rank)], masks: &[(T, Form)]) -> Result<(), Full> {
+        let changes = &mut Changes::none();
+        for &(mask, form) in masks {
+            self.add_layer(mask, form, changes)?;
+        }
+        // Those that fit few layers first.
+        let mut order: Vec<_> = cells.iter().map(|(cell, rank)| (cell.fixed().ones(), cell, rank)).collect();
+        order.sort_by_key(|&(ones, ..)| ones);
+        order.into_iter().try_for_each(|(_, cell, &rank)| self.insert(*cell, rank, changes))
     }
 
-    /// Puts the layers of the best rules first. Only before there is an image.
-    pub(super) fn sort_layers(&mut self) {
+    /// What lookups of tuples read.
+    pub(super) fn tally(&self, tuples: &[T]) -> Tally {
+        let mut tally = Tally { wins: vec![0; self.layers.len()], ..Tally::default() };
+        for tuple in tuples {
+            let (mut best, mut winner) = (0, None);
+            for (place, &id) in self.order.iter().enumerate() {
+                let layer = &self.layers[id as usize];
+                if place % LAYERS_AT_ONCE == 0 && best != 0 && best >= layer.rest.bits() {
+                    break;
+                }
+                tally.layers += 1;
+                let hash = self.seeds.hash(tuple, &layer.mask);
+                let slot = Slot(self.slots[self.slot_at(id, hash)]);
+                if slot.filter() & filter_bits(hash) != filter_bits(hash) || slot.top() < height(best, self.shift) {
+                    continue;
+                }
+                tally.buckets += 1;
+                tally.groups += slot.groups() as u64;
+                for (cell, rank) in self.contents(slot) {
+                    if rank.bits() > best && cell.matches(tuple) {
+                        (best, winner) = (rank.bits(), Some(id));
+                    }
+                }
+            }
+            if let Some(winner) = winner {
+                tally.wins[winner as usize] += 1;
+            }
+        }
+        tally
+    }
+
+    /// Puts the layers that win most first, and of these those of the best rules. Before there is an image.
+    pub(super) fn sort_layers(&mut self, wins: &[u64]) {
         let empty: Vec<_> = self.order.iter().copied().filter(|&id| self.layers[id as usize].cells == 0).collect();
         empty.into_iter().for_each(|id| self.drop_layer(id, &mut Changes::none()));
         let mut order = std::mem::take(&mut self.order);
-        order.sort_by_cached_key(|&id| std::cmp::Reverse(self.middle(id)));
+        order.sort_by_cached_key(|&id| std::cmp::Reverse((wins[id as usize], self.middle(id))));
         let mut rest = Rank::NONE;
         for (place, &id) in order.iter().enumerate().rev() {
             let layer = &mut self.layers[id as usize];
@@ -207,7 +250,7 @@ impl<T: Tuple> Store<T> {
             self.fitting.insert(key, list);
         }
         let mut own = None;
-        for limit in LIMITS {
+        for limit in [self.roomy, MOST_CELLS] {
             let list = &self.fitting[&key];
             for at in 0..list.len() {
                 let layer = self.fitting[&key][at];
@@ -229,7 +272,7 @@ impl<T: Tuple> Store<T> {
         };
         // More than a bucket holds of one slot: only of cells with one key under their own mask, which ranges may have.
         for _ in 0..MOST_DOUBLINGS {
-            if self.put(layer, cell, rank, MOST_GROUPS * LANES, changes)? {
+            if self.put(layer, cell, rank, MOST_CELLS, changes)? {
                 return Ok(layer);
             }
             self.double(layer, changes)?;
