@@ -89,7 +89,13 @@ fn steps(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple]) -> String {
         }
     }
     let of = |count: usize| count as f64 / f64::from(lookups);
-    format!("{:.2} slots, {:.2} buckets, {:.2} groups, {:.2} matches a lookup", of(slots), of(buckets), of(groups), of(matches))
+    format!(
+        "{:.2} slots, {:.2} buckets, {:.2} groups, {:.2} matches a lookup",
+        of(slots),
+        of(buckets),
+        of(groups),
+        of(matches)
+    )
 }
 
 /// Millions of lookups a second: the best of several passes.
@@ -123,7 +129,8 @@ fn updates(
     let mut numbers: Vec<u32> = rules.iter().map(|(number, _)| number.get()).collect();
     numbers.sort_unstable();
     rng.shuffle(&mut numbers);
-    let out: Vec<_> = numbers.iter().take(rules.len() / 2).map(|&number| RuleUpdate::Remove(number)).collect();
+    let out: Vec<_> =
+        numbers.iter().take(rules.len() / 2).map(|&number| RuleUpdate::Remove(number)).collect();
     let back: Vec<_> = numbers
         .iter()
         .take(rules.len() / 2)

@@ -4,8 +4,8 @@ use wirespeed_image::{Changes, Image, ImageError, Patch};
 
 use super::cell::Cell;
 use super::layout::{
-    CELLS, COUNT_AT, FACTOR_AT, GROUPS, HEAD, KEYS_AT, LAYERS, QuiltTable, RANKS, SHIFT_AT, SLOTS, Sizes, WORDS_AT, allocate,
-    record_len,
+    CELLS, COUNT_AT, FACTOR_AT, GROUPS, HEAD, KEYS_AT, LAYERS, QuiltTable, RANKS, SHIFT_AT, SLOTS, Sizes,
+    WORDS_AT, allocate, record_len,
 };
 use super::store::{Full, Store};
 use super::tune;
@@ -91,10 +91,10 @@ fn cells<T: Tuple>(rules: &RuleSet<T>) -> Vec<(Cell<T>, Rank)> {
 fn sizes<T: Tuple>(store: &Store<T>, head_room: u32) -> Sizes {
     let with_room = |used: u64| used + used * u64::from(head_room) / 100 + used / 8;
     // Rules that come one by one lie less dense than those that masks were chosen for.
-    let groups = with_room(store.group_space.end().into()).max(with_room(store.cells_len() as u64) * 2 / 3) + 128;
+    let groups = with_room(store.group_space.end().into()).max(with_room(store.cells_len() as u64)) + 256;
     Sizes {
-        layers: with_room(store.layers() as u64) + 64,
-        slots: with_room(store.slot_space.end().into()) + 1024,
+        layers: with_room(store.layers() as u64) * 2 + 64,
+        slots: with_room(store.slot_space.end().into()) + 2048,
         groups: groups.min(GROUPS.into()),
     }
 }

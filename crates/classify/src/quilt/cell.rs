@@ -66,7 +66,8 @@ impl<T: Tuple> Cell<T> {
             if field.width != 16 || field.offset % 16 != 0 {
                 return None;
             }
-            let (from, span) = (u16::try_from(range.from()).ok()?, u16::try_from(range.to() - range.from()).ok()?);
+            let (from, span) =
+                (u16::try_from(range.from()).ok()?, u16::try_from(range.to() - range.from()).ok()?);
             let (word, shift) = (usize::from(field.offset / 32), 16 - field.offset % 32);
             let put = |tuple: &mut T, number: u16| {
                 let word = &mut tuple.words_mut()[word];

@@ -3,7 +3,8 @@
 use super::cell::is_in;
 use super::hash::{Seeds, filter_bits};
 use super::layout::{
-    B_AFTER, BLOCK, Directory, LANES, MASK_AT, QuiltTable, REST_AT, Slot, View, blocks, cell_at, height, record_len,
+    B_AFTER, BLOCK, Directory, LANES, MASK_AT, QuiltTable, REST_AT, Slot, View, blocks, cell_at, height,
+    record_len,
 };
 use crate::lookup::{Classify, Load, Step};
 use crate::rank::Rank;
@@ -67,7 +68,8 @@ enum Read {
 
 impl Read {
     fn step(self, view: View<'_>) -> Step {
-        let step = |section, at: usize, value: u64, meaning| Step { section, index: at as u64, value, meaning };
+        let step =
+            |section, at: usize, value: u64, meaning| Step { section, index: at as u64, value, meaning };
         match self {
             Self::Bound { record, best } => {
                 let value = view.layers[record + REST_AT];
@@ -77,14 +79,17 @@ impl Read {
             Self::Slot { layer, at, passes } => {
                 let slot = Slot(view.slots[at]);
                 let meaning = match passes {
-                    true => format!("layer {layer}: bucket of {} groups from {}", slot.groups(), slot.group()),
+                    true => {
+                        format!("layer {layer}: bucket of {} groups from {}", slot.groups(), slot.group())
+                    }
                     false => format!("layer {layer}: nothing"),
                 };
                 step("slots", at, slot.0, meaning)
             }
             Self::Rank { lane } => {
                 let rank = Rank::from_bits(view.ranks[lane]);
-                let meaning = format!("cell {lane} matches, number {} of priority {}", rank.result(), rank.priority());
+                let meaning =
+                    format!("cell {lane} matches, number {} of priority {}", rank.result(), rank.priority());
                 step("ranks", lane, rank.bits(), meaning)
             }
         }

@@ -23,28 +23,50 @@ pub(super) struct Shape {
 
 /// Masks that are tried at most.
 const MOST_CANDIDATES: usize = 320;
+/// Masks of rules, those of the most, that these are made of and weighed by.
+const MOST_MASKS: usize = 256;
 /// Fields wider than this are cut to parts, others are in a mask or not.
 const NARROW: u16 = 16;
 
-/// The layers that cells should have.
-pub(super) fn plan<T: Tuple>(cells: &[Cell<T>], seeds: &Seeds, shape: &Shape) -> Vec<(T, Form)> {
-    let mut layers = Vec::new();
-    for form in [Form::Ranges, Form::Masks] {
-        let of_form = cells.iter().filter(|cell| cell.form == form);
-        let mut left: Vec<(T, T)> = of_form.map(|cell| (cell.fixed(), cell.a)).collect();
-        left.sort_unstable();
-        left.dedup();
-        let candidates = candidates(&left);
-        let mut counts = Counts::for_cells(left.len(), *shape);
-        while !left.is_empty() {
-            let best = candidates.iter().max_by_key(|mask| (counts.score(&left, mask, seeds), mask.ones()));
-            let Some(best) = best.filter(|mask| counts.score(&left, mask, seeds) > 0) else { break };
-            layers.push((*best, form));
-            counts.clear();
-            left.retain(|(fixed, value)| !counts.takes(fixed, value, best, seeds));
-        }
+/// What plans of a set start from.
+pub(super) struct Draft<T> {
+    /// By form, cells as what they have fixed and their value, each once; and the masks that could be a layer's.
+    forms: [(Form, Vec<(T, T)>, Vec<T>); 2],
+}
+
+impl<T: Tuple> Draft<T> {
+    /// Of cells.
+    pub(super) fn of(cells: impl Iterator<Item = Cell<T>> + Clone) -> Self {
+        let forms = [Form::Ranges, Form::Masks].map(|form| {
+            let of_form = cells.clone().filter(|cell| cell.form == form);
+            let mut all: Vec<(T, T)> = of_form.map(|cell| (cell.fixed(), cell.a)).collect();
+            all.sort_unstable();
+            all.dedup();
+            let masks = candidates(&all);
+            (form, all, masks)
+        });
+        Self { forms }
     }
-    layers
+
+    /// The layers that cells should have.
+    pub(super) fn layers(&self, seeds: &Seeds, shape: &Shape) -> Vec<(T, Form)> {
+        let mut layers = Vec::new();
+        for (form, all, candidates) in &self.forms {
+            let mut left = all.clone();
+            let mut counts = Counts::for_cells(left.len(), *shape);
+            while !left.is_empty() {
+                let scored =
+                    candidates.iter().map(|mask| (counts.score(&left, mask, seeds), mask.ones(), mask));
+                let Some((1.., _, best)) = scored.max_by_key(|&(score, ones, _)| (score, ones)) else {
+                    break;
+                };
+                layers.push((*best, *form));
+                counts.clear();
+                left.retain(|(fixed, value)| !counts.takes(fixed, value, best, seeds));
+            }
+        }
+        layers
+    }
 }
 
 /// A mask for what a rule's mask doesn't fit: the same with prefixes cut to whole bytes, of wide fields, and without what narrow ones
@@ -74,7 +96,8 @@ fn candidates<T: Tuple>(cells: &[(T, T)]) -> Vec<T> {
     masks.sort_unstable_by_key(|&(mask, weight)| (std::cmp::Reverse(weight), mask));
     let mut found: FxHashSet<T> = FxHashSet::default();
     found.insert(T::default());
-    for (mask, _) in &masks {
+    let heavy = &masks[..masks.len().min(MOST_MASKS)];
+    for (mask, _) in heavy {
         found.extend(cuts(mask));
     }
     // The own masks of the largest classes, and what pairs of these have in common.
@@ -83,7 +106,7 @@ fn candidates<T: Tuple>(cells: &[(T, T)]) -> Vec<T> {
         found.extend(largest[at..].iter().map(|(other, _)| mask.and(other)));
     }
     let fits = |mask: &T| {
-        masks.iter().filter(|(fixed, _)| mask.and(fixed) == *mask).map(|(_, weight)| weight).sum::<usize>()
+        heavy.iter().filter(|(fixed, _)| mask.and(fixed) == *mask).map(|(_, weight)| weight).sum::<usize>()
     };
     let mut found: Vec<(usize, T)> =
         found.into_iter().map(|mask| (fits(&mask) * (8 + mask.ones() as usize), mask)).collect();
@@ -100,14 +123,16 @@ fn candidates<T: Tuple>(cells: &[(T, T)]) -> Vec<T> {
 /// Coarser masks: each wide field in steps or not at all, narrow ones all or not.
 fn cuts<T: Tuple>(mask: &T) -> Vec<T> {
     let mut all = vec![T::default()];
-    let wide = T::FIELDS.iter().filter(|field| field.width > NARROW);
-    for field in wide {
+    let wide: Vec<&Field> = T::FIELDS.iter().filter(|field| field.width > NARROW).collect();
+    for field in &wide {
         let bits = mask.field(field);
-        let mut choices = vec![0, cut(field, bits, 4), cut(field, bits, 8), cut(field, bits, 16)];
+        let mut choices = vec![0, cut(field, bits, 8)];
+        if wide.len() <= 2 {
+            choices.extend([cut(field, bits, 4), cut(field, bits, 16)]);
+        }
         choices.sort_unstable();
         choices.dedup();
         all = all.iter().flat_map(|mask| choices.iter().map(|&bits| mask.with(field, bits))).collect();
-        all.truncate(256);
     }
     let narrow: Vec<&Field> = T::FIELDS.iter().filter(|field| field.width <= NARROW).collect();
     let full = |field: &Field| cut(field, mask.field(field), 8);

@@ -34,13 +34,24 @@ pub(super) fn batch<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u32])
 #[allow(unsafe_code)]
 mod avx512 {
     use std::arch::x86_64::{
-        __m128i, __m512i, _MM_HINT_T0, _mm_add_epi32, _mm_cvtsi32_si128, _mm_loadl_epi64, _mm_loadu_si128, _mm_max_epu64, _mm_prefetch, _mm_set_epi32, _mm_set1_epi32, _mm_storel_epi64, _mm_storeu_si128, _mm_unpackhi_epi64, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_maskz_loadu_epi64, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_castps_si512, _mm512_castsi512_ps, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shuffle_ps, _mm512_slli_epi32, _mm512_srl_epi32, _mm512_srl_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi16, _mm512_subs_epu16, _mm512_ternarylogic_epi32, _mm512_testn_epi64_mask, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512, _pext_u32,
+        __m128i, __m512i, _MM_HINT_T0, _mm_add_epi32, _mm_cvtsi32_si128, _mm_loadl_epi64, _mm_loadu_si128,
+        _mm_max_epu64, _mm_prefetch, _mm_set_epi32, _mm_set1_epi32, _mm_storel_epi64, _mm_storeu_si128,
+        _mm_unpackhi_epi64, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_maskz_loadu_epi64,
+        _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_castps_si512,
+        _mm512_castsi512_ps, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask, _mm512_loadu_si512,
+        _mm512_maskz_compress_epi32, _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_or_si512,
+        _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_set1_epi32, _mm512_set1_epi64,
+        _mm512_setzero_si512, _mm512_shuffle_ps, _mm512_slli_epi32, _mm512_srl_epi32, _mm512_srl_epi64,
+        _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi16, _mm512_subs_epu16,
+        _mm512_ternarylogic_epi32, _mm512_testn_epi64_mask, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
+        _mm512_xor_si512, _pext_u32,
     };
 
     use super::super::cell::Form;
     use super::super::hash::{FILTER, MOST_WORDS, Seeds};
     use super::super::layout::{
-        B_AFTER, BLOCK, Directory, FILTER_SHIFT, FORM_SHIFT, GROUPS, LANES, MASK_AT, MOST_GROUPS, REST_AT, Slot, View, blocks, cell_at, record_len,
+        B_AFTER, BLOCK, Directory, FILTER_SHIFT, FORM_SHIFT, GROUPS, LANES, MASK_AT, MOST_GROUPS, REST_AT,
+        Slot, View, blocks, cell_at, record_len,
     };
     use super::super::lookup::LAYERS_AT_ONCE;
     use crate::rank::Rank;
@@ -207,7 +218,8 @@ mod avx512 {
                 unsafe {
                     let (low, high) = (slots.as_ptr(), slots[WIDTH / 2..].as_ptr());
                     let (low, high) = (_mm512_loadu_si512(low.cast()), _mm512_loadu_si512(high.cast()));
-                    let slots = _mm512_permutex2var_epi32(low, _mm512_loadu_si512(EVEN.as_ptr().cast()), high);
+                    let slots =
+                        _mm512_permutex2var_epi32(low, _mm512_loadu_si512(EVEN.as_ptr().cast()), high);
                     let tops = _mm512_permutex2var_epi32(low, _mm512_loadu_si512(ODD.as_ptr().cast()), high);
                     let bits = _mm512_loadu_si512(self.filters[row].as_ptr().cast());
                     let height = |best: &[u64]| {
@@ -242,7 +254,9 @@ mod avx512 {
                 // SAFETY: two elements of a mask are a block, as are four keys.
                 let (mask, keys) = unsafe {
                     (
-                        _mm512_broadcast_i32x4(_mm_loadu_si128(mask[2 * block..2 * block + 2].as_ptr().cast())),
+                        _mm512_broadcast_i32x4(_mm_loadu_si128(
+                            mask[2 * block..2 * block + 2].as_ptr().cast(),
+                        )),
                         _mm512_broadcast_i32x4(_mm_loadu_si128(
                             seeds.keys[BLOCK * block..BLOCK * block + BLOCK].as_ptr().cast(),
                         )),
@@ -328,8 +342,10 @@ mod avx512 {
                     let halves = u32::from(_mm512_testn_epi64_mask(differ, differ));
                     #[allow(clippy::cast_possible_truncation)] // four bits
                     let lanes = _pext_u32(halves & halves >> 1, 0x55) as u8;
-                    let ranks = _mm256_maskz_loadu_epi64(lanes, view.ranks.as_ptr().add(group * LANES).cast());
-                    let ranks = _mm_max_epu64(_mm256_castsi256_si128(ranks), _mm256_extracti128_si256::<1>(ranks));
+                    let ranks =
+                        _mm256_maskz_loadu_epi64(lanes, view.ranks.as_ptr().add(group * LANES).cast());
+                    let ranks =
+                        _mm_max_epu64(_mm256_castsi256_si128(ranks), _mm256_extracti128_si256::<1>(ranks));
                     let ranks = _mm_max_epu64(ranks, _mm_unpackhi_epi64(ranks, ranks));
                     let best: *mut __m128i = (&raw mut self.best[tuple]).cast();
                     _mm_storel_epi64(best, _mm_max_epu64(ranks, _mm_loadl_epi64(best)));

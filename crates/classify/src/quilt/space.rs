@@ -91,7 +91,8 @@ mod tests {
     #[test]
     fn pieces_are_apart_and_come_back_whole() {
         let mut space = Space::new(64);
-        let mut taken: Vec<(u32, usize)> = [0, 2, 1, 3, 0, 4].map(|order| (space.take(order).expect("room"), order)).into();
+        let mut taken: Vec<(u32, usize)> =
+            [0, 2, 1, 3, 0, 4].map(|order| (space.take(order).expect("room"), order)).into();
         assert!(taken.iter().all(|&(at, order)| at % (1 << order) == 0));
         taken.sort_unstable();
         assert!(taken.windows(2).all(|pair| pair[0].0 + (1 << pair[0].1) <= pair[1].0));

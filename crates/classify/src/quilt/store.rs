@@ -11,8 +11,8 @@ use wirespeed_image::Changes;
 use super::cell::{Cell, Form};
 use super::hash::{Seeds, filter_bits};
 use super::layout::{
-    B_AFTER, BLOCK, CELLS, COUNT_AT, Directory, GROUPS, HEAD, height, LANES, LAYERS, MOST_BITS, MOST_GROUPS,
-    RANKS, REST_AT, SLOTS, Slot, blocks, cell_at, group_len, record_len,
+    B_AFTER, BLOCK, CELLS, COUNT_AT, Directory, GROUPS, HEAD, LANES, LAYERS, MOST_BITS, MOST_GROUPS, RANKS,
+    REST_AT, SLOTS, Slot, blocks, cell_at, group_len, height, record_len,
 };
 use super::lookup::LAYERS_AT_ONCE;
 use super::plan;
@@ -193,7 +193,9 @@ impl<T: Tuple> Store<T> {
                 tally.layers += 1;
                 let hash = self.seeds.hash(tuple, &layer.mask);
                 let slot = Slot(self.slots[self.slot_at(id, hash)]);
-                if slot.filter() & filter_bits(hash) != filter_bits(hash) || slot.top() < height(best, self.shift) {
+                if slot.filter() & filter_bits(hash) != filter_bits(hash)
+                    || slot.top() < height(best, self.shift)
+                {
                     continue;
                 }
                 tally.buckets += 1;
@@ -213,7 +215,8 @@ impl<T: Tuple> Store<T> {
 
     /// Puts the layers that win most first, and of these those of the best rules. Before there is an image.
     pub(super) fn sort_layers(&mut self, wins: &[u64]) {
-        let empty: Vec<_> = self.order.iter().copied().filter(|&id| self.layers[id as usize].cells == 0).collect();
+        let empty: Vec<_> =
+            self.order.iter().copied().filter(|&id| self.layers[id as usize].cells == 0).collect();
         empty.into_iter().for_each(|id| self.drop_layer(id, &mut Changes::none()));
         let mut order = std::mem::take(&mut self.order);
         order.sort_by_cached_key(|&id| std::cmp::Reverse((wins[id as usize], self.middle(id))));
@@ -299,7 +302,8 @@ impl<T: Tuple> Store<T> {
         let base = self.take_slots(FIRST_BITS)?;
         let directory = Directory { base, bits: FIRST_BITS };
         let place = self.order.len();
-        let layer = Layer { mask, form, place, directory, taken: 0, cells: 0, best: Rank::NONE, rest: Rank::NONE };
+        let layer =
+            Layer { mask, form, place, directory, taken: 0, cells: 0, best: Rank::NONE, rest: Rank::NONE };
         let id = match self.idle.pop() {
             Some(id) => {
                 self.layers[id as usize] = layer;
@@ -630,7 +634,8 @@ impl<T: Tuple> Store<T> {
         let arrays = (self.slots.capacity() + self.cells.capacity() + self.ranks.capacity()) * 8;
         let known = self.known.capacity() * (size_of::<(Cell<T>, Known)>() + 1);
         let others: usize = self.others.values().map(|others| 40 + others.len() * 16).sum();
-        let lists: usize = self.fitting.values().map(|list| size_of::<(T, Form)>() + 24 + list.capacity() * 4).sum();
+        let lists: usize =
+            self.fitting.values().map(|list| size_of::<(T, Form)>() + 24 + list.capacity() * 4).sum();
         let layers = self.layers.capacity() * size_of::<Layer<T>>();
         let spaces = self.slot_space.memory_usage() + self.group_space.memory_usage();
         (arrays + known + others + lists + layers) as u64 + spaces

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use wirespeed_fib::synth::rng::Rng;
 
 use super::cell::{Cell, Form, halves};
-use super::plan::{Shape, plan};
+use super::plan::{Draft, Shape};
 use super::store::{Full, Store};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
@@ -43,10 +43,10 @@ pub(super) struct Tally {
 pub(super) fn store<T: Tuple>(cells: &[(Cell<T>, Rank)], seed: u64, shift: u32) -> Result<Store<T>, Full> {
     let shapes = if cells.len() < FEW { &SHAPES[..1] } else { &SHAPES[..] };
     let samples = samples(cells, seed);
-    let only: Vec<_> = cells.iter().map(|&(cell, _)| cell).collect();
+    let draft = Draft::of(cells.iter().map(|&(cell, _)| cell));
     let of = |shape: &Shape| {
         let mut store = Store::new(seed, shift, shape.roomy);
-        let masks = plan(&only, &store.seeds, shape);
+        let masks = draft.layers(&store.seeds, shape);
         store.fill(cells, &masks)?;
         store.sort_layers(&store.tally(&samples).wins);
         let cost = cost(&store.tally(&samples), cells.len());
@@ -88,7 +88,9 @@ fn sample<T: Tuple>(cell: &Cell<T>, rng: &mut Rng) -> T {
             }
             Form::Ranges => {
                 let (a, b) = (halves(a), halves(b));
-                let mut half = |at: usize| u32::from(a[at]) + u32::try_from(rng.below(u64::from(b[at]) + 1)).expect("16 bits");
+                let mut half = |at: usize| {
+                    u32::from(a[at]) + u32::try_from(rng.below(u64::from(b[at]) + 1)).expect("16 bits")
+                };
                 half(0) << 16 | half(1)
             }
         };
