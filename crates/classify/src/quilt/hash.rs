@@ -13,19 +13,19 @@ use super::layout::BLOCK;
 use crate::tuple::Tuple;
 
 /// Words that are hashed and compared at most.
-pub const MOST_WORDS: usize = 16;
+pub(super) const MOST_WORDS: usize = 16;
 
 /// What a table draws from its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seeds {
+pub(super) struct Seeds {
     /// A number for each word.
-    pub keys: [u32; MOST_WORDS],
+    pub(super) keys: [u32; MOST_WORDS],
     /// An odd number.
-    pub factor: u32,
+    pub(super) factor: u32,
 }
 
 /// Of each of 64 hashes the 4 of 8 bits that it sets in a slot's filter.
-pub const FILTER: [u8; 64] = filter();
+pub(super) const FILTER: [u8; 64] = filter();
 
 const fn filter() -> [u8; 64] {
     let (mut all, mut len, mut byte) = ([0; 64], 0, 0u8);
@@ -55,7 +55,7 @@ impl Seeds {
 
     /// The hash of a tuple under a mask.
     #[inline(always)]
-    pub fn hash<T: Tuple>(&self, tuple: &T, mask: &T) -> u32 {
+    pub(super) fn hash<T: Tuple>(&self, tuple: &T, mask: &T) -> u32 {
         let mut words = [0; MOST_WORDS];
         for (word, (tuple, mask)) in words.iter_mut().zip(tuple.words().iter().zip(mask.words())) {
             *word = tuple & mask;
@@ -70,7 +70,8 @@ impl Seeds {
 
     /// The slot of a hash, of a directory of `1 << bits`.
     #[inline(always)]
-    pub fn slot(&self, hash: u32, bits: u32) -> usize {
+    #[allow(clippy::cast_possible_truncation)] // 32 bits
+    pub(super) fn slot(&self, hash: u32, bits: u32) -> usize {
         let product = u64::from(hash.wrapping_mul(self.factor));
         // Of 32 bits.
         (product << bits >> 32) as usize
@@ -79,7 +80,7 @@ impl Seeds {
 
 /// The bits that a hash sets in a filter.
 #[inline(always)]
-pub fn filter_bits(hash: u32) -> u8 {
+pub(super) fn filter_bits(hash: u32) -> u8 {
     FILTER[hash as usize % FILTER.len()]
 }
 

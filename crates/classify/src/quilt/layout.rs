@@ -140,6 +140,7 @@ impl Slot {
 
     /// The bucket's first group.
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // 21 bits
     pub const fn group(self) -> usize {
         (self.0 & (GROUPS as u64 - 1)) as usize
     }

@@ -28,10 +28,17 @@ const MOST_MASKS: usize = 256;
 /// Fields wider than this are cut to parts, others are in a mask or not.
 const NARROW: u16 = 16;
 
-/// What plans of a set start from.
+/// What plans of a set start from, by form.
 pub(super) struct Draft<T> {
-    /// By form, cells as what they have fixed and their value, each once; and the masks that could be a layer's.
-    forms: [(Form, Vec<(T, T)>, Vec<T>); 2],
+    forms: [Part<T>; 2],
+}
+
+struct Part<T> {
+    form: Form,
+    /// What cells have fixed and their value, each once.
+    cells: Vec<(T, T)>,
+    /// The masks that could be a layer's.
+    masks: Vec<T>,
 }
 
 impl<T: Tuple> Draft<T> {
@@ -39,11 +46,11 @@ impl<T: Tuple> Draft<T> {
     pub(super) fn of(cells: impl Iterator<Item = Cell<T>> + Clone) -> Self {
         let forms = [Form::Ranges, Form::Masks].map(|form| {
             let of_form = cells.clone().filter(|cell| cell.form == form);
-            let mut all: Vec<(T, T)> = of_form.map(|cell| (cell.fixed(), cell.a)).collect();
-            all.sort_unstable();
-            all.dedup();
-            let masks = candidates(&all);
-            (form, all, masks)
+            let mut cells: Vec<(T, T)> = of_form.map(|cell| (cell.fixed(), cell.a)).collect();
+            cells.sort_unstable();
+            cells.dedup();
+            let masks = candidates(&cells);
+            Part { form, cells, masks }
         });
         Self { forms }
     }
@@ -51,12 +58,11 @@ impl<T: Tuple> Draft<T> {
     /// The layers that cells should have.
     pub(super) fn layers(&self, seeds: &Seeds, shape: &Shape) -> Vec<(T, Form)> {
         let mut layers = Vec::new();
-        for (form, all, candidates) in &self.forms {
-            let mut left = all.clone();
+        for Part { form, cells, masks } in &self.forms {
+            let mut left = cells.clone();
             let mut counts = Counts::for_cells(left.len(), *shape);
             while !left.is_empty() {
-                let scored =
-                    candidates.iter().map(|mask| (counts.score(&left, mask, seeds), mask.ones(), mask));
+                let scored = masks.iter().map(|mask| (counts.score(&left, mask, seeds), mask.ones(), mask));
                 let Some((1.., _, best)) = scored.max_by_key(|&(score, ones, _)| (score, ones)) else {
                     break;
                 };

@@ -188,8 +188,7 @@ mod avx512 {
                     if FAR {
                         for &index in &self.indices[row] {
                             let slot = view.slots.as_ptr().wrapping_add(index as usize);
-                            // SAFETY: a prefetch may be of any address.
-                            unsafe { _mm_prefetch::<_MM_HINT_T0>(slot.cast()) };
+                            _mm_prefetch::<_MM_HINT_T0>(slot.cast());
                         }
                     }
                 }

@@ -72,7 +72,7 @@ impl Space {
             let mut at = 0;
             while at < pieces.len() {
                 let piece = pieces[at];
-                let is_pair = piece % (2 * size) == 0 && pieces.get(at + 1) == Some(&(piece + size));
+                let is_pair = piece.is_multiple_of(2 * size) && pieces.get(at + 1) == Some(&(piece + size));
                 self.free[order + usize::from(is_pair)].push(piece);
                 at += 1 + usize::from(is_pair);
             }
