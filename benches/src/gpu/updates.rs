@@ -60,7 +60,7 @@ impl Under {
 }
 
 /// Makes trips, then the same beside updates at a rate, and again without. Updates go in round and round, as many as are due
-/// [each time](EVERY).
+/// every millisecond.
 pub fn under<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     live: &mut LiveTable<A, E>,
     updates: &[Update<A>],

@@ -80,6 +80,7 @@ pub mod linear;
 mod live;
 mod lookup;
 pub mod oracle;
+pub mod quilt;
 mod rank;
 pub mod read;
 mod rule;

@@ -1,0 +1,153 @@
+//! How fast quilts are on one core, on ClassBench sets: lookups in the order of the trace and shuffled, held against the truth,
+//! bytes a rule, building, and updates of a live table.
+//!
+//! `WIRESPEED_DATA=DIR cargo run --release -p wirespeed-classify --example quilt_speed -- [SET…] [shapes]`
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use wirespeed_classify::quilt::Quilt;
+use wirespeed_classify::read::{ReadOptions, read_rules_from, read_trace_from};
+use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, LiveRules, RuleSet, RuleUpdate};
+use wirespeed_fib::synth::rng::Rng;
+use wirespeed_image::Table;
+
+/// Tuples a call.
+const BATCH: usize = 1024;
+/// Updates a call.
+const UPDATES: usize = 4096;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let Some(data) = std::env::var_os("WIRESPEED_DATA") else {
+        eprintln!("skipped: WIRESPEED_DATA is not set");
+        return Ok(());
+    };
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "shapes").collect();
+    let shapes = std::env::args().any(|arg| arg == "shapes");
+    println!(
+        "{:10} {:>6} {:>6} {:>8} {:>8} {:>7} {:>8} {:>8}",
+        "set", "rules", "layers", "trace", "shuffled", "B/rule", "build", "updates"
+    );
+    for size in ["1k", "10k", "100k"] {
+        for kind in ["acl1", "acl3", "fw1", "fw2", "ipc1"] {
+            let name = format!("{kind}_{size}");
+            if wanted.is_empty() || wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
+                measure(&PathBuf::from(&data).join("rules"), &name, shapes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn measure(data: &Path, name: &str, shapes: bool) -> Result<(), Box<dyn std::error::Error>> {
+    let open = |kind: &str| -> std::io::Result<Vec<u8>> {
+        zstd::decode_all(std::fs::File::open(data.join(format!("{name}.{kind}.zst")))?)
+    };
+    let options = ReadOptions::default();
+    let (file, _) = read_rules_from::<Ipv4Tuple>(&open("rules")?[..], name, &options)?;
+    let (mut trace, _) = read_trace_from::<Ipv4Tuple>(&open("trace")?[..], name, &options)?;
+    let truth = open("truth-u32le")?;
+    let mut truth: Vec<u32> =
+        truth.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]).wrapping_add(1)).collect();
+    let build = BuildOptions { seed: Some(1), ..BuildOptions::default() };
+    let start = Instant::now();
+    let (_, table) = Quilt::build(&file.rules, &build)?;
+    let built = start.elapsed();
+    let in_order = rate(&table, &trace, &truth);
+    let mut rng = Rng::new(5);
+    let mut both: Vec<_> = trace.iter().copied().zip(truth.iter().copied()).collect();
+    rng.shuffle(&mut both);
+    (trace, truth) = both.into_iter().unzip();
+    let shuffled = rate(&table, &trace, &truth);
+    let bytes = table.image().bytes() / file.rules.len() as u64;
+    let updates = updates(&file.rules, &trace, &build)?;
+    println!(
+        "{name:10} {:6} {:6} {in_order:8.1} {shuffled:8.1} {bytes:7} {:8.0} {updates:8.2}",
+        file.rules.len(),
+        table.layers(),
+        built.as_secs_f64() * 1e3
+    );
+    if shapes {
+        println!("  {}; {}", table.shape().unwrap_or_default(), steps(&table, &trace));
+    }
+    Ok(())
+}
+
+/// What a lookup of some reads, on average.
+fn steps(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple]) -> String {
+    let (mut slots, mut buckets, mut groups, mut matches, mut lookups) = (0, 0, 0, 0, 0);
+    for tuple in trace.iter().take(5_000) {
+        lookups += 1;
+        for step in table.explain(tuple) {
+            let words = step.meaning.split_once("bucket of ").and_then(|(_, rest)| rest.split_once(' '));
+            let of = words.and_then(|(groups, _)| groups.parse::<usize>().ok());
+            slots += usize::from(step.section == "slots");
+            matches += usize::from(step.section == "ranks");
+            buckets += usize::from(of.is_some());
+            groups += of.unwrap_or(0);
+        }
+    }
+    let of = |count: usize| count as f64 / f64::from(lookups);
+    format!(
+        "{:.2} slots, {:.2} buckets, {:.2} groups, {:.2} matches a lookup",
+        of(slots),
+        of(buckets),
+        of(groups),
+        of(matches)
+    )
+}
+
+/// Millions of lookups a second: the best of several passes.
+fn rate(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple], truth: &[u32]) -> f64 {
+    let mut found = vec![0; trace.len()];
+    table.lookup_batch(trace, &mut found);
+    assert!(found == truth, "wrong answers");
+    let passes = (2_000_000 / trace.len()).max(1);
+    let mut best = Duration::MAX;
+    for _ in 0..7 {
+        let start = Instant::now();
+        for _ in 0..passes {
+            for (tuples, found) in trace.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+                table.lookup_batch(black_box(tuples), found);
+            }
+        }
+        best = best.min(start.elapsed());
+    }
+    assert!(found == truth, "wrong answers");
+    (passes * trace.len()) as f64 / best.as_secs_f64() / 1e6
+}
+
+/// Millions of updates a second of a live table: rules out and in again, at random.
+fn updates(
+    rules: &RuleSet<Ipv4Tuple>,
+    trace: &[Ipv4Tuple],
+    options: &BuildOptions,
+) -> Result<f64, Box<dyn std::error::Error>> {
+    let mut live = LiveRules::<Ipv4Tuple, Quilt<Ipv4Tuple>>::new(rules.clone(), options.clone())?;
+    let mut rng = Rng::new(6);
+    let mut numbers: Vec<u32> = rules.iter().map(|(number, _)| number.get()).collect();
+    numbers.sort_unstable();
+    rng.shuffle(&mut numbers);
+    let out: Vec<_> =
+        numbers.iter().take(rules.len() / 2).map(|&number| RuleUpdate::Remove(number)).collect();
+    let back: Vec<_> = numbers
+        .iter()
+        .take(rules.len() / 2)
+        .map(|&number| RuleUpdate::Set(number, rules.rule(number).expect("it was there").clone()))
+        .collect();
+    let (mut count, mut best) = (0, 0.0f64);
+    for _ in 0..9 {
+        let start = Instant::now();
+        for updates in out.chunks(UPDATES).chain(back.chunks(UPDATES)) {
+            live.apply(updates)?;
+            count += updates.len();
+        }
+        best = best.max((out.len() + back.len()) as f64 / start.elapsed().as_secs_f64() / 1e6);
+    }
+    let (mut found, mut right) = (vec![0; trace.len()], vec![0; trace.len()]);
+    live.reader().enter().lookup_batch(trace, &mut found);
+    Quilt::build(rules, options)?.1.lookup_batch(trace, &mut right);
+    assert!(found == right, "wrong answers after {count} updates, {} rebuilds", live.rebuilds());
+    Ok(best)
+}

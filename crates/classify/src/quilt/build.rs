@@ -1,0 +1,128 @@
+//! [`Quilt`]: the control plane.
+
+use wirespeed_image::{Changes, Image, ImageError, Patch};
+
+use super::cell::Cell;
+use super::layout::{
+    CELLS, COUNT_AT, FACTOR_AT, GROUPS, HEAD, KEYS_AT, LAYERS, QuiltTable, RANKS, SHIFT_AT, SLOTS, Sizes,
+    WORDS_AT, allocate, record_len,
+};
+use super::store::{Full, Store};
+use super::tune;
+use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown};
+use crate::rank::{Rank, RuleNumber};
+use crate::rule::Rule;
+use crate::rules::{Changed, RuleSet};
+use crate::tuple::Tuple;
+
+/// Builds, and keeps up to date, a table of merged classes.
+#[derive(Clone, Debug)]
+pub struct Quilt<T: Tuple> {
+    store: Store<T>,
+}
+
+impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
+    const NAME: &'static str = "quilt";
+    type Table = QuiltTable<T>;
+
+    fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, QuiltTable<T>), BuildError> {
+        let random = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        let highest = rules.iter().map(|(_, rule)| rule.priority()).max().unwrap_or(0);
+        let (limit, found) = (u64::from(GROUPS), rules.entries_len().max(u64::from(GROUPS) + 1));
+        let seed = options.seed.unwrap_or_else(random);
+        let mut store = tune::store(&cells(rules), seed, u32::BITS - highest.leading_zeros())
+            .map_err(|Full(what)| BuildError::Limit { engine: Self::NAME, what, limit, found })?;
+        let sizes = sizes(&store, options.head_room);
+        let image = allocate::<T>(sizes, options.memory_cap)?;
+        store.set_limits(in_memory(sizes.layers), to_u32(sizes.slots), to_u32(sizes.groups));
+        let image = compile(&store, rules, image)?;
+        Ok((Self { store }, QuiltTable::new(image)))
+    }
+
+    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        let mut changes = Changes::collected();
+        for Changed { number, before } in changed {
+            self.change(*number, before.as_ref(), rules.rule(number.get()), &mut changes)
+                .map_err(|Full(what)| Outgrown(what))?;
+        }
+        Ok(changes.finish((rules.len() as u64, rules.last_number().into())))
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.store.memory_usage()
+    }
+}
+
+impl<T: Tuple> Quilt<T> {
+    fn change(
+        &mut self,
+        number: RuleNumber,
+        before: Option<&Rule<T>>,
+        now: Option<&Rule<T>>,
+        changes: &mut Changes,
+    ) -> Result<(), Full> {
+        if let Some(before) = before {
+            let rank = Rank::new(before.priority(), number);
+            Cell::each(before, |cell| self.store.remove(&cell, rank, changes))?;
+        }
+        if let Some(now) = now {
+            let rank = Rank::new(now.priority(), number);
+            Cell::each(now, |cell| self.store.insert(cell, rank, changes))?;
+        }
+        Ok(())
+    }
+}
+
+/// The cells of all rules, in the order of their numbers.
+fn cells<T: Tuple>(rules: &RuleSet<T>) -> Vec<(Cell<T>, Rank)> {
+    let mut cells = Vec::new();
+    for (number, rule) in rules.sorted() {
+        let rank = Rank::new(rule.priority(), number);
+        let put = |cell| {
+            cells.push((cell, rank));
+            Ok::<_, std::convert::Infallible>(())
+        };
+        let Ok(()) = Cell::each(rule, put);
+    }
+    cells
+}
+
+/// What a store takes, with room for what comes.
+fn sizes<T: Tuple>(store: &Store<T>, head_room: u32) -> Sizes {
+    let with_room = |used: u64| used + used * u64::from(head_room) / 100 + used / 8;
+    // Rules that come one by one lie less dense than those that masks were chosen for.
+    let groups = with_room(store.group_space.end().into()).max(with_room(store.cells_len() as u64)) + 256;
+    Sizes {
+        layers: with_room(store.layers() as u64) * 2 + 64,
+        slots: with_room(store.slot_space.end().into()) + 2048,
+        groups: groups.min(GROUPS.into()),
+    }
+}
+
+fn compile<T: Tuple>(store: &Store<T>, rules: &RuleSet<T>, mut image: Image) -> Result<Image, ImageError> {
+    image.set_counts(rules.len() as u64, rules.last_number().into());
+    let head = image.section_mut::<u64>(HEAD)?;
+    head[WORDS_AT] = T::WORDS as u64;
+    head[COUNT_AT] = store.layers() as u64;
+    head[SHIFT_AT] = store.shift.into();
+    head[FACTOR_AT] = store.seeds.factor.into();
+    for (element, keys) in head[KEYS_AT..].iter_mut().zip(store.seeds.keys.chunks_exact(2)) {
+        *element = u64::from(keys[0]) | u64::from(keys[1]) << 32;
+    }
+    let layers = image.section_mut::<u64>(LAYERS)?;
+    for (place, record) in layers.chunks_exact_mut(record_len::<T>()).enumerate().take(store.layers()) {
+        record.iter_mut().zip(store.record(place)).for_each(|(to, element)| *to = element);
+    }
+    image.section_mut::<u64>(SLOTS)?.copy_from_slice(&store.slots);
+    image.section_mut::<u64>(CELLS)?.copy_from_slice(&store.cells);
+    image.section_mut::<u64>(RANKS)?.copy_from_slice(&store.ranks);
+    Ok(image)
+}
+
+fn in_memory(number: u64) -> usize {
+    usize::try_from(number).expect("it is in memory")
+}
+
+fn to_u32(number: u64) -> u32 {
+    u32::try_from(number).expect("slots have indices of 31 bits, groups of 21")
+}

@@ -1,0 +1,341 @@
+//! The sections of a quilt and what their elements say.
+//!
+//! ```text
+//! head     u64   W, the words of a tuple; L, the layers; M; S; keys by two (see hash)
+//! layers   u64   by layer: directory, rest, mask                          2 + 2·B each, B = ⌈W / 4⌉ blocks of 4 words
+//!                directory   bits << 32 | base        2^bits slots from base on
+//!                rest        the highest rank that a rule of this layer or a later one may have
+//!                mask        words by two, the first one low
+//! slots    u64   top (32) | filter (8) | masks (1) | groups - 1 (2) | group (21)      0: no bucket
+//!                top         the height of the bucket's best rank
+//! cells    u64   by group: block 0: a of 4 cells, b of 4 cells | block 1 … 128·B bytes; 4 words, the first lowest, of each
+//! ranks    u64   by group: of 4 cells; 0 where there is none
+//! ```
+//!
+//! The *height* of a rank is what is left of it without its S lowest bits, as 32 bits, or all ones where these are too few: of two ranks
+//! the lower isn't the higher one's. S is the bits of the highest priority when the table was built.
+//!
+//! A cell that isn't there may match: its rank is that of no rule. Layers from L on are not read.
+
+use std::marker::PhantomData;
+
+use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, SectionId, Table};
+
+use super::cell::Form;
+use super::hash::{MOST_WORDS, Seeds};
+use crate::rank::Rank;
+use crate::tuple::Tuple;
+
+/// What holds for all.
+pub const HEAD: SectionId = SectionId(0);
+/// Masks and directories.
+pub const LAYERS: SectionId = SectionId(1);
+/// Directories.
+pub const SLOTS: SectionId = SectionId(2);
+/// Cells by groups.
+pub const CELLS: SectionId = SectionId(3);
+/// Ranks of cells.
+pub const RANKS: SectionId = SectionId(4);
+
+/// Where the head holds the words of a tuple.
+pub const WORDS_AT: usize = 0;
+/// Where the head holds the layers in use.
+pub const COUNT_AT: usize = 1;
+/// Where the head holds the factor.
+pub const FACTOR_AT: usize = 2;
+/// Where the head holds S.
+pub const SHIFT_AT: usize = 3;
+/// Where the head's keys begin.
+pub const KEYS_AT: usize = 4;
+/// Elements of the head.
+pub const HEAD_LEN: usize = KEYS_AT + MOST_WORDS / 2;
+
+/// Words of a block.
+pub const BLOCK: usize = 4;
+/// Cells of a group.
+pub const LANES: usize = 4;
+/// Groups of a bucket at most.
+pub const MOST_GROUPS: usize = 4;
+/// Where a layer's record holds the bound of ranks.
+pub const REST_AT: usize = 1;
+/// Where a layer's record holds the mask.
+pub const MASK_AT: usize = 2;
+
+const GROUP_BITS: u32 = 21;
+/// The most groups.
+pub const GROUPS: u32 = 1 << GROUP_BITS;
+const LEN_SHIFT: u32 = GROUP_BITS;
+/// Where a slot has the bit of cells that are masks.
+pub const FORM_SHIFT: u32 = LEN_SHIFT + 2;
+/// Where a slot has its filter.
+pub const FILTER_SHIFT: u32 = 24;
+/// The most slots of a directory.
+pub const MOST_BITS: u32 = 28;
+
+/// Blocks of a tuple.
+pub const fn blocks<T: Tuple>() -> usize {
+    T::WORDS.div_ceil(BLOCK)
+}
+
+/// Elements of a layer's record.
+pub const fn record_len<T: Tuple>() -> usize {
+    MASK_AT + 2 * blocks::<T>()
+}
+
+/// Elements of a group of cells.
+pub const fn group_len<T: Tuple>() -> usize {
+    blocks::<T>() * 4 * LANES
+}
+
+/// Where a cell has the first two words of a block's `a`; the other two come after, and `b` is [`B_AFTER`] on.
+pub const fn cell_at<T: Tuple>(group: usize, block: usize, lane: usize) -> usize {
+    group * group_len::<T>() + block * 4 * LANES + 2 * lane
+}
+
+/// See [`cell_at`].
+pub const B_AFTER: usize = 2 * LANES;
+
+/// A slot: where a bucket is, and what may be in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(pub u64);
+
+impl Slot {
+    pub(super) const fn new(top: u32, filter: u8, form: Form, groups: usize, group: u32) -> Self {
+        let form = match form {
+            Form::Ranges => 0,
+            Form::Masks => 1,
+        };
+        let more = (groups - 1) as u64;
+        let low = (filter as u64) << FILTER_SHIFT | form << FORM_SHIFT | more << LEN_SHIFT | group as u64;
+        Self((top as u64) << 32 | low)
+    }
+
+    /// The height of the best rank of the bucket.
+    #[inline(always)]
+    pub const fn top(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    pub(super) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The bits that its keys have set.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // the byte
+    pub const fn filter(self) -> u8 {
+        (self.0 >> FILTER_SHIFT) as u8
+    }
+
+    #[inline(always)]
+    pub(super) const fn form(self) -> Form {
+        if self.0 >> FORM_SHIFT & 1 == 0 { Form::Ranges } else { Form::Masks }
+    }
+
+    /// Groups of the bucket.
+    #[inline(always)]
+    pub const fn groups(self) -> usize {
+        (self.0 >> LEN_SHIFT & 3) as usize + 1
+    }
+
+    /// The bucket's first group.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // 21 bits
+    pub const fn group(self) -> usize {
+        (self.0 & (GROUPS as u64 - 1)) as usize
+    }
+}
+
+/// The height of a rank.
+#[inline(always)]
+pub fn height(rank: u64, shift: u32) -> u32 {
+    u32::try_from(rank >> shift).unwrap_or(u32::MAX)
+}
+
+/// Where a layer's directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directory {
+    /// Its first slot.
+    pub base: u32,
+    /// The logarithm of its slots.
+    pub bits: u32,
+}
+
+impl Directory {
+    pub(super) const fn element(self) -> u64 {
+        (self.bits as u64) << 32 | self.base as u64
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // the halves
+    pub(super) const fn of(element: u64) -> Self {
+        Self { base: element as u32, bits: (element >> 32) as u32 }
+    }
+
+    fn is_in(self, slots: u64) -> bool {
+        self.bits <= MOST_BITS && u64::from(self.base) + (1 << self.bits) <= slots
+    }
+}
+
+/// The data plane of a quilt.
+#[derive(Clone, Debug)]
+pub struct QuiltTable<T> {
+    image: Image,
+    tuple: PhantomData<fn() -> T>,
+}
+
+/// What lookups read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'t> {
+    pub(super) head: &'t [u64],
+    pub(super) layers: &'t [u64],
+    pub(super) slots: &'t [u64],
+    pub(super) cells: &'t [u64],
+    pub(super) ranks: &'t [u64],
+}
+
+impl View<'_> {
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        usize::try_from(self.head[COUNT_AT]).expect("as many as there are in memory")
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // 32 at most
+    pub(super) const fn shift(&self) -> u32 {
+        self.head[SHIFT_AT] as u32
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // the halves
+    pub(super) fn seeds(&self) -> Seeds {
+        let keys = std::array::from_fn(|at| (self.head[KEYS_AT + at / 2] >> (at % 2 * 32)) as u32);
+        Seeds { keys, factor: self.head[FACTOR_AT] as u32 }
+    }
+}
+
+impl<T: Tuple> QuiltTable<T> {
+    pub(super) const fn new(image: Image) -> Self {
+        const { assert!(T::WORDS <= MOST_WORDS) };
+        Self { image, tuple: PhantomData }
+    }
+
+    #[inline]
+    pub(super) fn view(&self) -> View<'_> {
+        View {
+            head: self.image.section(HEAD),
+            layers: self.image.section(LAYERS),
+            slots: self.image.section(SLOTS),
+            cells: self.image.section(CELLS),
+            ranks: self.image.section(RANKS),
+        }
+    }
+
+    /// Layers that lookups try.
+    pub fn layers(&self) -> usize {
+        self.view().count()
+    }
+
+    fn room(&self) -> u64 {
+        (self.image.section::<u64>(LAYERS).len() / record_len::<T>()) as u64
+    }
+}
+
+/// How large an image is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) layers: u64,
+    pub(super) slots: u64,
+    pub(super) groups: u64,
+}
+
+/// An image of such sizes, zeroed.
+pub(super) fn allocate<T: Tuple>(sizes: Sizes, cap: Option<u64>) -> Result<Image, ImageError> {
+    ImageBuilder::new(QuiltTable::<T>::KIND, QuiltTable::<T>::LAYOUT)
+        .section::<u64>("head", HEAD_LEN as u64)
+        .section::<u64>("layers", sizes.layers * record_len::<T>() as u64)
+        .section::<u64>("slots", sizes.slots)
+        .section::<u64>("cells", sizes.groups * group_len::<T>() as u64)
+        .section::<u64>("ranks", sizes.groups * LANES as u64)
+        .build(cap)
+}
+
+impl<T: Tuple> Table for QuiltTable<T> {
+    const KIND: &'static str = "quilt";
+    const LAYOUT: u32 = 1;
+
+    fn from_image(image: Image) -> Result<Self, ImageError> {
+        let malformed = |what: &str| Err(ImageError::Malformed(what.to_owned()));
+        Self::expect_kind(&image)?;
+        let usage = image.memory_usage();
+        let [head, layers, slots, cells, ranks, ..] = &usage[..] else {
+            return malformed("a section is missing");
+        };
+        if (head.width, layers.width, slots.width, cells.width, ranks.width) != (8, 8, 8, 8, 8) {
+            return malformed("a section's elements are of another width");
+        }
+        if head.len != HEAD_LEN as u64 || layers.len % record_len::<T>() as u64 != 0 {
+            return malformed("the head or a layer is cut");
+        }
+        let groups = ranks.len / LANES as u64;
+        if ranks.len % LANES as u64 != 0 || groups.checked_mul(group_len::<T>() as u64) != Some(cells.len) {
+            return malformed("there are not as many cells as ranks");
+        }
+        let words = image.section::<u64>(HEAD)[WORDS_AT];
+        if words != T::WORDS as u64 {
+            let (wanted, name) = (T::WORDS, T::NAME);
+            return malformed(&format!("it is of tuples of {words} words, those of {name} have {wanted}"));
+        }
+        let table = Self::new(image);
+        let view = table.view();
+        let results = table.image.results();
+        let admits = |id, elements: &[u64]| {
+            (0..).zip(elements).all(|(at, &element)| table.admits_at(id, at, element, results))
+        };
+        if !admits(HEAD, view.head) {
+            return malformed("more layers are in use than there are");
+        }
+        if !admits(LAYERS, view.layers) {
+            return malformed("a layer's directory is out of range");
+        }
+        if !admits(SLOTS, view.slots) {
+            return malformed("a bucket is out of range");
+        }
+        if !admits(RANKS, view.ranks) {
+            return malformed("a number is over the largest");
+        }
+        Ok(table)
+    }
+
+    fn image(&self) -> &Image {
+        &self.image
+    }
+
+    fn image_mut(&mut self, _: Checked) -> &mut Image {
+        &mut self.image
+    }
+
+    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
+        match section {
+            CELLS => true,
+            RANKS => u64::from(Rank::from_bits(value).result()) <= results,
+            SLOTS => {
+                let slot = Slot(value);
+                slot.group() + slot.groups() <= self.image.section::<u64>(RANKS).len() / LANES
+            }
+            _ => false,
+        }
+    }
+
+    fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
+        match (section, usize::try_from(index)) {
+            (HEAD, Ok(COUNT_AT)) => value <= self.room(),
+            (HEAD, Ok(WORDS_AT)) => value == T::WORDS as u64,
+            (HEAD, Ok(SHIFT_AT)) => value <= 32,
+            (HEAD, _) => true,
+            (LAYERS, Ok(at)) if at % record_len::<T>() == 0 => {
+                Directory::of(value).is_in(self.image.section::<u64>(SLOTS).len() as u64)
+            }
+            (LAYERS, _) => true,
+            _ => self.admits(section, value, results),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What the suite can't see: every way of a CPU, and cells against their rules.
+
+use wirespeed_fib::synth::rng::Rng;
+
+use super::cell::{Cell, Form};
+use super::lookup::portable;
+use super::{Quilt, simd};
+use crate::conformance::{probes, sets};
+use crate::{BuildOptions, ClassifyEngine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+
+fn ways_agree<T: Tuple>() {
+    let mut rng = Rng::new(4);
+    for rules in [sets::classes::<T>(&mut rng, 60, 2_000), sets::World::new(&mut rng).rules(&mut rng, 300)] {
+        let options = BuildOptions { seed: Some(3), ..BuildOptions::default() };
+        let (_, table) = Quilt::build(&rules, &options).expect("a small table");
+        let tuples = probes::around(&rules, 400);
+        let mut right = vec![u32::MAX; tuples.len()];
+        portable(table.view(), &tuples, &mut right);
+        assert!(right.iter().any(|&number| number != 0));
+        let mut found = vec![u32::MAX; tuples.len()];
+        match simd::batch(table.view(), &tuples, &mut found) {
+            true => assert_eq!(found, right),
+            false => eprintln!("skipped: no AVX-512"),
+        }
+    }
+}
+
+#[test]
+fn every_way_of_a_cpu_agrees() {
+    ways_agree::<Ipv4Tuple>();
+    ways_agree::<Ipv6Tuple>();
+    ways_agree::<OpenFlowTuple>();
+}
+
+fn cells_are_their_rules<T: Tuple>() -> [usize; 2] {
+    let mut rng = Rng::new(6);
+    let mut forms = [0; 2];
+    for _ in 0..40 {
+        let world = sets::World::<T>::new(&mut rng);
+        let rules = world.rules(&mut rng, 20);
+        let tuples = probes::around(&rules, 40);
+        for (_, rule) in rules.iter() {
+            let mut cells = Vec::new();
+            Cell::each(rule, |cell| {
+                cells.push(cell);
+                Ok::<_, ()>(())
+            })
+            .expect("nothing fails");
+            cells.iter().for_each(|cell| forms[usize::from(cell.form == Form::Masks)] += 1);
+            for tuple in &tuples {
+                let of = cells.iter().filter(|cell| cell.matches(tuple));
+                assert_eq!(of.clone().count() > 0, rule.matches(tuple), "{tuple}");
+                assert!(of.clone().all(|cell| {
+                    let fixed = cell.fixed();
+                    cell.a.and(&fixed) == tuple.and(&fixed)
+                }));
+            }
+        }
+    }
+    forms
+}
+
+#[test]
+fn cells_match_what_their_rules_do() {
+    for forms in [cells_are_their_rules::<Ipv4Tuple>(), cells_are_their_rules::<OpenFlowTuple>()] {
+        assert!(forms[0] > 0 && forms[1] > 0, "both forms: {forms:?}");
+    }
+}
