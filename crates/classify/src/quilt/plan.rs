@@ -3,6 +3,8 @@
 //! Greedy: of the masks that could be a layer's the one that takes most rules comes first, then that which takes most of the others,
 //! until all are in one. A bucket takes few cells, and those past the first group count less, as comparing them takes time; see [`tune`](super::tune).
 
+use std::collections::BinaryHeap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cell::{Cell, Form};
@@ -55,24 +57,43 @@ impl<T: Tuple> Draft<T> {
         Self { forms }
     }
 
-    /// The layers that cells should have.
+    /// The layers that cells should have. What a mask takes of fewer cells is no more than what it took of all; so only those are weighed anew
+    /// that could still be the best.
     pub(super) fn layers(&self, seeds: &Seeds, shape: &Shape) -> Vec<(T, Form)> {
         let mut layers = Vec::new();
         for Part { form, cells, masks } in &self.forms {
-            let mut left = cells.clone();
-            let mut counts = Counts::for_cells(left.len(), *shape);
+            let mut left = by_mask(cells);
+            let mut counts = Counts::for_cells(cells.len(), *shape);
+            // By score; which layer it was weighed for.
+            let mut weighed: BinaryHeap<_> =
+                masks.iter().map(|mask| (counts.score(&left, mask, seeds), mask.ones(), mask, 0)).collect();
+            let mut layer = 0;
             while !left.is_empty() {
-                let scored = masks.iter().map(|mask| (counts.score(&left, mask, seeds), mask.ones(), mask));
-                let Some((1.., _, best)) = scored.max_by_key(|&(score, ones, _)| (score, ones)) else {
-                    break;
-                };
+                let Some((score @ 1.., ones, best, weighed_for)) = weighed.pop() else { break };
+                if weighed_for < layer {
+                    weighed.push((counts.score(&left, best, seeds), ones, best, layer));
+                    continue;
+                }
                 layers.push((*best, *form));
+                layer += 1;
                 counts.clear();
-                left.retain(|(fixed, value)| !counts.takes(fixed, value, best, seeds));
+                for (fixed, values) in &mut left {
+                    if best.and(fixed) == *best {
+                        values.retain(|value| counts.count(value, best, seeds).is_none());
+                    }
+                }
+                left.retain(|(_, values)| !values.is_empty());
+                weighed.push((score, ones, best, 0));
             }
         }
         layers
     }
+}
+
+/// Values by what they have fixed, of cells in order.
+fn by_mask<T: Tuple>(cells: &[(T, T)]) -> Vec<(T, Vec<T>)> {
+    let classes = cells.chunk_by(|a, b| a.0 == b.0);
+    classes.map(|class| (class[0].0, class.iter().map(|&(_, value)| value).collect())).collect()
 }
 
 /// A mask for what a rule's mask doesn't fit: the same with prefixes cut to whole bytes, of wide fields, and without what narrow ones
@@ -171,12 +192,12 @@ impl Counts {
     }
 
     /// How much a mask would take.
-    fn score<T: Tuple>(&mut self, cells: &[(T, T)], mask: &T, seeds: &Seeds) -> u32 {
+    fn score<T: Tuple>(&mut self, cells: &[(T, Vec<T>)], mask: &T, seeds: &Seeds) -> u32 {
         self.clear();
         let mut score = 0;
-        for (fixed, value) in cells {
-            let further = self.count(fixed, value, mask, seeds);
-            score += match further {
+        for value in cells.iter().filter(|(fixed, _)| mask.and(fixed) == *mask).flat_map(|(_, values)| values)
+        {
+            score += match self.count(value, mask, seeds) {
                 None => 0,
                 Some(count) if usize::from(count) < LANES => 100,
                 Some(_) => self.shape.further,
@@ -185,15 +206,8 @@ impl Counts {
         score
     }
 
-    fn takes<T: Tuple>(&mut self, fixed: &T, value: &T, mask: &T, seeds: &Seeds) -> bool {
-        self.count(fixed, value, mask, seeds).is_some()
-    }
-
-    /// The cells of the bucket before this one, if it takes it.
-    fn count<T: Tuple>(&mut self, fixed: &T, value: &T, mask: &T, seeds: &Seeds) -> Option<u8> {
-        if mask.and(fixed) != *mask {
-            return None;
-        }
+    /// The cells of a value's bucket before it, if it takes it.
+    fn count<T: Tuple>(&mut self, value: &T, mask: &T, seeds: &Seeds) -> Option<u8> {
         let count = &mut self.counts[seeds.slot(seeds.hash(value, mask), self.bits)];
         let before = *count;
         *count = before.saturating_add(1).min(self.shape.full);
