@@ -88,3 +88,6 @@ lineup!(V6, iptrie::Ipv6Prefix, fib6, []);
 fn sail_paper() -> [Entry<V4>; 2] {
     [Entry::new("lulea", rivals::lulea), Entry::new("pbf", |rib| lane("pbf", rib, rivals::Pbf::build))]
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,6 +103,10 @@ int main() {
     static char in[1 << 16], out[1 << 16];
     setvbuf(stdin, in, _IOFBF, sizeof in);
     setvbuf(stdout, out, _IOFBF, sizeof out);
+    // Tables of megabytes come through here: the fewer the changes from one process to the other, the better. Where it is refused the
+    // pipes stay as they are.
+    fcntl(STDIN_FILENO, F_SETPIPE_SZ, 1 << 20);
+    fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20);
     for (;;) {
         char request;
         take(&request, 1);

@@ -277,11 +277,9 @@ impl Driver for HostDriver {
         if needed > free {
             return Err(GpuError::OutOfMemory { needed, free });
         }
-        let mut taken = Vec::with_capacity(blocks.len());
-        for &bytes in blocks {
-            self.request(b'A', &[bytes as u64], &[])?;
-            taken.push(DevicePtr(self.answer()?));
-        }
+        // All are asked for before the first answer is waited for: each wait is a change of processes.
+        blocks.iter().try_for_each(|&bytes| self.request(b'A', &[bytes as u64], &[]))?;
+        let taken = blocks.iter().map(|_| self.answer().map(DevicePtr)).collect::<Result<Vec<_>>>()?;
         if let Some(&first) = taken.first() {
             self.taken.insert(first, needed);
         }

@@ -11,9 +11,10 @@
 //! batches of odd sizes, and step by step.
 //!
 //! An engine whose images are of megabytes however few the routes goes through the same tests in fewer rounds, as
-//! [`affordable`] says; those that count the routes through all of them.
+//! [`rounds`] says; those that count the routes through all of them.
 
 mod real;
+pub mod rounds;
 pub mod tables;
 
 use std::collections::BTreeSet;
@@ -161,18 +162,14 @@ fn build<A: Address, E: Engine<A>>(rib: &Rib<A>) -> (E, E::Table) {
     E::build(rib, &BuildOptions::default()).expect("a valid table is built")
 }
 
-/// So many rounds of a test, fewer in proportion where the image of no routes at all is large: each round builds, copies or
-/// rewrites tables of that size. By bytes and not by time, so that every run is the same.
+/// So many rounds of a test, or fewer, by the size of the image of no routes at all.
 fn affordable<A: Address, E: Engine<A>>(rounds: u32) -> u32 {
-    /// Images up to here get all rounds.
-    const SMALL: u64 = 3 << 20;
-    let bytes = build::<A, E>(&Rib::new()).1.image().bytes();
-    let share = u64::from(rounds) * SMALL / bytes.max(SMALL);
-    u32::try_from(share).unwrap_or(rounds).max(rounds.div_ceil(16))
+    rounds::affordable(rounds, build::<A, E>(&Rib::new()).1.image().bytes())
 }
 
 /// The tables of [`tables::hand_picked`].
 pub fn hand_picked_tables<A: Address, E: Engine<A>>() {
+    let states = affordable::<A, E>(2_000) as usize;
     for (name, rib) in tables::hand_picked::<A>() {
         let (_, table) = build::<A, E>(&rib);
         check_all(&table, &rib, &[], name);
@@ -184,7 +181,7 @@ pub fn hand_picked_tables<A: Address, E: Engine<A>>() {
             .chain(rib.iter().map(|(prefix, _)| Update::Withdraw { prefix }))
             .collect();
         for step in [1, 7, updates.len().max(1)] {
-            if updates.len() / step <= 2_000 {
+            if updates.len() / step <= states {
                 history::<A, E>(Rib::new(), &updates, step, name);
             }
         }
@@ -297,7 +294,7 @@ fn hostile<A: Address, E: Engine<A>>(rib: &Rib<A>, table: &E::Table, what: &str)
     let read: Vec<_> = read.into_iter().take(40).collect();
     // Of so many values one is tried. Drawn, so that each kind of value and of element has its turn.
     let values = read.len() as u64 * 27;
-    let one_in = (values * image.bytes() / BUDGET).clamp(1, (values / 32).max(1));
+    let one_in = rounds::tried((values * image.bytes() / BUDGET).clamp(1, (values / 32).max(1)));
     let mut rng = Rng::new(11);
     for (section, index) in read {
         let id = image.find(section).expect("an explained step names its section");

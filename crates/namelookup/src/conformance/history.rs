@@ -34,8 +34,8 @@ pub fn random_updates<E: NameEngine>() {
     use proptest::prelude::*;
     let tally = Tally::<E>::new("random_updates");
     let step = prop_oneof![2 => Just(1usize), 6 => 2..20usize, 1 => 20..120usize];
-    let strategy = (tables::random(0..150), tables::random_updates(0..120), step);
-    run(affordable::<E>(64), &strategy, |(names, updates, step)| {
+    let strategy = (tables::random_history(0..150, 0..120), step);
+    run(affordable::<E>(64), &strategy, |((names, updates), step)| {
         history(&tally, names, &updates, step, "a random history");
     });
     tally.finish();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use wirespeed_fib::conformance::rounds;
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{Image, ImageBuilder, ImageError, Patch, PatchBuilder, SectionId, Table};
 
@@ -115,6 +116,7 @@ fn damaged<E: NameEngine>(names: &NameTable, table: &E::Table, what: &str) {
     let tries = values.iter().map(Vec::len).sum::<usize>() as u64;
     // Of so many values one is tried. Drawn, so that each kind of value and of element has its turn.
     let one_in = (tries * image.bytes() / BUDGET.0).min(tries / 48).max(tries / BUDGET.1).max(1);
+    let one_in = rounds::tried(one_in);
     for (&(id, index), values) in read.iter().zip(&values) {
         for &value in values {
             if rng.bits().is_multiple_of(one_in) {

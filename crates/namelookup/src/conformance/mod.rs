@@ -32,6 +32,7 @@ pub use tally::{Tally, options};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use wirespeed_fib::conformance::rounds;
 use wirespeed_image::Table;
 
 use crate::lookup::{Match, NameEngine, NameLpm};
@@ -210,14 +211,10 @@ pub fn random_tables<E: NameEngine>() {
     tally.finish();
 }
 
-/// So many rounds of a test, fewer in proportion where the image of no names at all is large: each round builds, copies or
-/// rewrites tables of that size. By bytes and not by time, so that every run is the same.
+/// So many rounds of a test, or fewer, by the size of the image of no names at all.
 fn affordable<E: NameEngine>(rounds: u32) -> u32 {
-    /// Images up to here get all rounds.
-    const SMALL: u64 = 3 << 20;
     let (_, table) = E::build(&NameTable::new(), &options()).expect("an empty table is built");
-    let share = u64::from(rounds) * SMALL / table.image().bytes().max(SMALL);
-    u32::try_from(share).unwrap_or(rounds).max(rounds.div_ceil(16))
+    rounds::affordable(rounds, table.image().bytes())
 }
 
 fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {

@@ -210,13 +210,25 @@ pub fn random(entries: Range<usize>) -> impl Strategy<Value = NameTable> {
     proptest::collection::vec((names(), result()), entries).prop_map(|entries| entries.into_iter().collect())
 }
 
-/// Random updates, of the same names as [`random`].
-pub fn random_updates(updates: Range<usize>) -> impl Strategy<Value = Vec<NameUpdate>> {
-    let update = (names(), result(), 0..10u8).prop_map(|(name, result, kind)| match kind {
-        0..=3 => NameUpdate::Remove(name),
-        _ => NameUpdate::Insert(name, result),
-    });
-    proptest::collection::vec(update, updates)
+/// A random table and updates of it. Every other removal is of a name that is there.
+pub fn random_history(
+    entries: Range<usize>,
+    updates: Range<usize>,
+) -> impl Strategy<Value = (NameTable, Vec<NameUpdate>)> {
+    let update = (names(), result(), 0..10u8, any::<prop::sample::Index>());
+    (random(entries), proptest::collection::vec(update, updates)).prop_map(|(table, updates)| {
+        let mut there: Vec<_> = table.iter().map(|(name, _)| name).collect();
+        let update = |(name, result, kind, which): (NameBuf, u32, u8, prop::sample::Index)| match kind {
+            0 | 1 if !there.is_empty() => NameUpdate::Remove(there.swap_remove(which.index(there.len()))),
+            0..=3 => NameUpdate::Remove(name),
+            _ => {
+                there.push(name.clone());
+                NameUpdate::Insert(name, result)
+            }
+        };
+        let updates = updates.into_iter().map(update).collect();
+        (table, updates)
+    })
 }
 
 /// Names of all depths in a few corners, the same in every run, each once: they nest, and each corner has many.

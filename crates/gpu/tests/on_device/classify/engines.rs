@@ -75,7 +75,7 @@ fn updates<T: Tuple>(rules: &RuleSet<T>) -> Vec<RuleUpdate<T>> {
 /// Whether a part of the suite runs here. On the host build, under sanitizers, the whole takes most of an hour: there it is what is
 /// made up at random, with one tuple for each kernel, and the kernels' own edges for all, or everything with `WIRESPEED_TEST_WHOLE`.
 fn runs(module: &str, test: &str) -> bool {
-    let is_whole = crate::device::is_gpu() || std::env::var_os("WIRESPEED_TEST_WHOLE").is_some();
+    let is_whole = crate::device::is_whole();
     let is_short =
         matches!((module, test), ("linear_ipv6" | "bloom_openflow" | "tuple_search_ipv4", "random_sets"));
     if !is_whole && !is_short {

@@ -107,7 +107,7 @@ where
 /// Whether a part of the suite runs here. On the host build, under sanitizers, the whole takes most of an hour: there it is
 /// updates made up at random for one engine, tables for another, and the kernels' own edges for all, or everything with `WIRESPEED_TEST_WHOLE`.
 fn runs(module: &str, test: &str) -> bool {
-    let is_whole = crate::device::is_gpu() || std::env::var_os("WIRESPEED_TEST_WHOLE").is_some();
+    let is_whole = crate::device::is_whole();
     let is_short = matches!((module, test), ("acta", "random_updates") | ("mata", "random_tables"));
     if !is_whole && !is_short {
         println!("skipped: minutes on the host build; WIRESPEED_TEST_WHOLE=1 runs it");

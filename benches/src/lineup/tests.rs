@@ -1,11 +1,11 @@
 //! Everyone in the lineup answers as the Rib does, on a table with what tends to go wrong in it: a default route, host routes,
 //! nesting at every length, siblings, IPv6 longer than /64. Who doesn't would be left out of a record; better to know now.
 
-use wirespeed_benches::contest::{check, expected};
-use wirespeed_benches::engines;
-use wirespeed_benches::lineup::Lineup;
-use wirespeed_benches::table::Mode;
-use wirespeed_benches::trace::Trace;
+use super::Lineup;
+use crate::contest::{check, expected};
+use crate::engines;
+use crate::table::Mode;
+use crate::trace::Trace;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, V4, V6};
 
@@ -31,7 +31,7 @@ fn table<A: Address>() -> Rib<A> {
 
 fn everyone_is_right<A: Lineup>() {
     #[cfg(feature = "dpdk")]
-    wirespeed_benches::dpdk::start(0).expect("DPDK starts on any machine that it is installed on");
+    crate::dpdk::start(0).expect("DPDK starts on any machine that it is installed on");
     let rib = table::<A>();
     for kind in [TraceKind::Prefix, TraceKind::Random] {
         let trace = Trace::draw(&rib, kind, 5000, 7).expect("the table has prefixes");
