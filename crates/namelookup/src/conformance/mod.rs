@@ -219,7 +219,7 @@ fn affordable<E: NameEngine>(rounds: u32) -> u32 {
 
 fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     // A failure is to be known soon rather than in its smallest form.
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
     let done = TestRunner::new(config).run(strategy, |value| {
         test(value);
         Ok(())
