@@ -115,7 +115,9 @@ pub fn figures(
     let at_once = if rayon::current_num_threads() >= MANY_CORES { all.len() } else { 1 };
     for all in all.chunks(at_once) {
         let part = |&(table, parts): &(&Table, usize)| Part::new(table, paths, parts);
+        let began = Instant::now();
         let parts = all.par_iter().map(part).collect::<Result<Vec<_>>>()?;
+        say("parts of tables, traces and updates", began);
         rows::<Mata>(bench.as_deref_mut(), &parts, seconds, &mut sheet)?;
         rows::<Acta>(bench.as_deref_mut(), &parts, seconds, &mut sheet)?;
     }
@@ -133,17 +135,23 @@ fn rows<E: NameEngine<Table: OnDevice>>(
         let alone = Alone::build(&part.names)?;
         Ok(Built { seconds: start.elapsed().as_secs_f64(), alone })
     };
+    let began = Instant::now();
     let built = parts.par_iter().map(build).collect::<Result<Vec<_>>>()?;
+    say(&format!("{} built", E::NAME), began);
     for (part, mut built) in parts.iter().zip(built) {
+        let began = Instant::now();
         // Before updates change it.
         let image = built.alone.table().image().bytes();
         let on_gpu = match &mut bench {
             Some(bench) => on_gpu::<E>(bench, built.alone.table(), &part.trace, seconds)?,
             None => vec![(E::NAME, vec!["-".to_owned(); 4])],
         };
+        say("on a GPU", began);
         let cpu = cpu_rate(built.alone.table(), &part.trace);
+        say("CPU rate", began);
         let insertions = update_rate(&mut built.alone, &part.insertions)?;
         let deletions = update_rate(&mut built.alone, &part.deletions)?;
+        say(&format!("{}, {} names, {}", part.table, part.names.len(), E::NAME), began);
         #[allow(clippy::cast_precision_loss)] // a ratio
         let each = image as f64 / part.names.len() as f64;
         for (method, figures) in on_gpu {
@@ -219,4 +227,9 @@ fn cut(sheet: &Sheet, number: u32, what: &str, columns: &'static [&'static str])
         columns.iter().filter_map(|name| sheet.columns.iter().position(|column| column == name)).collect();
     let rows = sheet.rows.iter().map(|row| places.iter().map(|&at| row[at].clone()).collect()).collect();
     Sheet { title: format!("Figure {number}: growth of {what}"), columns, rows }
+}
+
+/// What was done, and in which time.
+fn say(what: &str, began: Instant) {
+    eprintln!("growth: {what}: {:.1} s", began.elapsed().as_secs_f64());
 }

@@ -20,6 +20,9 @@ use crate::fsm::{Fsm, number};
 use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
 use crate::table::{NameTable, NodeId};
 
+/// The prime past all halves of numbers.
+const PAST: u32 = 65_537;
+
 /// Builds, and keeps up to date, a table of aligned transition arrays.
 #[derive(Clone, Debug)]
 pub struct Aligned<F> {
@@ -219,16 +222,25 @@ impl<F: Form> Placed<F> {
         Some(())
     }
 
-    /// Adds short arrays of several lengths, a fortieth of all slots or less, for large states that come to be in each other's way.
+    /// Adds arrays for large states that come to be in each other's way: short ones of several lengths, a fortieth of all slots or less,
+    /// and for halves of numbers long ones, which keep any apart, another fortieth, but for the smallest tables one at least.
     fn keep_arrays(&mut self) -> Option<()> {
         let (mut left, mut length) = (self.lengths.slots / 40, 4_000);
-        for at in 0..64 {
+        for _ in 0..64 {
             length = prime::at_least(length + 1 + length / 64);
             left = left.saturating_sub(length);
             if left == 0 {
                 break;
             }
-            self.add(u32::try_from(length).ok()?, at % 16 == 15)?;
+            self.add(u32::try_from(length).ok()?, false)?;
+            self.space.keep();
+        }
+        let long = match self.lengths.slots / 40 / u64::from(PAST) {
+            0 if self.lengths.slots < 1 << 19 => 0,
+            many => many.clamp(1, 8),
+        };
+        for _ in 0..long {
+            self.add(PAST, true)?;
             self.space.keep();
         }
         Some(())
@@ -323,7 +335,6 @@ impl<F: Form> Placed<F> {
 
     /// Places a state whose inputs are halves of numbers; where need be in an array past all of them, which keeps any apart.
     fn place_half(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
-        const PAST: u32 = 65_537;
         /// From so many arrays on they are made for several states.
         const MANY: usize = 96;
         self.space.place(inputs, halved).or_else(|| {

@@ -18,12 +18,23 @@ const TRIES: usize = 256;
 /// Words of 64 slots to look for vacant ones in.
 const WORDS: usize = 1 << 10;
 
+/// What an array is kept for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// Nothing.
+    No,
+    /// It is empty, for a large state that finds no other place.
+    Empty,
+    /// It has such a state, and takes others; small ones only when nothing else does.
+    ForLarge,
+}
+
 /// The slots and bases of all arrays.
 #[derive(Clone, Debug)]
 pub(super) struct Space<F> {
     pub(super) shapes: Vec<Shape>,
-    /// Whether each array is kept empty, for a state that finds no other place.
-    kept: Vec<bool>,
+    /// What each array is kept for.
+    kept: Vec<Kept>,
     /// Vacant slots of each array.
     vacant: Vec<u32>,
     /// Where the search in each array goes on.
@@ -67,7 +78,7 @@ impl<F: Form> Space<F> {
 
     /// Adds an array.
     pub(super) fn add(&mut self, length: u32, halved: bool) {
-        self.kept.push(false);
+        self.kept.push(Kept::No);
         let first = self.slots();
         self.shapes.push(Shape::new(first, length, halved));
         self.vacant.push(length);
@@ -83,17 +94,17 @@ impl<F: Form> Space<F> {
 
     /// Keeps the array that was added last for [`place_kept`](Self::place_kept).
     pub(super) fn keep(&mut self) {
-        self.kept[self.last] = true;
+        self.kept[self.last] = Kept::Empty;
         self.last = 0;
     }
 
-    /// Places a state in an array that was kept empty, which is one like the others then.
+    /// Places a state in an array that was kept empty.
     pub(super) fn place_kept(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
-        let is_it = |array: &usize| self.kept[*array] && self.shapes[*array].halved == halved;
+        let is_it = |array: &usize| self.kept[*array] == Kept::Empty && self.shapes[*array].halved == halved;
         let kept: Vec<_> = (0..self.shapes.len()).filter(is_it).collect();
         let (array, state) =
             kept.into_iter().find_map(|array| Some((array, self.place_in(array, inputs)?)))?;
-        self.kept[array] = false;
+        self.kept[array] = Kept::ForLarge;
         Some(state)
     }
 
@@ -164,12 +175,16 @@ impl<F: Form> Space<F> {
     /// A state for some inputs, its slots taken, in one of the arrays that are halved or of those that are not. The array of the last
     /// one is tried first.
     pub(super) fn place(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
-        for array in self.in_turn() {
-            let is_it = self.shapes[array].halved == halved && !self.kept[array];
-            let fits = is_it && self.vacant[array] as usize >= inputs.len();
-            if fits && let Some(state) = self.place_in(array, inputs) {
-                self.last = array;
-                return Some(state);
+        for kept in [Kept::No, Kept::ForLarge] {
+            for array in self.in_turn() {
+                let is_it = self.shapes[array].halved == halved && self.kept[array] == kept;
+                let fits = is_it && self.vacant[array] as usize >= inputs.len();
+                if fits && let Some(state) = self.place_in(array, inputs) {
+                    if kept == Kept::No {
+                        self.last = array;
+                    }
+                    return Some(state);
+                }
             }
         }
         if F::MANY_ARRAYS { None } else { self.place_further(inputs, halved) }
@@ -250,7 +265,7 @@ impl<F: Form> Space<F> {
 
     /// Arrays that are in use, the last one that took a state first.
     pub(super) fn in_use(&self) -> impl Iterator<Item = usize> {
-        self.in_turn().filter(|&array| !self.kept[array])
+        self.in_turn().filter(|&array| self.kept[array] != Kept::Empty)
     }
 
     fn in_turn(&self) -> impl Iterator<Item = usize> + use<F> {

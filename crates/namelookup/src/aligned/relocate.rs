@@ -111,9 +111,11 @@ impl<F: Form> Aligned<F> {
         if self.moving.len() > DEPTH || inputs.len() > LARGE {
             return Ok(None);
         }
-        let most = (inputs.len() * 3).div_ceil(4);
+        // States with a single transition find another place at once; those with several may not, and then it is too late.
+        let mosts = [1, 2, (inputs.len() * 3).div_ceil(4)];
         let arrays: Vec<_> = self.space.in_use().collect();
-        for array in arrays {
+        for (most, array) in mosts.into_iter().flat_map(|most| arrays.iter().map(move |&array| (most, array)))
+        {
             if self.space.shapes[array].halved != halved {
                 continue;
             }

@@ -117,10 +117,10 @@ fn history<E: NameEngine>(
     }
 }
 
-/// Two hundred thousand random updates and then everything removed, twice: answers are right on the way, and what the first round took in
+/// Half a million random updates and then everything removed, twice: answers are right on the way, and what the first round took in
 /// storage serves the second. A live table that is emptied is that of no names to the last byte.
 pub fn churn<E: NameEngine>() {
-    let calls = affordable::<E>(200);
+    let calls = affordable::<E>(500);
     let tally = Tally::<E>::new("churn");
     let pool = tables::scattered_names(4_000);
     emptied::<E>(&pool);

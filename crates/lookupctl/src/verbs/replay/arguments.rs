@@ -115,6 +115,17 @@ impl DriveArguments {
         }
     }
 
+    /// Numbers of threads to try for a bound on latency, the most last.
+    pub(in crate::verbs) fn thread_counts(&self, has_gpu: bool) -> Vec<usize> {
+        let most = self.threads(has_gpu);
+        if self.threads.is_some() || !has_gpu {
+            return vec![most];
+        }
+        let mut counts = vec![most.div_ceil(4), most.div_ceil(2), most];
+        counts.dedup();
+        counts
+    }
+
     /// What GPUs are to be started with, where the trace has so many keys of so many bytes, with so many of results: slots for all that
     /// may be under way.
     pub(in crate::verbs) fn gpu_options(

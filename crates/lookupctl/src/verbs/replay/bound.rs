@@ -7,13 +7,17 @@
 //! due       │    │    │    │    │            every batch / rate, the threads in turn
 //! looked up │██   ██      ████ ██            latency = end - due
 //!
-//! for each size of batch:  what comes through without a bound ─► halve the gap between what holds and what does not
+//! for each size of batch, by each number of threads:
+//!                          what comes through without a bound ─► halve the gap between what holds and what does not
 //! the best sizes again:    for longer, lowered a little until the bound holds ─► the best of them
 //! that:                    held for --seconds; lowered a little and held again where the bound breaks
 //! ```
 //!
 //! What holds for a moment often doesn't for long: p99 is made of what happens rarely. Hence the second round, without which the
 //! size that was luckiest in short trials won (1 ms on one core: 407 M lookups/s held where short trials said 673 M).
+//!
+//! More threads than a GPU needs to be busy only take turns with the one that drives it: 16 of them on 16 cores held a fiftieth of what
+//! came through without a bound. So where there is a GPU, and nobody said how many, fewer threads are tried too.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,9 +40,9 @@ const HALVINGS: usize = 6;
 const LOWER: f64 = 0.95;
 /// How often: to about half of it.
 const LOWERINGS: usize = 14;
-/// Sizes that are tried for longer.
+/// Ways that are tried for longer.
 const FINALISTS: usize = 3;
-/// A size that doesn't beat the best one by this factor is not looked into.
+/// A way that doesn't beat the best one by this factor is not looked into.
 const WORTH: f64 = 1.02;
 /// From making threads to the first batch that is due.
 const LEAD: Duration = Duration::from_millis(2);
@@ -54,7 +58,7 @@ struct Trial {
 
 /// What was found and held.
 pub(in crate::verbs) struct Held {
-    /// With the size of batches that was found.
+    /// With the size of batches and the number of threads that were found.
     pub(in crate::verbs) plan: Plan,
     /// Keys a second that were offered.
     pub(in crate::verbs) rate: f64,
@@ -62,12 +66,14 @@ pub(in crate::verbs) struct Held {
 
 impl Plan {
     /// Finds the highest rate at which 99 of 100 batches are back within the bound, and holds it for the plan's time: what is driven
-    /// is that. Batches are of the plan's size, or else of the best of many. Updates go in from the beginning to the end.
+    /// is that. Batches are of the best of some sizes, threads as many as is best of some numbers. Updates go in from the beginning to
+    /// the end.
     pub(in crate::verbs) fn hold<P, F, W>(
         self,
         place: &P,
         bound: Duration,
         sizes: &[usize],
+        threads: &[usize],
         feeder: Option<Feeder<W>>,
     ) -> Result<(Held, Driven<F>)>
     where
@@ -79,7 +85,11 @@ impl Plan {
         thread::scope(|scope| {
             let feeder = feeder.map(|feeder| scope.spawn(move || (feeder.feed)(Instant::now(), stop)));
             let search = Search { plan: self, place, bound };
-            let held = search.best(sizes).and_then(|(size, rate)| search.hold(size, rate));
+            let ways: Vec<_> = threads
+                .iter()
+                .flat_map(|&threads| sizes.iter().map(move |&batch| Plan { batch, threads, ..self }))
+                .collect();
+            let held = search.best(&ways).and_then(|(way, rate)| search.hold(way, rate));
             stop.store(true, Ordering::Relaxed);
             let fed = feeder.map(|feeder| feeder.join().expect("the feeder does not panic")).transpose()?;
             let (held, Driven { seconds, latencies, batches, .. }) = held?;
@@ -95,41 +105,45 @@ struct Search<'p, P> {
 }
 
 impl<P: Place> Search<'_, P> {
-    /// The size of batches and the rate that are best.
-    fn best(&self, sizes: &[usize]) -> Result<(usize, f64)> {
+    /// The way that is best, and its rate.
+    fn best(&self, ways: &[Plan]) -> Result<(Plan, f64)> {
         // The first trial of all warms up.
-        self.trial(sizes[0], f64::INFINITY, self.glimpse());
-        let mut found: Vec<(usize, f64)> = Vec::new();
-        for &size in sizes {
+        self.trial(ways[0], f64::INFINITY, self.glimpse());
+        let mut found: Vec<(Plan, f64)> = Vec::new();
+        for &way in ways {
             let least = found.last().map_or(0.0, |(_, rate)| rate * WORTH);
-            let Some(rate) = self.of_size(size, least) else { continue };
-            eprintln!("batches of {}: {:.1} M lookups/s within {:?}", grouped(size), rate / 1e6, self.bound);
-            found.push((size, rate));
+            let Some(rate) = self.of_way(way, least) else { continue };
+            let (batch, threads, rate_m) = (grouped(way.batch), way.threads, rate / 1e6);
+            eprintln!(
+                "batches of {batch}, threads {threads}: {rate_m:.1} M lookups/s within {:?}",
+                self.bound
+            );
+            found.push((way, rate));
         }
         let Some(&best) = found.last() else {
             bail!(
                 "--latency-bound {:?}: no rate keeps it, not even one batch of {} at a time; a longer bound, smaller batches or fewer threads may",
                 self.bound,
-                grouped(sizes[0])
+                grouped(ways[0].batch)
             )
         };
         // Each rate that was found is over those before it.
-        let mut held: Option<(usize, f64)> = None;
-        for (size, rate) in found.into_iter().rev().take(FINALISTS) {
+        let mut held: Option<(Plan, f64)> = None;
+        for (way, rate) in found.into_iter().rev().take(FINALISTS) {
             let least = held.map_or(0.0, |(_, rate)| rate);
-            if let Some((rate, _)) = self.lowered(size, rate, least, self.look()) {
-                held = Some((size, rate));
+            if let Some((rate, _)) = self.lowered(way, rate, least, self.look()) {
+                held = Some((way, rate));
             }
         }
         Ok(held.unwrap_or(best))
     }
 
-    /// The highest rate that holds with batches of a size, where it is over what there is already.
-    fn of_size(&self, size: usize, least: f64) -> Option<f64> {
-        let through = self.trial(size, f64::INFINITY, self.glimpse());
-        let (mut low, mut high) = (least, rate(&self.plan_of(size), &through.driven));
+    /// The highest rate that holds in a way, where it is over what there is already.
+    fn of_way(&self, way: Plan, least: f64) -> Option<f64> {
+        let through = self.trial(way, f64::INFINITY, self.glimpse());
+        let (mut low, mut high) = (least, rate(&way, &through.driven));
         // What disturbs a short trial may be gone in the next.
-        let is_held = |rate: f64| (0..2).any(|_| self.is_within(&self.trial(size, rate, self.glimpse())));
+        let is_held = |rate: f64| (0..2).any(|_| self.is_within(&self.trial(way, rate, self.glimpse())));
         if high <= low || low > 0.0 && !is_held(low) {
             return None;
         }
@@ -141,29 +155,25 @@ impl<P: Place> Search<'_, P> {
     }
 
     /// Holds a rate, lowered where it breaks the bound after all.
-    fn hold(&self, size: usize, found: f64) -> Result<(Held, Driven<()>)> {
-        match self.lowered(size, found, 0.0, self.plan.time) {
-            Some((rate, driven)) => Ok((Held { plan: self.plan_of(size), rate }, driven)),
+    fn hold(&self, way: Plan, found: f64) -> Result<(Held, Driven<()>)> {
+        match self.lowered(way, found, 0.0, way.time) {
+            Some((rate, driven)) => Ok((Held { plan: way, rate }, driven)),
             None => bail!(
                 "--latency-bound {:?}: kept for moments at {:.1} M lookups/s, but not for {:?} at half of that",
                 self.bound,
                 found / 1e6,
-                self.plan.time
+                way.time
             ),
         }
     }
 
     /// Lowers a rate until it holds for some time, as long as it is over another.
-    fn lowered(&self, size: usize, found: f64, least: f64, time: Duration) -> Option<(f64, Driven<()>)> {
+    fn lowered(&self, way: Plan, found: f64, least: f64, time: Duration) -> Option<(f64, Driven<()>)> {
         let rates = std::iter::successors(Some(found), |rate| Some(rate * LOWER)).take(LOWERINGS);
         rates.take_while(|&rate| rate > least).find_map(|rate| {
-            let trial = self.trial(size, rate, time);
+            let trial = self.trial(way, rate, time);
             self.is_within(&trial).then_some((rate, trial.driven))
         })
-    }
-
-    fn plan_of(&self, size: usize) -> Plan {
-        Plan { batch: size, ..self.plan }
     }
 
     /// How long a trial takes while searching.
@@ -181,14 +191,13 @@ impl<P: Place> Search<'_, P> {
         !trial.is_behind && trial.driven.latencies.count() > 0 && p99 <= self.bound.as_secs_f64() * 1e6
     }
 
-    /// Offers batches of a size at a rate of so many keys a second, for some time.
-    fn trial(&self, size: usize, rate: f64, time: Duration) -> Trial {
-        let plan = self.plan_of(size);
+    /// Offers batches in a way at a rate of so many keys a second, for some time.
+    fn trial(&self, plan: Plan, rate: f64, time: Duration) -> Trial {
         // The last batch of the trace may be a short one.
         #[allow(clippy::cast_precision_loss)] // a rate
         let interval = plan.len as f64 / plan.batches() as f64 / rate;
         thread::scope(|scope| {
-            let lanes: Vec<_> = (0..plan.threads).map(|_| self.place.lane(size)).collect();
+            let lanes: Vec<_> = (0..plan.threads).map(|_| self.place.lane(plan.batch)).collect();
             let begin = Instant::now() + LEAD;
             let workers: Vec<_> = lanes
                 .into_iter()

@@ -309,10 +309,11 @@ mod tests {
 
     fn a_rate_is_held_on_a_gpu<L: Live, K: RemoteKeys<T>, T: Table>(bench: Option<Bench<L, K, T>>) {
         let Some(Bench { place, .. }) = bench else { return };
-        let (bound, plan) = (Duration::from_millis(200), Plan { threads: 1, ..PLAN });
+        let (bound, plan) = (Duration::from_millis(200), PLAN);
         let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
-        let (held, driven) = plan.hold(&place, bound, &[100, 500], no_feeder).unwrap();
-        assert!([100, 500].contains(&held.plan.batch) && held.rate > 0.0, "{}", held.rate);
+        let (held, driven) = plan.hold(&place, bound, &[100, 500], &[1], no_feeder).unwrap();
+        assert!([100, 500].contains(&held.plan.batch) && held.plan.threads == 1, "{:?}", held.plan);
+        assert!(held.rate > 0.0, "{}", held.rate);
         assert!(driven.latencies.percentiles().p99 <= 200_000.0, "{driven:?}");
         assert_eq!(place.gpu().unwrap().counts.cpu, 0);
     }

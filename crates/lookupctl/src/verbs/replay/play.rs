@@ -198,7 +198,8 @@ where
     let (plan, driven, latency_bound) = match options.latency_bound {
         None => (plan, plan.drive(place, feeder)?, None),
         Some(bound) => {
-            let (held, driven) = plan.hold(place, bound, &options.sizes(place.len()), feeder)?;
+            let threads = options.thread_counts(before.is_some());
+            let (held, driven) = plan.hold(place, bound, &options.sizes(place.len()), &threads, feeder)?;
             let report = BoundReport { us: bound.as_secs_f64() * 1e6, mlookups_per_s: held.rate / 1e6 };
             (held.plan, driven, Some(report))
         }
