@@ -8,7 +8,7 @@ use wirespeed_gpu::GpuError;
 use wirespeed_image::ImageError;
 
 use crate::engine::UnknownEngine;
-use crate::names;
+use crate::{classify, names};
 
 /// Why a table could not be built, changed, saved or opened.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,9 @@ pub enum Error {
     /// A file of names can't be read; the message names file and line.
     #[error(transparent)]
     ReadNames(#[from] names::read::ReadError),
+    /// The engine is none of rules; the message lists those that are.
+    #[error(transparent)]
+    UnknownRuleEngine(#[from] classify::engine::UnknownEngine),
     /// The engine can't hold the table, or there is no memory for it.
     #[error("the {family} table can't be built: {source}")]
     Build {
@@ -125,6 +128,32 @@ pub enum Error {
     ImageOfRoutes {
         /// The file.
         path: PathBuf,
+    },
+    /// The image is of rules, where another table is wanted.
+    #[error("{}: the image is of rules, a table of {wanted} is wanted", path.display())]
+    ImageOfRules {
+        /// The file.
+        path: PathBuf,
+        /// What is wanted.
+        wanted: &'static str,
+    },
+    /// The image is of another table, where one of rules is wanted.
+    #[error("{}: the image is of a table of {found}, one of rules is wanted", path.display())]
+    ImageNotOfRules {
+        /// The file.
+        path: PathBuf,
+        /// What it is of.
+        found: &'static str,
+    },
+    /// The image is of rules of another tuple.
+    #[error("{}: the image is of rules of tuple {found}, those of {wanted} are wanted", path.display())]
+    ImageTuple {
+        /// The file.
+        path: PathBuf,
+        /// The image's.
+        found: &'static str,
+        /// The classifier's.
+        wanted: &'static str,
     },
     /// The image is of a table of the other family.
     #[error("{}: the image is of an {found} table, {wanted} is wanted", path.display())]

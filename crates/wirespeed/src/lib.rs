@@ -173,6 +173,7 @@
 //! `examples/single_lookups.rs`, which measures them.
 
 mod builder;
+pub mod classify;
 pub mod device;
 pub mod engine;
 mod erased;
