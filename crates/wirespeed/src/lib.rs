@@ -189,6 +189,7 @@ mod route_list;
 mod table;
 
 pub use builder::Builder;
+pub use classify::{Classifier, RuleReader};
 pub use device::Device;
 pub use error::Error;
 pub use ip::{IpBuilder, IpGuard, IpReader, IpTable};
@@ -218,6 +219,10 @@ pub mod prelude {
 
     pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+    pub use crate::classify::{
+        Classifier, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Pattern, Rule, RuleMatch, RuleNumber, RuleReader,
+        RuleSet, RuleUpdate, Tuple,
+    };
     pub use crate::names::{Match, Name, NameBatch, NameBuf, NameReader, NameTable, NameUpdate};
     pub use crate::{
         AnyUpdate, Device, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop,

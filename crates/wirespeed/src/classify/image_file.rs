@@ -130,11 +130,12 @@ impl RuleImageFile {
         }
     }
 
-    /// The rules; `None` where the file holds the compiled table alone.
-    pub fn rules<T: Tuple>(&self) -> Result<Option<RuleSet<T>>, Error> {
-        let Some(words) = self.image.attachment(RULES) else { return Ok(None) };
-        let rules = rules(words, &self.image).ok_or_else(|| malformed(self.path.clone(), RULES))?;
-        Ok(Some(rules))
+    /// The rules. An error where the file holds the compiled table alone.
+    pub fn rules<T: Tuple>(&self) -> Result<RuleSet<T>, Error> {
+        let Some(words) = self.image.attachment(RULES) else {
+            return Err(Error::ImageWithoutRules { path: self.path.clone() });
+        };
+        rules(words, &self.image).ok_or_else(|| malformed(self.path.clone(), RULES))
     }
 }
 
