@@ -300,7 +300,8 @@ mod tests {
         let (stop, reader) = (AtomicBool::new(false), table.reader());
         let moves: Vec<_> = (0..512).map(|n| moved(&table, &actions, n).unwrap()).collect();
         let forwarded = thread::scope(|scope| {
-            let forwarder = scope.spawn(|| forward(&reader, &actions, &web, &stop));
+            let (stop, web, actions) = (&stop, &web, &actions);
+            let forwarder = scope.spawn(move || forward(&reader, actions, web, stop));
             moves.iter().for_each(|change| sender.send(change.clone()).unwrap());
             drop(sender);
             assert_eq!(change(&mut table, &receiver).unwrap(), 512);
