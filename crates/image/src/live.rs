@@ -27,11 +27,13 @@ use crate::table::{Checked, Table};
 /// The changing end.
 #[derive(Debug)]
 pub struct Writer<T: Table, B: Beside = ()> {
-    // A lock only in form: there is one writer, and readers hold the handle just to keep the copies alive.
-    handle: Arc<Mutex<WriteHandle<State<T, B>, Change<T, B>>>>,
+    handle: Handle<T, B>,
     reader: ReadHandle<State<T, B>>,
     followers: Vec<Box<dyn Follower<T>>>,
 }
+
+/// What turns readers over. A lock only in form: there is one writer, and readers hold the handle just to keep the copies alive.
+type Handle<T, B> = Arc<Mutex<WriteHandle<State<T, B>, Change<T, B>>>>;
 
 /// What belongs to a state of a table, and is not looked up in: it changes with the table, and readers see both of one state.
 pub trait Beside: Clone + Debug + Send + Sync + 'static {
@@ -78,7 +80,7 @@ pub trait Follower<T: Table>: Debug + Send {
 #[derive(Debug)]
 pub struct Reader<T: Table, B: Beside = ()> {
     reader: ReadHandle<State<T, B>>,
-    handle: Arc<Mutex<WriteHandle<State<T, B>, Change<T, B>>>>,
+    handle: Handle<T, B>,
 }
 
 impl<T: Table> Writer<T> {
