@@ -162,6 +162,13 @@
 //!
 //! As with addresses and names, one call of the builder, [`device`](ClassifierBuilder::device): batches go to the CPU or to a GPU, with
 //! updates in step, and the CPU answers for a GPU that fails.
+//!
+//! # What it costs
+//!
+//! [`match_batch`](RuleReader::match_batch) looks every number's action up in a hash map: on one core of a Zen 4 it gave 70 to 85 % of
+//! the rate of [`lookup_batch`](RuleReader::lookup_batch), on ClassBench sets in batches of 1,024 (acl1 of 1 K: 85 instead of 109 M/s,
+//! of 100 K: 35 instead of 50). Single lookups run at 5 to 15 M/s there. Updates keep the actions of both copies: 2.5 M/s at 1 K and
+//! 10 K rules, 1.3 M/s at 100 K, 2,048 a call. An image of 100 K rules opens in 83 ms.
 
 mod builder;
 mod classifier;

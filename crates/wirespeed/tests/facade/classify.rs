@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use wirespeed::classify::engine::{self, EngineName};
 use wirespeed::classify::oracle::Oracle;
-use wirespeed::classify::read::{ReadOptions, Source, read_rules};
+use wirespeed::classify::read::{ReadOptions, Source, read_rules, read_trace};
 use wirespeed::classify::{FrameError, RuleError, TupleName, generate};
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::image::{Image, ImageBuilder};
@@ -351,6 +351,27 @@ fn rules_from_files_in_every_form() {
     let label = |tuple: &str| labels.get(reader.find(&tuple.parse().unwrap()).unwrap().action).copied();
     assert_eq!((label("dport=22 proto=tcp"), label("dport=23 proto=tcp")), (Some(70), Some(1)));
     assert_eq!((classifier.len(), classifier.reports().len()), (3, 3));
+}
+
+#[test]
+fn real_filters_are_matched_as_a_scan_matches_them() {
+    let Some(data) = std::env::var_os("WIRESPEED_DATA") else {
+        eprintln!("skipped: WIRESPEED_DATA is not set");
+        return;
+    };
+    let file = |name: &str| PathBuf::from(&data).join("rules").join(name);
+    let labels = Labels::new();
+    let builder = Classifier::<Ipv4Tuple>::builder().list(file("fw1_1k.rules.zst"), &labels, "denied");
+    let classifier = builder.build().unwrap();
+    let trace = Source::Path(file("fw1_1k.trace.zst"));
+    let (trace, _) = read_trace::<Ipv4Tuple>(&trace, &ReadOptions::default()).unwrap();
+    let (oracle, mut found) = (Oracle::of(classifier.rules()), vec![None; trace.len()]);
+    classifier.reader().match_batch(&trace, &mut found);
+    for (tuple, found) in trace.iter().zip(&found).step_by(10) {
+        assert_eq!(found.map_or(0, |found| found.number.get()), oracle.lookup(tuple), "{tuple}");
+    }
+    assert!(found.iter().flatten().all(|found| labels.get(found.action) == Some(&"denied")));
+    assert!(found.iter().flatten().count() > trace.len() / 2);
 }
 
 #[test]
