@@ -14,6 +14,7 @@ use wirespeed_classify::conformance::real::{RealSet, classbench_set};
 use wirespeed_classify::generate::{Shape, Synthetic};
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::oracle::{Expected, Right};
+use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
     BuildOptions, Classify, ClassifyEngine, LiveRules, OpenFlowTuple, RuleSet, RuleUpdate, Tuple,
@@ -38,10 +39,12 @@ fn main() {
             measure::<_, Linear<OpenFlowTuple>>(&name, &made.rules, &trace, &right);
             measure::<_, TupleSearch<OpenFlowTuple>>(&name, &made.rules, &trace, &right);
             measure::<_, BloomSearch<OpenFlowTuple>>(&name, &made.rules, &trace, &right);
+            measure::<_, Quilt<OpenFlowTuple>>(&name, &made.rules, &trace, &right);
         } else if let Some(RealSet { rules, trace, right }) = classbench_set(&name) {
             measure::<_, Linear<_>>(&name, &rules, &trace, &right);
             measure::<_, TupleSearch<_>>(&name, &rules, &trace, &right);
             measure::<_, BloomSearch<_>>(&name, &rules, &trace, &right);
+            measure::<_, Quilt<_>>(&name, &rules, &trace, &right);
         }
     }
 }

@@ -69,6 +69,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod actions;
 pub mod bloom;
 mod classes;
 #[cfg(feature = "conformance")]
@@ -91,9 +92,10 @@ pub mod tuple;
 pub mod tuple_search;
 pub mod write;
 
+pub use actions::{Actions, ActionsChange};
 pub use classes::{Class, Classes};
 pub use expand::{FieldRange, MOST_PATTERNS};
-pub use live::{LiveRules, RuleUpdate, UpdateError};
+pub use live::{BesideRules, LiveRules, RuleUpdate, UpdateError};
 pub use lookup::{BuildError, BuildOptions, Classify, ClassifyEngine, Load, Outgrown, Step};
 pub use rank::{Rank, RuleNumber};
 pub use rule::{Pattern, Rule, RuleError};

@@ -1,12 +1,12 @@
 //! [`LiveRules`]: a set of rules, its engine and the live copies of its image, kept in step.
 
 use wirespeed_fib::Applied;
-use wirespeed_image::live::{Follower, Reader, Writer};
+use wirespeed_image::live::{Beside, Follower, Reader, Writer};
 
 use crate::lookup::{BuildError, BuildOptions, ClassifyEngine};
 use crate::rank::RuleNumber;
 use crate::rule::{Rule, RuleError};
-use crate::rules::RuleSet;
+use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
 
 /// A change of one rule.
@@ -42,32 +42,66 @@ fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
     BuildOptions { head_room: options.head_room.max(least), ..options.clone() }
 }
 
+/// What readers get to see of the rules beside the numbers that lookups return, such as their [`Actions`](crate::Actions): of the same
+/// state as the table.
+pub trait BesideRules<T>: Beside {
+    /// What there is of a set.
+    fn of(rules: &RuleSet<T>) -> Self;
+
+    /// What the changes of some rules do to it: `rules` are those after them.
+    fn changed(rules: &RuleSet<T>, changed: &[Changed<T>]) -> Self::Change;
+
+    /// What makes it that of another set.
+    fn replaced(rules: &RuleSet<T>) -> Self::Change;
+}
+
+/// Nothing.
+impl<T> BesideRules<T> for () {
+    fn of(_: &RuleSet<T>) {}
+    fn changed(_: &RuleSet<T>, _: &[Changed<T>]) {}
+    fn replaced(_: &RuleSet<T>) {}
+}
+
 /// A set of rules that takes updates while any number of readers look up. One owner; readers are independent of it.
 ///
 /// Memory: the rules, what the engine holds, and two copies of the image (four while it is rebuilt).
 #[derive(Debug)]
-pub struct LiveRules<T: Tuple, E: ClassifyEngine<T>> {
+pub struct LiveRules<T: Tuple, E: ClassifyEngine<T>, B: Beside = ()> {
     rules: RuleSet<T>,
     /// `None` after a rebuild that failed, and for a table that came compiled: the next update builds.
     engine: Option<E>,
-    writer: Writer<E::Table>,
+    writer: Writer<E::Table, B>,
     options: BuildOptions,
     rebuilds: u64,
 }
 
 impl<T: Tuple, E: ClassifyEngine<T>> LiveRules<T, E> {
     /// Compiles a set and puts it live.
-    pub fn new(mut rules: RuleSet<T>, options: BuildOptions) -> Result<Self, BuildError> {
-        let (engine, table) = E::build(&rules, &with_room(&options, FIRST_ROOM))?;
-        rules.track();
-        Ok(Self { rules, engine: Some(engine), writer: Writer::new(table), options, rebuilds: 0 })
+    pub fn new(rules: RuleSet<T>, options: BuildOptions) -> Result<Self, BuildError> {
+        Self::with(rules, options)
     }
 
     /// Puts an image live that was compiled before from the same rules, such as one from a file, at once. The first update builds
     /// it anew: an engine does not go into an image.
-    pub fn resume(mut rules: RuleSet<T>, table: E::Table, options: BuildOptions) -> Self {
+    pub fn resume(rules: RuleSet<T>, table: E::Table, options: BuildOptions) -> Self {
+        Self::resume_with(rules, table, options)
+    }
+}
+
+impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
+    /// As [`new`](LiveRules::new), with something beside the table.
+    pub fn with(mut rules: RuleSet<T>, options: BuildOptions) -> Result<Self, BuildError> {
+        let (engine, table) = E::build(&rules, &with_room(&options, FIRST_ROOM))?;
         rules.track();
-        Self { rules, engine: None, writer: Writer::new(table), options, rebuilds: 0 }
+        let writer = Writer::with(table, B::of(&rules));
+        Ok(Self { rules, engine: Some(engine), writer, options, rebuilds: 0 })
+    }
+
+    /// As [`resume`](LiveRules::resume), with something beside the table.
+    pub fn resume_with(mut rules: RuleSet<T>, table: E::Table, options: BuildOptions) -> Self {
+        rules.track();
+        let writer = Writer::with(table, B::of(&rules));
+        Self { rules, engine: None, writer, options, rebuilds: 0 }
     }
 
     /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for readers that
@@ -126,12 +160,13 @@ impl<T: Tuple, E: ClassifyEngine<T>> LiveRules<T, E> {
         let patch = engine.and_then(|engine| engine.update(rules, &changed).ok());
         if let Some(patch) = patch {
             applied.writes = patch.writes().len();
-            self.writer.patch(patch).expect("an engine's patch fits its own table");
+            let beside = B::changed(rules, &changed);
+            self.writer.patch_with(patch, beside).expect("an engine's patch fits its own table");
         } else {
             self.engine = None;
             let (engine, table) = E::build(rules, &with_room(&self.options, LATER_ROOM))?;
             self.engine = Some(engine);
-            self.writer.replace(table);
+            self.writer.replace_with(table, B::replaced(rules));
             self.rebuilds += 1;
             applied.rebuilt = true;
         }
@@ -147,7 +182,7 @@ impl<T: Tuple, E: ClassifyEngine<T>> LiveRules<T, E> {
     }
 
     /// A reader of the table.
-    pub fn reader(&self) -> Reader<E::Table> {
+    pub fn reader(&self) -> Reader<E::Table, B> {
         self.writer.reader()
     }
 

@@ -8,7 +8,7 @@ use wirespeed_gpu::GpuError;
 use wirespeed_image::ImageError;
 
 use crate::engine::UnknownEngine;
-use crate::names;
+use crate::{classify, names};
 
 /// Why a table could not be built, changed, saved or opened.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,47 @@ pub enum Error {
     /// A file of names can't be read; the message names file and line.
     #[error(transparent)]
     ReadNames(#[from] names::read::ReadError),
+    /// The engine is none of rules; the message lists those that are.
+    #[error(transparent)]
+    UnknownRuleEngine(#[from] classify::engine::UnknownEngine),
+    /// The compiled table of rules takes more than it may.
+    #[error(
+        "the compiled table of rules takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap or \
+         choose a smaller engine"
+    )]
+    RulesMemoryCap {
+        /// Bytes that both copies take.
+        needed: u64,
+        /// Bytes that they may take.
+        cap: u64,
+    },
+    /// The engine can't hold the table of rules, or there is no memory for it.
+    #[error("the table of rules can't be built: {source}")]
+    BuildRules {
+        /// Why.
+        source: classify::BuildError,
+    },
+    /// A rule can't be, or not under the number that it is to have.
+    #[error(transparent)]
+    Rule(#[from] classify::RuleError),
+    /// Rules can't be updated.
+    #[error("the rules can't be updated: {source}")]
+    UpdateRules {
+        /// Why.
+        source: classify::UpdateError,
+    },
+    /// A file of rules can't be read; the message names file and line.
+    #[error(transparent)]
+    ReadRules(#[from] classify::read::ReadError),
+    /// A file has rules that a packet's header fields alone can't decide.
+    #[error(
+        "{}: {} can't be told from a packet's fields ({}); `leave_out` builds without such rules",
+        .report.name, counted(.report.left_out.len()), first(.report)
+    )]
+    RulesLeftOut {
+        /// All of them, with the reasons.
+        report: Box<classify::read::RuleReport>,
+    },
     /// The engine can't hold the table, or there is no memory for it.
     #[error("the {family} table can't be built: {source}")]
     Build {
@@ -126,6 +167,32 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The image is of rules, where another table is wanted.
+    #[error("{}: the image is of rules, a table of {wanted} is wanted", path.display())]
+    ImageOfRules {
+        /// The file.
+        path: PathBuf,
+        /// What is wanted.
+        wanted: &'static str,
+    },
+    /// The image is of another table, where one of rules is wanted.
+    #[error("{}: the image is of a table of {found}, one of rules is wanted", path.display())]
+    ImageNotOfRules {
+        /// The file.
+        path: PathBuf,
+        /// What it is of.
+        found: &'static str,
+    },
+    /// The image is of rules of another tuple.
+    #[error("{}: the image is of rules of tuple {found}, those of {wanted} are wanted", path.display())]
+    ImageTuple {
+        /// The file.
+        path: PathBuf,
+        /// The image's.
+        found: &'static str,
+        /// The classifier's.
+        wanted: &'static str,
+    },
     /// The image is of a table of the other family.
     #[error("{}: the image is of an {found} table, {wanted} is wanted", path.display())]
     ImageFamily {
@@ -135,6 +202,12 @@ pub enum Error {
         found: Family,
         /// The table's.
         wanted: Family,
+    },
+    /// The image holds no rules, and these are what tells actions, and what a classifier that takes updates needs.
+    #[error("{}: the image holds no rules beside its table", path.display())]
+    ImageWithoutRules {
+        /// The file.
+        path: PathBuf,
     },
     /// The image holds no names, and a table that takes updates needs them.
     #[error("{}: the image holds no names to update; open it with a reader", path.display())]
@@ -170,4 +243,22 @@ impl Error {
             (source, _) => Self::BuildNames { source },
         }
     }
+
+    /// Why a table of rules with this cap could not be built or rebuilt.
+    pub(crate) fn of_rules(source: classify::BuildError, cap: Option<u64>) -> Self {
+        match (source, cap) {
+            (classify::BuildError::Image(ImageError::OverCap { needed, .. }), Some(cap)) => {
+                Self::RulesMemoryCap { needed: needed.saturating_mul(2), cap }
+            }
+            (source, _) => Self::BuildRules { source },
+        }
+    }
+}
+
+fn counted(rules: usize) -> String {
+    if rules == 1 { "a rule".to_owned() } else { format!("{rules} rules") }
+}
+
+fn first(report: &classify::read::RuleReport) -> String {
+    report.left_out.first().map_or_else(String::new, ToString::to_string)
 }

@@ -18,6 +18,7 @@ use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
 use wirespeed_image::{Image, ImageError, Table};
 use wirespeed_namelookup::read::Label;
 
+use crate::classify::{self, image_file::RuleImageFile};
 use crate::engine::{EngineName, of_kind};
 use crate::error::Error;
 use crate::names;
@@ -66,6 +67,9 @@ impl ImageFile {
             (_, Some(engine)) => (Family::V6, engine),
             _ if names::engine::of_kind(kind).is_some() => {
                 return Err(Error::ImageOfNames { path: path.to_owned() });
+            }
+            _ if classify::engine::of_kind(kind).is_some() => {
+                return Err(Error::ImageOfRules { path: path.to_owned(), wanted: "addresses" });
             }
             _ => return Err(Error::ImageKind { path: path.to_owned(), kind: kind.to_owned() }),
         };
@@ -123,7 +127,7 @@ impl ImageFile {
     }
 }
 
-/// Gives what the indexes of an image file stand for, of addresses or names, in order from 1.
+/// Gives what the indexes of an image file stand for, of addresses, names or rules, in order from 1.
 pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
     let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
     if names::engine::of_kind(image.kind()).is_some() {
@@ -132,6 +136,10 @@ pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), E
             Label::Word(word) => give(word),
             line @ Label::Line(_) => give(&line.to_string()),
         });
+    }
+    if classify::engine::of_kind(image.kind()).is_some() {
+        let labels = RuleImageFile::of(path, image)?.labels()?;
+        return labels.iter().try_for_each(|(_, text)| give(text));
     }
     ImageFile::of(path, image)?.next_hops()?.iter().try_for_each(|(_, text)| give(text))
 }

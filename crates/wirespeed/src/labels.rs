@@ -1,4 +1,4 @@
-//! [`Labels`]: what next-hop indexes stand for, in the user's own type.
+//! [`Labels`]: what next-hop and action indexes stand for, in the user's own type.
 //!
 //! Values only join, and never move or change, so whoever has an index can resolve it, whenever and on any thread:
 //!
@@ -180,7 +180,8 @@ impl<T: Display> Labels<T> {
 
 impl<T: FromStr<Err: ToString> + Eq + Hash> Labels<T> {
     /// The labels that were saved with a table, by [`Table::save_labelled`](crate::Table::save_labelled),
-    /// [`NameTable::save_labelled`](crate::NameTable::save_labelled) or `lookupctl build`; none where there were none. For two tables with labels in common, those of the table that was
+    /// [`NameTable::save_labelled`](crate::NameTable::save_labelled), [`Classifier::save_labelled`](crate::Classifier::save_labelled) or
+    /// `lookupctl build`; none where there were none. For two tables with labels in common, those of the table that was
     /// saved last are right for both: values only join.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let labels = Self::new();

@@ -1,4 +1,4 @@
-//! IP and name lookup at the speed of the wire: the one dependency of a network service.
+//! IP and name lookup and packet classification at the speed of the wire: the one dependency of a network service.
 //!
 //! A table maps prefixes to indexes ([`NextHop`]), and [`Labels`] map indexes to whatever the service wants to know of an
 //! address. One owner changes a table; any number of readers look up meanwhile, and never wait.
@@ -133,6 +133,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Packets
+//!
+//! Rules with masks, ranges and priorities over header fields, as firewalls and switches have them: [`classify`] has an access list in a
+//! proxy and an OpenFlow-like switch as examples.
+//!
+//! ```
+//! use wirespeed::prelude::*;
+//!
+//! let rules: [Rule<Ipv4Tuple>; 2] = ["dport=443 proto=tcp action=1".parse()?, "src=10.0.0.0/8 action=2".parse()?];
+//! let reader = Classifier::builder().rules(rules).build()?.reader();
+//! let packet = "src=10.1.2.3 dst=192.0.2.1 sport=40000 dport=80 proto=tcp".parse()?;
+//! assert_eq!(reader.find(&packet).map(|found| found.action), Some(NextHop(2)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # On a GPU
 //!
 //! One call of the builder: [`Device::Gpu`], or [`Device::Auto`], which sends each batch where it is back sooner and goes on on the
@@ -165,6 +180,8 @@
 //! - A lookup gives the longest match, as every engine is tested to against an oracle.
 //! - A batch, and all that is looked up through one guard, sees one state of a family's table; updates that were applied
 //!   together are seen together. Of a batch that goes to a GPU in parts this holds for each part ([`Builder::device`]).
+//! - What classifies a packet is the rule of the highest priority, and among equals the first; its action is that of the same state of
+//!   the rules.
 //! - An index that a lookup returned resolves to the value it was interned for, at any time after: see [`Labels`].
 //!
 //! # What it costs
@@ -173,6 +190,7 @@
 //! `examples/single_lookups.rs`, which measures them.
 
 mod builder;
+pub mod classify;
 pub mod device;
 pub mod engine;
 mod erased;
@@ -188,6 +206,7 @@ mod route_list;
 mod table;
 
 pub use builder::Builder;
+pub use classify::{Classifier, RuleReader};
 pub use device::Device;
 pub use error::Error;
 pub use ip::{IpBuilder, IpGuard, IpReader, IpTable};
@@ -217,6 +236,10 @@ pub mod prelude {
 
     pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+    pub use crate::classify::{
+        Classifier, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Pattern, Rule, RuleMatch, RuleNumber, RuleReader,
+        RuleSet, RuleUpdate, Tuple,
+    };
     pub use crate::names::{Match, Name, NameBatch, NameBuf, NameReader, NameTable, NameUpdate};
     pub use crate::{
         AnyUpdate, Device, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop,

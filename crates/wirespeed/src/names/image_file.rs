@@ -17,8 +17,8 @@ use wirespeed_namelookup::read::Labels;
 
 use super::engine::{EngineName, of_kind, reads};
 use super::{NameRib, entry_list};
-use crate::engine;
 use crate::error::Error;
+use crate::{classify, engine};
 
 /// The attachment that [`Labels::to_bytes`] made.
 pub(crate) const LABELS: &str = "labels";
@@ -67,9 +67,12 @@ impl NameImageFile {
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let (path, kind) = (path.to_owned(), image.kind());
         let Some(engine) = of_kind(kind) else {
-            return Err(match engine::is_kind(kind) {
-                true => Error::ImageOfRoutes { path },
-                false => Error::ImageKind { path, kind: kind.to_owned() },
+            return Err(match kind {
+                kind if engine::is_kind(kind) => Error::ImageOfRoutes { path },
+                kind if classify::engine::of_kind(kind).is_some() => {
+                    Error::ImageOfRules { path, wanted: "names" }
+                }
+                kind => Error::ImageKind { path, kind: kind.to_owned() },
             });
         };
         match made(&image, engine) {

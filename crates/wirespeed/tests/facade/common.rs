@@ -2,9 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 use wirespeed::engine::Engines;
 use wirespeed::fib::synth::{self, TableSpec};
 use wirespeed::fib::{oracle, synth::rng::Rng};
@@ -127,4 +129,29 @@ impl Native for V6 {
     fn int(self) -> u128 {
         self.0
     }
+}
+
+/// Counts the warnings of a thread.
+pub(crate) struct Warnings(pub(crate) Arc<AtomicUsize>);
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::WARN
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
 }

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)] // in what the tests share, too
 
+mod classify;
+mod classify_gpu;
 mod common;
 mod gpu;
 mod images;

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::names::NameRib;
 use wirespeed::names::device;
@@ -13,7 +11,7 @@ use wirespeed::names::engine::EngineName;
 use wirespeed::prelude::*;
 use wirespeed::{Error, Fleet, Labels, NextHop};
 
-use crate::common::{has_gpu, on_host};
+use crate::common::{Warnings, has_gpu, on_host};
 use crate::names::{check, churn, engines, keys, names};
 
 /// A device in a GPU's place, and what makes it be lost; `None` where there is no compiler.
@@ -211,29 +209,4 @@ fn auto_keeps_small_batches_on_the_cpu() {
         assert_eq!(found[0], rib.lookup(name).next_hop());
     }
     assert_eq!(table.lookups().map(|counts| (counts.cpu, counts.gpu)), Some((100, 0)));
-}
-
-/// Counts the warnings of a thread.
-struct Warnings(Arc<AtomicUsize>);
-
-impl Subscriber for Warnings {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= tracing::Level::WARN
-    }
-
-    fn event(&self, _: &Event<'_>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }

@@ -1,0 +1,112 @@
+//! [`Actions`]: the actions of rules by their numbers, for readers of a live table.
+
+use rustc_hash::FxHashMap;
+use wirespeed_image::live::Beside;
+
+use crate::live::BesideRules;
+use crate::rules::{Changed, RuleSet};
+use crate::tuple::Tuple;
+
+/// The action of each rule, by number. Beside a live table it is of the same state as that: what a lookup found has the action that its
+/// rule had then.
+///
+/// ```
+/// use wirespeed_classify::linear::Linear;
+/// use wirespeed_classify::{Actions, BuildOptions, Classify, Ipv4Tuple, LiveRules, RuleSet};
+///
+/// let rules: RuleSet<Ipv4Tuple> = ["proto=tcp action=7".parse()?].into_iter().collect();
+/// let mut live: LiveRules<Ipv4Tuple, Linear<_>, Actions> = LiveRules::with(rules, BuildOptions::default())?;
+/// let reader = live.reader();
+/// let state = reader.enter_state();
+/// let number = state.table.lookup(&"tcp".parse()?);
+/// live.remove(number)?;
+/// assert_eq!(state.beside.action(number), Some(7)); // in the state that was entered it is there
+/// drop(state);
+/// assert_eq!(reader.enter_state().beside.action(number), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions(FxHashMap<u32, u32>);
+
+impl Actions {
+    /// The action of a rule; `None` where there is none of that number.
+    #[inline]
+    pub fn action(&self, number: u32) -> Option<u32> {
+        self.0.get(&number).copied()
+    }
+
+    /// Bytes that they take.
+    pub fn memory_usage(&self) -> u64 {
+        // A byte of control for each place.
+        (self.0.capacity() * (size_of::<(u32, u32)>() + 1)) as u64
+    }
+}
+
+/// How [`Actions`] change.
+#[derive(Debug)]
+pub enum ActionsChange {
+    /// Those of some numbers; `None` of a rule that went.
+    Some(Vec<(u32, Option<u32>)>),
+    /// All of them.
+    All(Actions),
+}
+
+impl Beside for Actions {
+    type Change = ActionsChange;
+
+    fn apply(&mut self, change: &ActionsChange) {
+        match change {
+            ActionsChange::All(all) => self.clone_from(all),
+            ActionsChange::Some(some) => {
+                for &(number, action) in some {
+                    match action {
+                        Some(action) => self.0.insert(number, action),
+                        None => self.0.remove(&number),
+                    };
+                }
+            }
+        }
+    }
+}
+
+impl<T: Tuple> BesideRules<T> for Actions {
+    fn of(rules: &RuleSet<T>) -> Self {
+        Self(rules.iter().map(|(number, rule)| (number.get(), rule.action())).collect())
+    }
+
+    fn changed(rules: &RuleSet<T>, changed: &[Changed<T>]) -> ActionsChange {
+        let now = |changed: &Changed<T>| (changed.number.get(), rules.action(changed.number.get()));
+        ActionsChange::Some(changed.iter().map(now).collect())
+    }
+
+    fn replaced(rules: &RuleSet<T>) -> ActionsChange {
+        ActionsChange::All(Self::of(rules))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::Linear;
+    use crate::{BuildOptions, Ipv4Tuple, LiveRules, Rule};
+
+    #[test]
+    fn actions_are_those_of_the_rules_after_every_update() {
+        let rule = |n: u32| {
+            let rule: Rule<Ipv4Tuple> = format!("dport={} proto=tcp", n % 60_000).parse().expect("a rule");
+            rule.with_action(n)
+        };
+        let mut live: LiveRules<Ipv4Tuple, Linear<_>, Actions> =
+            LiveRules::with((0..20).map(rule).collect(), BuildOptions::default()).expect("a table");
+        let reader = live.reader();
+        for round in 0..200u32 {
+            match round % 4 {
+                0 => drop(live.remove(round / 4 + 1).expect("removed")),
+                1 => drop(live.set(round / 8 + 1, rule(round)).expect("set")),
+                _ => drop(live.insert(rule(round)).expect("inserted")),
+            }
+            assert_eq!(reader.enter_state().beside, Actions::of(live.rules()), "round {round}");
+        }
+        assert!(live.rebuilds() > 0 && live.rebuilds() < 150, "both kinds of change");
+    }
+}

@@ -1,0 +1,298 @@
+//! [`Classifier`]: a live set of rules with its engine chosen at run time, owned by one writer.
+
+use std::fmt::{self, Display};
+use std::path::Path;
+use std::sync::Arc;
+
+use wirespeed_classify::read::RuleReport;
+use wirespeed_classify::{
+    Actions, Applied, BuildError, BuildOptions, ClassifyEngine, LiveRules, Rule, RuleError, RuleNumber,
+    RuleSet, RuleUpdate, Tuple, UpdateError,
+};
+use wirespeed_fib::NextHops;
+use wirespeed_gpu::GpuError;
+use wirespeed_gpu::classify::{Counts, Offload};
+use wirespeed_gpu::runtime::Fleet;
+
+use super::builder::ClassifierBuilder;
+use super::device::{self, beside};
+use super::engine::{EngineName, OnDevice, Visitor, visit};
+use super::erased::AnyLive;
+use super::image_file::RuleImageFile;
+use super::reader::RuleReader;
+use super::turnover::Turnover;
+use crate::device::{DeviceSettings, all_cores};
+use crate::error::Error;
+use crate::labels::Labels;
+
+/// A set of rules, and what it compiles to. One owner changes it; any number of [`RuleReader`]s look up meanwhile and never wait.
+///
+/// Memory: the rules, the compiled table and the actions twice, and what its engine keeps for updates; for the time of a rebuild the
+/// compiled table two times more.
+///
+/// ```
+/// use wirespeed::prelude::*;
+///
+/// let rules: [Rule<Ipv4Tuple>; 1] = ["dport=443 proto=tcp priority=10".parse()?];
+/// let mut classifier = Classifier::builder().rules(rules).build()?;
+/// let reader = classifier.reader();
+/// let packet = "src=192.0.2.7 dst=198.51.100.1 sport=40000 dport=443 proto=tcp".parse()?;
+/// assert_eq!(reader.lookup(&packet), RuleNumber::new(1));
+///
+/// let number = classifier.insert("src=192.0.2.0/24 priority=20".parse()?)?;
+/// assert_eq!(reader.lookup(&packet), Some(number));
+/// classifier.remove(number)?;
+/// classifier.remove(reader.lookup(&packet).ok_or("nothing")?)?;
+/// assert_eq!(reader.lookup(&packet), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Classifier<T: Tuple> {
+    live: Box<dyn AnyLive<T>>,
+    engine: EngineName,
+    memory_cap: Option<u64>,
+    /// The same table on GPUs.
+    offload: Option<Arc<Offload<T>>>,
+    turnover: Arc<Turnover>,
+    device_note: Option<String>,
+    reports: Vec<RuleReport>,
+}
+
+impl<T: Tuple> Classifier<T> {
+    /// Starts a classifier: its rules, and how it is to be built.
+    pub fn builder() -> ClassifierBuilder<T> {
+        ClassifierBuilder::new()
+    }
+
+    /// Builds the table of some rules with an engine.
+    pub(super) fn build(
+        rules: RuleSet<T>,
+        engine: EngineName,
+        options: BuildOptions,
+        memory_cap: Option<u64>,
+        mut device: DeviceSettings,
+        reports: Vec<RuleReport>,
+    ) -> Result<Self, Error> {
+        let built = visit(engine, Build { rules, options, device: &mut device, memory_cap })?;
+        let (live, offload) = built;
+        let (turnover, device_note) = (Arc::default(), device.note);
+        Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports })
+    }
+
+    /// Opens an image file with its rules: ready for lookups as soon as it is read and checked. The first update builds the compiled
+    /// table anew, which takes as long as building it from the rules did.
+    ///
+    /// Lookups run on the CPU. An error where it is damaged, of something else than rules of this tuple, or of an engine that is not in
+    /// this build.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
+        let (engine, rules) = (file.engine(), file.rules()?);
+        let live = visit(engine, Resume { rules, file })?;
+        let (offload, turnover, reports) = (None, Arc::default(), Vec::new());
+        Ok(Self { live, engine, memory_cap: None, offload, turnover, device_note: None, reports })
+    }
+
+    /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one, and
+    /// none saw a part. Many updates a call cost much less than one each. Waits for readers that entered before the call before
+    /// this one.
+    ///
+    /// An error where a rule can't have its number, and then nothing is changed; or where the table has to be built anew and can't be:
+    /// the rules then have the updates, readers go on with the table before them, and the next call
+    /// that changes one tries again.
+    pub fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, Error> {
+        let is_turnover = check(self.rules().last_number(), updates)?;
+        let live = &mut self.live;
+        let applied = match is_turnover {
+            true => self.turnover.during(|| live.apply(updates)),
+            false => live.apply(updates),
+        };
+        applied.map_err(|error| match error {
+            UpdateError::Build(source) => Error::of_rules(source, self.memory_cap),
+            source => Error::UpdateRules { source },
+        })
+    }
+
+    /// Puts one rule in after all others, live; its number, which no other rule ever had. Of rules of one priority the one that was
+    /// there before wins. For many use [`apply`](Self::apply).
+    pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, Error> {
+        self.apply(&[RuleUpdate::Insert(rule)])?;
+        let limit = RuleNumber::MOST;
+        RuleNumber::new(self.rules().last_number()).ok_or(RuleError::Spent { limit }.into())
+    }
+
+    /// Puts one rule under a number, in place of the one that is there, live. For many use [`apply`](Self::apply).
+    pub fn set(&mut self, number: RuleNumber, rule: Rule<T>) -> Result<Applied, Error> {
+        self.apply(&[RuleUpdate::Set(number.get(), rule)])
+    }
+
+    /// Takes one rule out, live. One that isn't there is no error. For many use [`apply`](Self::apply).
+    pub fn remove(&mut self, number: RuleNumber) -> Result<Applied, Error> {
+        self.apply(&[RuleUpdate::Remove(number.get())])
+    }
+
+    /// A reader of the rules. Each thread takes its own.
+    pub fn reader(&self) -> RuleReader<T> {
+        let (offload, turnover) = (self.offload.clone(), Arc::clone(&self.turnover));
+        RuleReader::new(self.live.reader(), self.engine, offload, turnover)
+    }
+
+    /// The rules with their numbers, as they are now.
+    pub fn rules(&self) -> &RuleSet<T> {
+        self.live.rules()
+    }
+
+    /// Number of rules.
+    pub fn len(&self) -> usize {
+        self.rules().len()
+    }
+
+    /// Whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules().is_empty()
+    }
+
+    /// How many masks the rules have: the paper's classes. O(n).
+    pub fn classes(&self) -> usize {
+        self.rules().classes().len()
+    }
+
+    /// What the reading of files found, a report each: what rules there were, and which were
+    /// [left out](ClassifierBuilder::leave_out).
+    pub fn reports(&self) -> &[RuleReport] {
+        &self.reports
+    }
+
+    /// The engine that it was built with.
+    pub fn engine(&self) -> EngineName {
+        self.engine
+    }
+
+    /// The GPUs that it is on, such as for the [`fleet`](ClassifierBuilder::fleet) of another table; `None` where lookups run on the
+    /// CPU alone.
+    pub fn fleet(&self) -> Option<&Fleet> {
+        self.offload.as_ref().map(|offload| offload.remote().fleet())
+    }
+
+    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, or have come to run there since; `None`
+    /// where nothing is amiss.
+    pub fn device_note(&self) -> Option<String> {
+        let is_out = || self.offload.as_ref()?.remote().is_out();
+        self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
+    }
+
+    /// How many tuples were looked up where, in batches, by readers of this classifier; `None` where lookups run on the CPU alone.
+    pub fn lookups(&self) -> Option<Counts> {
+        self.offload.as_ref().map(|offload| offload.counts())
+    }
+
+    /// Bytes held: both copies of the compiled table and of the actions, the rules, and what the engine keeps for updates. GPUs hold one
+    /// copy of the table more, each.
+    pub fn memory_usage(&self) -> u64 {
+        self.live.memory_usage()
+    }
+
+    /// How often an update made the table be built anew.
+    pub fn rebuilds(&self) -> u64 {
+        self.live.rebuilds()
+    }
+
+    /// Saves the compiled table and its rules as an image file, in place of one that is there, whole or not at all.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.live.save(&NextHops::new(), path.as_ref())
+    }
+
+    /// [`save`](Self::save) with what the actions stand for, as text, for [`Labels::open`].
+    ///
+    /// An error where two labels have the same text: they could not be told apart when they are read.
+    pub fn save_labelled<V: Display>(&self, path: impl AsRef<Path>, labels: &Labels<V>) -> Result<(), Error> {
+        self.live.save(&labels.to_texts()?, path.as_ref())
+    }
+}
+
+/// Whether updates put a rule under a number that was given before. An error where one can't be made.
+fn check<T: Tuple>(mut last: u32, updates: &[RuleUpdate<T>]) -> Result<bool, RuleError> {
+    let (limit, mut is_turnover) = (RuleNumber::MOST, false);
+    for update in updates {
+        match update {
+            RuleUpdate::Insert(_) if last >= limit => return Err(RuleError::Spent { limit }),
+            RuleUpdate::Insert(_) => last += 1,
+            &RuleUpdate::Set(found, _) => {
+                RuleNumber::new(found).ok_or(RuleError::Number { found, limit })?;
+                is_turnover |= found <= last;
+                last = last.max(found);
+            }
+            RuleUpdate::Remove(_) => {}
+        }
+    }
+    Ok(is_turnover)
+}
+
+impl<T: Tuple> fmt::Debug for Classifier<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Classifier")
+            .field("tuple", &T::NAME)
+            .field("engine", &self.engine)
+            .field("len", &self.len())
+            .field("memory_usage", &self.memory_usage())
+            .finish()
+    }
+}
+
+/// Builds a live table, and a copy on GPUs that follows it where there are some.
+struct Build<'d, T> {
+    rules: RuleSet<T>,
+    options: BuildOptions,
+    device: &'d mut DeviceSettings,
+    memory_cap: Option<u64>,
+}
+
+/// A live table and its copy on GPUs.
+type Built<T> = (Box<dyn AnyLive<T>>, Option<Arc<Offload<T>>>);
+
+impl<T: Tuple> Build<'_, T> {
+    fn live<E: ClassifyEngine<T>>(
+        rules: RuleSet<T>,
+        options: BuildOptions,
+        memory_cap: Option<u64>,
+    ) -> Result<LiveRules<T, E, Actions>, Error> {
+        LiveRules::with(rules, options).map_err(|source: BuildError| Error::of_rules(source, memory_cap))
+    }
+}
+
+impl<T: Tuple> Visitor<T> for Build<'_, T> {
+    type Output = Result<Built<T>, Error>;
+
+    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
+        if self.device.fleet.take().is_some() {
+            self.device.or_cpu::<()>(Err(GpuError::Unsupported(E::NAME.to_owned())))?;
+        }
+        Ok((Box::new(Self::live::<E>(self.rules, self.options, self.memory_cap)?), None))
+    }
+
+    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        let mut live = Self::live::<E>(self.rules, self.options, self.memory_cap)?;
+        let Some(fleet) = self.device.fleet.clone() else { return Ok((Box::new(live), None)) };
+        let (sample, by, mut offload) = (device::sample(live.rules(), &fleet), self.device.by(), None);
+        let followed = live.follow(|table| {
+            let made = offload.insert(Arc::new(beside(&fleet, table, &sample, by, all_cores())?));
+            Ok(made.remote().follower())
+        });
+        self.device.or_cpu(followed)?;
+        Ok((Box::new(live), offload))
+    }
+}
+
+/// Makes a live table of an image.
+struct Resume<T> {
+    rules: RuleSet<T>,
+    file: RuleImageFile,
+}
+
+impl<T: Tuple> Visitor<T> for Resume<T> {
+    type Output = Result<Box<dyn AnyLive<T>>, Error>;
+
+    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
+        let table = self.file.into_table()?;
+        let live = LiveRules::<T, E, Actions>::resume_with(self.rules, table, BuildOptions::default());
+        Ok(Box::new(live))
+    }
+}

@@ -1,0 +1,237 @@
+//! The engines of rules, by name. The list below is the only one in the project, and says for which there are kernels: an engine joins
+//! the façade, the command line and the benches by a line there.
+
+use std::fmt;
+
+use wirespeed_classify::{ClassifyEngine, Ipv4Tuple, RuleSet, Tuple};
+use wirespeed_image::Table;
+
+pub use crate::engine::{AUTO, OnDevice};
+
+engines! {
+    /// [`Quilt`](wirespeed_classify::quilt::Quilt): few merged classes, whose keys are all tried at once.
+    Quilt: cpu wirespeed_classify::quilt::Quilt,
+    /// [`BloomSearch`](wirespeed_classify::bloom::BloomSearch): a cuckoo table and a Bloom filter for each mask.
+    Bloom: gpu wirespeed_classify::bloom::BloomSearch,
+    /// [`TupleSearch`](wirespeed_classify::tuple_search::TupleSearch): a cuckoo table for each mask.
+    Tuple: gpu wirespeed_classify::tuple_search::TupleSearch,
+    /// [`Linear`](wirespeed_classify::linear::Linear): rule after rule, sixteen at once.
+    Linear: gpu wirespeed_classify::linear::Linear,
+}
+
+/// The engine that suits a set best on the CPU: what `auto` means.
+///
+/// Quilt for all, whatever there is of rules when it is built: a live set grows. On one core of a Zen 4 (`classify_speed` of
+/// `wirespeed-classify`, batches of 8,192, M lookups/s of linear, tuple, Bloom search and quilt; a shared machine, so take ratios):
+///
+/// | set | linear | tuple | Bloom | quilt |
+/// |---|---|---|---|---|
+/// | OpenFlow, 16 rules of 8 masks | 110 | 19 | 23 | 67 |
+/// | OpenFlow, 64 of 16 | 22 | 9 | 12 | 71 |
+/// | OpenFlow, 1,024 of 128 | 4.7 | 2.5 | 2.7 | 21 |
+/// | OpenFlow, 16,384 of 64 | 0.2 | 3.0 | 6.1 | 36 |
+/// | ClassBench fw1 of 1 K | 3.6 | 1.6 | 2.7 | 31 |
+/// | ClassBench acl1 of 10 K | 1.5 | 8.0 | 12 | 37 |
+///
+/// Ask for linear search where there will never be more than a few dozen rules, and for tuple or Bloom search where updates count for
+/// more than lookups: they take up to three times as many (4.6 M/s instead of 1.6 of the 16,384 rules, 64 a call).
+pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
+    EngineName::Quilt
+}
+
+/// The engine that suits a set best where a GPU looks up in it, of those that there are kernels for: Bloom search, unless there is one
+/// for [`best`]. It is the faster one of large sets on the CPU too, which looks up what doesn't go to a GPU.
+pub fn best_on_gpu<T: Tuple>(rules: &RuleSet<T>) -> EngineName {
+    Some(best(rules)).filter(|engine| engine.has_device()).unwrap_or(EngineName::Bloom)
+}
+
+/// The engine that a user asks for: a name, or `auto`, which leaves it to [`best`].
+pub fn choose<T: Tuple>(name: &str, rules: &RuleSet<T>) -> Result<EngineName, UnknownEngine> {
+    choose_by(name, || best(rules))
+}
+
+/// The same where `auto` is what another function says, such as [`best_on_gpu`].
+pub fn choose_by(name: &str, best: impl FnOnce() -> EngineName) -> Result<EngineName, UnknownEngine> {
+    match name {
+        AUTO => Ok(best()),
+        name => EngineName::of(name).ok_or_else(|| UnknownEngine {
+            name: name.to_owned(),
+            known: EngineName::ALL.iter().map(|engine| engine.as_str()).collect(),
+        }),
+    }
+}
+
+/// The engine that reads images of a kind; `None` where none does. All engines take all tuples, and an image's kind does not tell of
+/// which it is: [`RuleImageFile`](super::image_file::RuleImageFile) does.
+pub fn of_kind(kind: &str) -> Option<EngineName> {
+    EngineName::ALL.iter().copied().find(|&engine| visit::<Ipv4Tuple, _>(engine, Kind) == kind)
+}
+
+/// What is done with an engine once it is known which: a function over engine types.
+pub trait Visitor<T: Tuple>: Sized {
+    /// What it yields.
+    type Output;
+
+    /// Does it.
+    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output;
+
+    /// Does it with an engine that there are kernels for.
+    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        self.visit::<E>()
+    }
+}
+
+/// A name that is no engine's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no engine {name:?} for rules; there are {AUTO}, {}", known.join(", "))]
+pub struct UnknownEngine {
+    /// What was asked for.
+    pub name: String,
+    /// The names to choose from, beside `auto`.
+    pub known: Vec<&'static str>,
+}
+
+impl EngineName {
+    /// The one of a name; `None` where there is none.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|engine| engine.as_str() == name)
+    }
+}
+
+impl AsRef<str> for EngineName {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The kind of image that an engine reads.
+struct Kind;
+
+impl<T: Tuple> Visitor<T> for Kind {
+    type Output = &'static str;
+
+    fn visit<E: ClassifyEngine<T>>(self) -> &'static str {
+        E::Table::KIND
+    }
+}
+
+/// For each engine its variant, whether there are kernels for it, and its type without the tuple.
+macro_rules! engines {
+    ($($(#[$doc:meta])* $variant:ident: $place:ident $($engine:ident)::+,)+) => {
+        /// An engine of rules of this build. Where a name is wanted, such as
+        /// [`ClassifierBuilder::engine`](super::ClassifierBuilder::engine), it can be given as it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum EngineName {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl EngineName {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name that users choose it by.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => <$($engine)::+<Ipv4Tuple> as ClassifyEngine<Ipv4Tuple>>::NAME,)+
+                }
+            }
+
+            /// Whether there are kernels for it.
+            pub const fn has_device(self) -> bool {
+                match self {
+                    $(Self::$variant => by_place!($place true, false),)+
+                }
+            }
+        }
+
+        /// Visits an engine.
+        pub fn visit<T: Tuple, V: Visitor<T>>(engine: EngineName, visitor: V) -> V::Output {
+            match engine {
+                $(EngineName::$variant => by_place!(
+                    $place
+                    visitor.visit_on_device::<$($engine)::+<T>>(),
+                    visitor.visit::<$($engine)::+<T>>()
+                ),)+
+            }
+        }
+    };
+}
+use engines;
+
+/// The first for an engine that there are kernels for, the second for another.
+macro_rules! by_place {
+    (gpu $there:expr, $here:expr) => {
+        $there
+    };
+    (cpu $there:expr, $here:expr) => {
+        $here
+    };
+}
+use by_place;
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_classify::{OpenFlowTuple, Rule};
+
+    use super::*;
+
+    /// Which way a visitor came.
+    struct Way;
+
+    impl<T: Tuple> Visitor<T> for Way {
+        type Output = (&'static str, bool);
+
+        fn visit<E: ClassifyEngine<T>>(self) -> (&'static str, bool) {
+            (E::NAME, false)
+        }
+
+        fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> (&'static str, bool) {
+            (E::NAME, true)
+        }
+    }
+
+    fn set(rules: u32) -> RuleSet<Ipv4Tuple> {
+        let rule = |n| format!("dport={n} proto=tcp").parse::<Rule<Ipv4Tuple>>().unwrap();
+        (0..rules).map(rule).collect()
+    }
+
+    #[test]
+    fn every_name_is_found_again() {
+        let mut names: Vec<_> = EngineName::ALL.iter().map(|engine| engine.as_str()).collect();
+        for &engine in EngineName::ALL {
+            assert_eq!(choose(engine.as_str(), &set(0)), Ok(engine));
+            let way = (engine.as_str(), engine.has_device());
+            assert_eq!(visit::<Ipv4Tuple, _>(engine, Way), way);
+            assert_eq!(visit::<OpenFlowTuple, _>(engine, Way), way);
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), EngineName::ALL.len(), "two engines of one name");
+        assert!(!names.contains(&AUTO));
+        let error = choose("sail-l", &set(0)).unwrap_err().to_string();
+        assert!(error.contains("\"sail-l\" for rules; there are auto, quilt, bloom"), "{error}");
+    }
+
+    #[test]
+    fn auto_is_the_best_where_lookups_run() {
+        assert_eq!(choose(AUTO, &set(3)), Ok(EngineName::Quilt));
+        assert!(best_on_gpu(&set(3)).has_device());
+    }
+
+    #[test]
+    fn kinds_of_images_lead_to_engines_that_read_them() {
+        for &engine in EngineName::ALL {
+            let kind = visit::<OpenFlowTuple, _>(engine, Kind);
+            assert_eq!(of_kind(kind), Some(engine));
+            assert!(!crate::engine::is_kind(kind) && crate::names::engine::of_kind(kind).is_none());
+        }
+        assert_eq!(of_kind("acta"), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! Engines of rules without their types, as [`crate::erased`] has those of addresses. A state is the table and the actions of its rules.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use wirespeed_classify::{
+    Actions, Applied, Classify, ClassifyEngine, LiveRules, RuleSet, RuleUpdate, Tuple, UpdateError,
+};
+use wirespeed_fib::NextHops;
+use wirespeed_image::Table;
+use wirespeed_image::live::{self, State};
+
+use super::image_file;
+use crate::erased::Held;
+use crate::error::Error;
+
+/// A live table of some engine.
+pub(crate) trait AnyLive<T: Tuple>: Send {
+    fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, UpdateError>;
+    fn reader(&self) -> Box<dyn AnyReader<T>>;
+    fn rules(&self) -> &RuleSet<T>;
+    fn rebuilds(&self) -> u64;
+    fn memory_usage(&self) -> u64;
+    fn save(&self, labels: &NextHops, path: &Path) -> Result<(), Error>;
+}
+
+impl<T: Tuple, E: ClassifyEngine<T>> AnyLive<T> for LiveRules<T, E, Actions> {
+    fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, UpdateError> {
+        Self::apply(self, updates)
+    }
+
+    fn reader(&self) -> Box<dyn AnyReader<T>> {
+        Box::new(Self::reader(self))
+    }
+
+    fn rules(&self) -> &RuleSet<T> {
+        Self::rules(self)
+    }
+
+    fn rebuilds(&self) -> u64 {
+        Self::rebuilds(self)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        Self::memory_usage(self) + 2 * Self::reader(self).enter_state().beside.memory_usage()
+    }
+
+    fn save(&self, labels: &NextHops, path: &Path) -> Result<(), Error> {
+        image_file::save::<T, E>(&Self::reader(self).enter(), Self::rules(self), labels, path).map(drop)
+    }
+}
+
+/// One state of some engine's table.
+pub(crate) trait AnyState<T: Tuple>: Send + Sync {
+    fn table(&self) -> &dyn Classify<T>;
+    fn actions(&self) -> &Actions;
+}
+
+impl<T: Tuple, X: Table + Classify<T>> AnyState<T> for State<X, Actions> {
+    fn table(&self) -> &dyn Classify<T> {
+        &self.table
+    }
+
+    fn actions(&self) -> &Actions {
+        &self.beside
+    }
+}
+
+/// A reading end of some engine's table.
+pub(crate) trait AnyReader<T: Tuple>: Send {
+    fn enter(&self) -> Held<'_, dyn AnyState<T>>;
+    fn lookup(&self, tuple: &T) -> u32;
+    fn clone_box(&self) -> Box<dyn AnyReader<T>>;
+}
+
+impl<T: Tuple, X: Table + Classify<T>> AnyReader<T> for live::Reader<X, Actions> {
+    fn enter(&self) -> Held<'_, dyn AnyState<T>> {
+        Held::Live(live::Guard::map(self.enter_state(), |state| state as &dyn AnyState<T>))
+    }
+
+    fn lookup(&self, tuple: &T) -> u32 {
+        Self::enter(self).lookup(tuple)
+    }
+
+    fn clone_box(&self) -> Box<dyn AnyReader<T>> {
+        Box::new(self.clone())
+    }
+}
+
+impl<T: Tuple, X: Table + Classify<T>> AnyReader<T> for Arc<State<X, Actions>> {
+    fn enter(&self) -> Held<'_, dyn AnyState<T>> {
+        Held::Fixed(&**self)
+    }
+
+    fn lookup(&self, tuple: &T) -> u32 {
+        self.table.lookup(tuple)
+    }
+
+    fn clone_box(&self) -> Box<dyn AnyReader<T>> {
+        Box::new(Self::clone(self))
+    }
+}

@@ -1,0 +1,160 @@
+//! Image files of rules: as [`crate::image_file`] has those of addresses, with attachments of their own.
+//!
+//! ```text
+//! head … ranks     the engine's sections
+//! tuple            the tuple's name: an engine's images are of one kind for all
+//! rules            the rules in words, as `wirespeed_classify::write` writes them
+//! labels           what their actions are called: a text for each, from 1
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use wirespeed_classify::read::{ReadOptions, RuleFormat, read_rules_from};
+use wirespeed_classify::write::write_rules;
+use wirespeed_classify::{ClassifyEngine, Pattern, Rule, RuleNumber, RuleSet, Tuple};
+use wirespeed_fib::NextHops;
+use wirespeed_image::{Image, ImageError, Table};
+
+use super::engine::{EngineName, of_kind};
+use super::tuple_name::TupleName;
+use crate::error::Error;
+use crate::{engine, names};
+
+/// The attachment that says of which tuple it is.
+const TUPLE: &str = "tuple";
+/// The attachment that holds the rules.
+const RULES: &str = "rules";
+/// The attachment that [`NextHops::to_bytes`] made.
+const LABELS: &str = "labels";
+
+/// Writes an engine's table with its rules, and what their actions are called where that has names, as a file, in place of one that is
+/// there.
+pub fn save<T: Tuple, E: ClassifyEngine<T>>(
+    table: &E::Table,
+    rules: &RuleSet<T>,
+    labels: &NextHops,
+    path: &Path,
+) -> Result<Image, Error> {
+    let named = |source| Error::Image { path: path.to_owned(), source };
+    let mut words = Vec::new();
+    // Writing to memory doesn't fail.
+    write_rules(rules, &mut words)
+        .map_err(|error| named(ImageError::Malformed(format!("the attachment {RULES}: {error}"))))?;
+    let image = table.image().with_attachment(TUPLE, T::NAME.as_bytes()).map_err(named)?;
+    let image = image.with_attachment(RULES, &words).map_err(named)?;
+    let image = image.with_attachment(LABELS, &labels.to_bytes()).map_err(named)?;
+    image.save(path).map_err(named)?;
+    Ok(image)
+}
+
+/// An image of rules whose engine is in this build.
+#[derive(Debug)]
+pub struct RuleImageFile {
+    path: PathBuf,
+    image: Image,
+    engine: EngineName,
+    tuple: TupleName,
+}
+
+impl RuleImageFile {
+    /// Opens an image file and finds out whose it is. The sections are checked when the engine takes it.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        Self::of(path, image)
+    }
+
+    /// The same of an image that was read.
+    pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
+        let (path, kind) = (path.to_owned(), image.kind());
+        let Some(engine) = of_kind(kind) else {
+            return Err(match kind {
+                kind if engine::is_kind(kind) => Error::ImageNotOfRules { path, found: "addresses" },
+                kind if names::engine::of_kind(kind).is_some() => {
+                    Error::ImageNotOfRules { path, found: "names" }
+                }
+                kind => Error::ImageKind { path, kind: kind.to_owned() },
+            });
+        };
+        let name = image.attachment(TUPLE).and_then(|name| std::str::from_utf8(name).ok());
+        match name.and_then(TupleName::of) {
+            Some(tuple) => Ok(Self { path, image, engine, tuple }),
+            None => Err(malformed(path, TUPLE)),
+        }
+    }
+
+    /// The file, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The engine that reads it.
+    pub fn engine(&self) -> EngineName {
+        self.engine
+    }
+
+    /// The tuple that it is of.
+    pub fn tuple(&self) -> TupleName {
+        self.tuple
+    }
+
+    /// The same, if it is of a tuple.
+    pub fn of_tuple<T: Tuple>(self) -> Result<Self, Error> {
+        match self.tuple.as_str() {
+            found if found != T::NAME => Err(Error::ImageTuple { path: self.path, found, wanted: T::NAME }),
+            _ => Ok(self),
+        }
+    }
+
+    /// How many rules are compiled.
+    pub fn len(&self) -> u64 {
+        self.image.entries()
+    }
+
+    /// Whether it has no rules.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The engine's table of it, checked, without what the file holds beside it.
+    pub fn into_table<X: Table>(self) -> Result<X, Error> {
+        let image = self.image.without_attachments(&[TUPLE, RULES, LABELS]);
+        let table = image.and_then(X::from_image);
+        table.map_err(|source| Error::Image { path: self.path, source })
+    }
+
+    /// What the actions are called; empty where the file doesn't say.
+    pub fn labels(&self) -> Result<NextHops, Error> {
+        match self.image.attachment(LABELS) {
+            None => Ok(NextHops::new()),
+            Some(bytes) => NextHops::from_bytes(bytes).ok_or_else(|| malformed(self.path.clone(), LABELS)),
+        }
+    }
+
+    /// The rules. An error where the file holds the compiled table alone.
+    pub fn rules<T: Tuple>(&self) -> Result<RuleSet<T>, Error> {
+        let Some(words) = self.image.attachment(RULES) else {
+            return Err(Error::ImageWithoutRules { path: self.path.clone() });
+        };
+        rules(words, &self.image).ok_or_else(|| malformed(self.path.clone(), RULES))
+    }
+}
+
+/// The rules that an image was made of, so many and with numbers up to its largest; `None` where the words are no such rules.
+fn rules<T: Tuple>(words: &[u8], image: &Image) -> Option<RuleSet<T>> {
+    let options = ReadOptions { format: Some(RuleFormat::Plain), ..ReadOptions::default() };
+    let (file, _) = read_rules_from::<T>(words, RULES, &options).ok()?;
+    let (mut rules, last) = (file.rules, u32::try_from(image.results()).ok()?);
+    if rules.len() as u64 != image.entries() || rules.last_number() > last {
+        return None;
+    }
+    if rules.last_number() < last {
+        // Numbers that were given are not given again, though their rules are gone.
+        let number = rules.set(last, Rule::new(Pattern::all(), 0, 0)).ok()?.0;
+        rules.remove(RuleNumber::get(number));
+    }
+    Some(rules)
+}
+
+fn malformed(path: PathBuf, attachment: &str) -> Error {
+    Error::Image { path, source: ImageError::Malformed(format!("the attachment {attachment}")) }
+}

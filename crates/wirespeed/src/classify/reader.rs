@@ -1,0 +1,324 @@
+//! [`RuleReader`] and [`RuleGuard`]: classifying packets, on any number of threads.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use wirespeed_classify::{Actions, BesideRules, ClassifyEngine, FrameError, RuleNumber, Step, Tuple};
+use wirespeed_fib::NextHop;
+use wirespeed_gpu::classify::Offload;
+use wirespeed_image::live::State;
+
+use super::engine::{EngineName, Visitor, visit};
+use super::erased::{AnyReader, AnyState};
+use super::image_file::RuleImageFile;
+use super::pipeline::RulePipeline;
+use super::turnover::Turnover;
+use crate::erased::Held;
+use crate::error::Error;
+
+/// The best rule that matches a packet: its number, and its action in the state that was looked up in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RuleMatch {
+    /// The rule's number.
+    pub number: RuleNumber,
+    /// The rule's action: an index that [`Labels`](crate::Labels) may resolve, [`NextHop::NONE`] where the rule was given none.
+    pub action: NextHop,
+}
+
+/// Looks up in a set of rules. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does; it outlives the
+/// writer, and goes on with the last state.
+///
+/// A lookup sees all updates that were applied before it began. A batch sees one state of the rules.
+pub struct RuleReader<T: Tuple> {
+    inner: Box<dyn AnyReader<T>>,
+    engine: EngineName,
+    /// The same table on GPUs.
+    offload: Option<Arc<Offload<T>>>,
+    turnover: Arc<Turnover>,
+}
+
+impl<T: Tuple> RuleReader<T> {
+    pub(super) fn new(
+        inner: Box<dyn AnyReader<T>>,
+        engine: EngineName,
+        offload: Option<Arc<Offload<T>>>,
+        turnover: Arc<Turnover>,
+    ) -> Self {
+        Self { inner, engine, offload, turnover }
+    }
+
+    /// The same table on GPUs.
+    pub(super) fn offload(&self) -> Option<&Offload<T>> {
+        self.offload.as_deref()
+    }
+
+    /// Opens an image file that was saved by [`Classifier::save`](super::Classifier::save) or `lookupctl classify build`, for looking
+    /// up alone: ready as soon as its bytes are read and checked, and in memory once.
+    ///
+    /// An error where it is damaged, of something else than rules of this tuple, or of an engine that is not in this build.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
+        visit::<T, _>(file.engine(), Fixed(file))
+    }
+
+    /// The number of the best rule that matches; `None` where none does.
+    #[inline]
+    pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
+        RuleNumber::new(self.inner.lookup(tuple))
+    }
+
+    /// That rule's number with its action.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let labels = Labels::new();
+    /// let rules = [("dport=443 proto=tcp".parse()?, "web"), ("proto=udp".parse()?, "datagrams")];
+    /// let reader = Classifier::<Ipv4Tuple>::builder().labelled_rules(&labels, rules).build()?.reader();
+    /// let found = reader.find(&"src=192.0.2.1 proto=udp".parse()?).ok_or("nothing")?;
+    /// assert_eq!((found.number.get(), labels.get(found.action)), (2, Some(&"datagrams")));
+    /// assert_eq!(reader.find(&"proto=icmp".parse()?), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn find(&self, tuple: &T) -> Option<RuleMatch> {
+        self.enter().find(tuple)
+    }
+
+    /// Looks up each tuple, and writes the number of the best rule that matches to the same place of `numbers`, 0 where none does; all in
+    /// one state of the rules. Much faster than one by one; batches of some hundred and more get the most out of it. On the device
+    /// that the classifier was built for ([`ClassifierBuilder::device`](super::ClassifierBuilder::device)); a large one goes to a GPU
+    /// in parts, each of which sees one state.
+    ///
+    /// Panics when the lengths differ.
+    pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
+        self.look_up(tuples, numbers, |tuples, numbers| self.enter().lookup_batch(tuples, numbers));
+    }
+
+    /// The same on every core: parts of the batch on the threads of the `rayon` pool that the caller is in, all in one state of the
+    /// rules. Worth it from some thousand tuples on. Where the batch goes to a GPU it is the same as
+    /// [`lookup_batch`](Self::lookup_batch).
+    ///
+    /// Panics when the lengths differ.
+    pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
+        self.look_up(tuples, numbers, |tuples, numbers| self.enter().par_lookup_batch(tuples, numbers));
+    }
+
+    /// [`lookup_batch`](Self::lookup_batch) with the actions of the rules, in the state in which these were found.
+    ///
+    /// Of a batch that was on a GPU while one of its rules was taken out, or any rule was put in another one's place
+    /// ([`RuleUpdate::Set`](super::RuleUpdate)), nobody can tell: the CPU looks it up again.
+    ///
+    /// Panics when the lengths differ.
+    pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {
+        assert_eq!(tuples.len(), matches.len(), "a match for each tuple");
+        let Some(offload) = &self.offload else { return self.enter().match_batch(tuples, matches) };
+        let seen = self.turnover.seen();
+        offload.answer(
+            matches,
+            |remote, matches| {
+                let mut numbers = vec![0; tuples.len()];
+                remote.lookup_batch(tuples, &mut numbers)?;
+                let guard = self.enter();
+                if !(guard.resolve(&numbers, matches) && self.turnover.is_none_since(seen)) {
+                    guard.match_batch(tuples, matches);
+                }
+                Ok(())
+            },
+            |matches| self.enter().match_batch(tuples, matches),
+        );
+    }
+
+    /// Makes tuples of Ethernet frames and of the ports that they came in on, and looks these up: in the same place of `found` what
+    /// matches, or why there is no tuple. As [`match_batch`](Self::match_batch) otherwise.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let rules: [Rule<OpenFlowTuple>; 1] = ["in_port=2 action=7".parse()?];
+    /// let reader = Classifier::builder().rules(rules).build()?.reader();
+    /// let frame = [0; 60];
+    /// let mut found = vec![Ok(None); 3];
+    /// reader.match_frames(&[(1, &frame[..]), (2, &frame), (2, &frame[..9])], &mut found);
+    /// assert_eq!(found[0], Ok(None));
+    /// assert_eq!(found[1].clone()?.map(|found| found.action), Some(NextHop(7)));
+    /// assert!(found[2].is_err()); // cut off within the Ethernet header
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Panics when the lengths differ.
+    pub fn match_frames(
+        &self,
+        frames: &[(u16, impl AsRef<[u8]>)],
+        found: &mut [Result<Option<RuleMatch>, FrameError>],
+    ) {
+        assert_eq!(frames.len(), found.len(), "a result for each frame");
+        let mut tuples = Vec::with_capacity(frames.len());
+        for ((in_port, frame), found) in frames.iter().zip(&mut *found) {
+            *found = T::of_frame(*in_port, frame.as_ref()).map(|tuple| {
+                tuples.push(tuple);
+                None
+            });
+        }
+        let mut matches = vec![None; tuples.len()];
+        self.match_batch(&tuples, &mut matches);
+        for (to, found) in found.iter_mut().flatten().zip(matches) {
+            *to = found;
+        }
+    }
+
+    /// On GPUs where there are some and they are to; else as the CPU does it.
+    fn look_up(&self, tuples: &[T], numbers: &mut [u32], on_cpu: impl FnOnce(&[T], &mut [u32])) {
+        match &self.offload {
+            None => on_cpu(tuples, numbers),
+            Some(offload) => offload.lookup_batch(tuples, numbers, on_cpu),
+        }
+    }
+
+    /// Several batches under way at once, on the device that the classifier was built for: what keeps a GPU busy.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let rules: [Rule<Ipv4Tuple>; 1] = ["proto=tcp".parse()?];
+    /// let reader = Classifier::builder().rules(rules).device(Device::Auto).build()?.reader();
+    /// let tuples = vec!["proto=tcp".parse()?; 10_000];
+    ///
+    /// let (mut numbers, mut sum) = (vec![0; 1_000], 0);
+    /// let mut pipeline = reader.pipeline();
+    /// let mut batches = tuples.chunks(1_000);
+    /// loop {
+    ///     while pipeline.under_way() < 4 && let Some(batch) = batches.next() {
+    ///         pipeline.submit(batch);
+    ///     }
+    ///     let Some(tuples) = pipeline.next(&mut numbers) else { break };
+    ///     sum += numbers[..tuples.len()].iter().sum::<u32>();
+    /// }
+    /// assert_eq!(sum, 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pipeline(&self) -> RulePipeline<'_, T> {
+        RulePipeline::new(self)
+    }
+
+    /// One state of the rules, for lookups that belong together. While a guard lives the writer can make one more change and waits with
+    /// the next: hold it for some batches, not for good. What is looked up through it is looked up on the CPU.
+    #[inline]
+    pub fn enter(&self) -> RuleGuard<'_, T> {
+        RuleGuard(self.inner.enter())
+    }
+
+    /// The engine that looks up.
+    pub fn engine(&self) -> EngineName {
+        self.engine
+    }
+}
+
+/// One state of a set of rules, for as long as it lives.
+pub struct RuleGuard<'a, T: Tuple>(Held<'a, dyn AnyState<T>>);
+
+impl<T: Tuple> RuleGuard<'_, T> {
+    /// As [`RuleReader::lookup`].
+    #[inline]
+    pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
+        RuleNumber::new(self.0.table().table().lookup(tuple))
+    }
+
+    /// As [`RuleReader::find`].
+    pub fn find(&self, tuple: &T) -> Option<RuleMatch> {
+        matched(self.0.table().actions(), self.0.table().table().lookup(tuple))
+    }
+
+    /// As [`RuleReader::lookup_batch`].
+    pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
+        self.0.table().table().lookup_batch(tuples, numbers);
+    }
+
+    /// As [`RuleReader::par_lookup_batch`].
+    pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
+        self.0.table().table().par_lookup_batch(tuples, numbers);
+    }
+
+    /// As [`RuleReader::match_batch`].
+    pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {
+        assert_eq!(tuples.len(), matches.len(), "a match for each tuple");
+        let mut numbers = [0; BLOCK];
+        for (tuples, matches) in tuples.chunks(BLOCK).zip(matches.chunks_mut(BLOCK)) {
+            let numbers = &mut numbers[..tuples.len()];
+            self.lookup_batch(tuples, numbers);
+            self.resolve(numbers, matches);
+        }
+    }
+
+    /// The action of a rule; `None` where there is none of that number in this state. A number that was found in another state may be
+    /// another rule's by now.
+    pub fn action(&self, number: RuleNumber) -> Option<NextHop> {
+        self.0.table().actions().action(number.get()).map(NextHop)
+    }
+
+    /// Gives rules their actions; whether all of them are there.
+    fn resolve(&self, numbers: &[u32], matches: &mut [Option<RuleMatch>]) -> bool {
+        let (actions, mut all) = (self.0.table().actions(), true);
+        for (&number, to) in numbers.iter().zip(matches) {
+            *to = matched(actions, number);
+            all &= number == 0 || to.is_some();
+        }
+        all
+    }
+
+    /// What shape the compiled table took, in a line for people, where the engine has one.
+    pub fn shape(&self) -> Option<String> {
+        self.0.table().table().shape()
+    }
+
+    /// The steps of one lookup, for people: what is read, in order.
+    pub fn explain(&self, tuple: &T) -> Vec<Step> {
+        self.0.table().table().explain(tuple)
+    }
+}
+
+/// Tuples that are looked up before their actions are: enough for a batch to be fast, few enough to stay in the first cache.
+const BLOCK: usize = 1024;
+
+/// A number that a lookup returned, with its action.
+#[inline]
+fn matched(actions: &Actions, number: u32) -> Option<RuleMatch> {
+    let number = RuleNumber::new(number)?;
+    Some(RuleMatch { number, action: NextHop(actions.action(number.get())?) })
+}
+
+impl<T: Tuple> Clone for RuleReader<T> {
+    fn clone(&self) -> Self {
+        let (offload, turnover) = (self.offload.clone(), Arc::clone(&self.turnover));
+        Self { inner: self.inner.clone_box(), engine: self.engine, offload, turnover }
+    }
+}
+
+impl<T: Tuple> fmt::Debug for RuleReader<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuleReader")
+            .field("tuple", &T::NAME)
+            .field("engine", &self.engine)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Tuple> fmt::Debug for RuleGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuleGuard").finish_non_exhaustive()
+    }
+}
+
+/// Makes a reader of an image.
+struct Fixed(RuleImageFile);
+
+impl<T: Tuple> Visitor<T> for Fixed {
+    type Output = Result<RuleReader<T>, Error>;
+
+    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
+        let (engine, rules) = (self.0.engine(), self.0.rules::<T>()?);
+        let table: E::Table = self.0.into_table()?;
+        let state = State { table, beside: Actions::of(&rules) };
+        Ok(RuleReader::new(Box::new(Arc::new(state)), engine, None, Arc::default()))
+    }
+}

@@ -1,0 +1,98 @@
+//! The tuples by name. The list below is the only one in the project, as that of engines is in [`engine`](super::engine).
+
+use std::fmt;
+
+use wirespeed_classify::Tuple;
+
+tuples! {
+    /// [`Ipv4Tuple`](wirespeed_classify::Ipv4Tuple): the 5-tuple of IPv4.
+    Ipv4: wirespeed_classify::Ipv4Tuple,
+    /// [`Ipv6Tuple`](wirespeed_classify::Ipv6Tuple): the 5-tuple of IPv6.
+    Ipv6: wirespeed_classify::Ipv6Tuple,
+    /// [`OpenFlowTuple`](wirespeed_classify::OpenFlowTuple): the 12 fields of OpenFlow.
+    OpenFlow: wirespeed_classify::OpenFlowTuple,
+}
+
+/// What is done with a tuple once it is known which: a function over tuple types.
+pub trait TupleVisitor {
+    /// What it yields.
+    type Output;
+
+    /// Does it.
+    fn visit<T: Tuple>(self) -> Self::Output;
+}
+
+impl TupleName {
+    /// The one of a name; `None` where there is none.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|tuple| tuple.as_str() == name)
+    }
+}
+
+impl AsRef<str> for TupleName {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for TupleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// For each tuple its variant and its type.
+macro_rules! tuples {
+    ($($(#[$doc:meta])* $variant:ident: $tuple:ty,)+) => {
+        /// A kind of tuple that there are engines for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum TupleName {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl TupleName {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name that users choose it by.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => <$tuple as Tuple>::NAME,)+
+                }
+            }
+        }
+
+        /// Visits a tuple.
+        pub fn visit<V: TupleVisitor>(tuple: TupleName, visitor: V) -> V::Output {
+            match tuple {
+                $(TupleName::$variant => visitor.visit::<$tuple>(),)+
+            }
+        }
+    };
+}
+use tuples;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Name;
+
+    impl TupleVisitor for Name {
+        type Output = &'static str;
+
+        fn visit<T: Tuple>(self) -> &'static str {
+            T::NAME
+        }
+    }
+
+    #[test]
+    fn every_name_is_found_again() {
+        for &tuple in TupleName::ALL {
+            assert_eq!(visit(tuple, Name), tuple.as_str());
+            assert_eq!(TupleName::of(tuple.as_str()), Some(tuple));
+        }
+        assert_eq!(TupleName::of("ipv5"), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! [`Turnover`]: whether the rule of a number became another one while a batch was on a GPU.
+//!
+//! A GPU answers with numbers, and its table may be a state ahead of the one that a guard holds on the CPU. A number that is there in both
+//! is the same rule with the same action, as numbers are not given twice, unless a rule was put in another one's place meanwhile. Who
+//! does that says so before the first table has it and again after the last one has:
+//!
+//! ```text
+//! writer   begin ─► rules on GPUs ─► rules on the CPU ─► end
+//! reader   before ─► batch on a GPU ─► guard, actions ─► is it still the same, and nothing under way?
+//! ```
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts beginnings and ends: odd while something is under way.
+#[derive(Debug, Default)]
+pub(super) struct Turnover(AtomicU64);
+
+/// What was seen before a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen(u64);
+
+impl Turnover {
+    /// Does what puts rules in the place of others.
+    pub(super) fn during<R>(&self, change: impl FnOnce() -> R) -> R {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let done = change();
+        self.0.fetch_add(1, Ordering::SeqCst);
+        done
+    }
+
+    pub(super) fn seen(&self) -> Seen {
+        Seen(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Whether all rules are those that they were.
+    pub(super) fn is_none_since(&self, seen: Seen) -> bool {
+        seen.0.is_multiple_of(2) && self.0.load(Ordering::SeqCst) == seen.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_noticed_before_during_and_after() {
+        let turnover = Turnover::default();
+        let before = turnover.seen();
+        assert!(turnover.is_none_since(before));
+        let within = turnover.during(|| {
+            assert!(!turnover.is_none_since(before));
+            turnover.seen()
+        });
+        assert!(!turnover.is_none_since(before) && !turnover.is_none_since(within));
+        assert!(turnover.is_none_since(turnover.seen()));
+    }
+}
