@@ -166,16 +166,12 @@ int ws_acl_add(struct rte_acl_ctx *acl, const struct ws_acl_rule *of)
 	return rte_acl_add_rules(acl, (const struct rte_acl_rule *)&rule, 1);
 }
 
-/* 0, or a negative error number. The two ports are gathered as one input of four bytes.
- *
- * `most` bytes are what it may take: with a limit DPDK tries few large tries first, without one it is content with many small ones.
- */
-int ws_acl_build(struct rte_acl_ctx *acl, size_t most)
+/* 0, or a negative error number. The two ports are gathered as one input of four bytes. */
+int ws_acl_build(struct rte_acl_ctx *acl)
 {
 	struct rte_acl_config config = {
 		.num_categories = 1,
 		.num_fields = FIELDS,
-		.max_size = most,
 		.defs = {
 			{ RTE_ACL_FIELD_TYPE_BITMASK, 1, PROTO, 0, 0 },
 			{ RTE_ACL_FIELD_TYPE_MASK, 4, SRC, 1, 4 },

@@ -57,8 +57,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let csv = report::csv(run.session.rows(), &machine);
-    let path =
-        report::write(&options.session.out, &machine, &format!("{}-classify", report::date()), &csv)?;
+    let path = report::write(&options.session.out, &machine, &format!("{}-classify", report::date()), &csv)?;
     eprintln!("\nwritten to {}", path.display());
     Ok(())
 }
@@ -116,7 +115,8 @@ impl Run<'_> {
         let of_set = setting(set);
         let whole = Trace::new("in-order", 0, set.trace.clone(), set.right.clone()).spread(1 << 13);
         let mut lanes = self.build(lineup::updates(), set);
-        let turns = [Turn::returns, Turn::changes].map(|of| of(&set.rules, options.updates, options.session.seed));
+        let turns =
+            [Turn::returns, Turn::changes].map(|of| of(&set.rules, options.updates, options.session.seed));
         for turn in &turns {
             let right = data::right(&turn.applied(&set.rules), whole.tuples().tuples);
             let after = Trace::new("in-order", 0, whole.tuples().tuples.to_vec(), right);
@@ -124,7 +124,10 @@ impl Run<'_> {
             // Untimed first, and seen to be right on the way and at the end of it.
             lanes.retain_mut(|lane| {
                 let mode = Mode::Batch(1024);
-                lane.update(forth) && is_right(lane, mode, &after) && lane.update(back) && is_right(lane, mode, &whole)
+                lane.update(forth)
+                    && is_right(lane, mode, &after)
+                    && lane.update(back)
+                    && is_right(lane, mode, &whole)
             });
             for &call in &options.calls {
                 self.race_updates(&of_set, &mut lanes, turn, call);
@@ -150,7 +153,8 @@ impl Run<'_> {
         let mut rates = vec![[Vec::new(), Vec::new()]; lanes.len()];
         for _ in 0..options.session.rounds {
             for (lane, rates) in lanes.iter_mut().zip(&mut rates) {
-                for (rates, rate) in rates.iter_mut().zip(turn.rates(lane, call, time).into_iter().flatten()) {
+                for (rates, rate) in rates.iter_mut().zip(turn.rates(lane, call, time).into_iter().flatten())
+                {
                     rates.push(rate);
                 }
             }
@@ -160,7 +164,9 @@ impl Run<'_> {
                 report::Setting { trace: name.to_owned(), items: turn.ways[way].len(), ..of_set.clone() };
             let measured = lanes.iter().zip(&rates).filter(|(_, rates)| !rates[way].is_empty());
             self.session.show(
-                measured.map(|(lane, rates)| row(&setting, lane, "update", call, rates[way].clone(), "updates/s")),
+                measured.map(|(lane, rates)| {
+                    row(&setting, lane, "update", call, rates[way].clone(), "updates/s")
+                }),
             );
         }
     }

@@ -105,9 +105,13 @@ impl Options {
     fn scale(&self) -> Result<Scale> {
         ensure!(self.tuples >= LEAST && self.trip >= LEAST, "traces and batches have {LEAST} tuples or more");
         ensure!(self.rules >= 1_024, "sets have 1,024 rules or more");
-        ensure!(self.rounds > 0 && self.in_flight > 0 && self.seconds > 0.0, "nothing is measured in no time");
+        ensure!(
+            self.rounds > 0 && self.in_flight > 0 && self.seconds > 0.0,
+            "nothing is measured in no time"
+        );
         let here = Machine::here().cores;
-        let cores = [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|&cores| cores < here).chain([here]).collect();
+        let cores =
+            [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|&cores| cores < here).chain([here]).collect();
         let tuples = if self.quick { 1 << 10 } else { self.tuples };
         Ok(Scale {
             rules: if self.quick { 2_048 } else { self.rules },

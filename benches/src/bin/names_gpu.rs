@@ -236,7 +236,8 @@ fn trips<E: NameEngine<Table: OnDevice>>(
         for &in_flight in &options.gpu.in_flight {
             let bytes = layout.pack(trace.part(0..batch), &mut vec![0; room]).context("room")?.bytes();
             let result_bytes = handle.result_bytes();
-            let bus = ceiling::bus(&mut bench, bytes, batch * result_bytes, 1, in_flight, options.gpu.seconds)?;
+            let bus =
+                ceiling::bus(&mut bench, bytes, batch * result_bytes, 1, in_flight, options.gpu.seconds)?;
             let bus = bus * float(batch);
             for way in Way::ALL {
                 let time = Duration::from_secs_f64(options.gpu.seconds);

@@ -56,11 +56,12 @@ fn real(name: &str, file: impl Fn(&str) -> PathBuf) -> Result<Set> {
 }
 
 /// A set of the kind and the size that a name says.
-fn made(name: &str) -> Result<Set> {
+pub(super) fn made(name: &str) -> Result<Set> {
     let (kind, size) = name.split_once('_').with_context(|| format!("{name} is not as acl1_10k"))?;
     let kind: Kind =
         kind.trim_end_matches(|c: char| c.is_ascii_digit()).parse().map_err(anyhow::Error::msg)?;
-    let thousands: usize = size.strip_suffix('k').with_context(|| format!("{size} is not as 10k"))?.parse()?;
+    let thousands: usize =
+        size.strip_suffix('k').with_context(|| format!("{size} is not as 10k"))?.parse()?;
     let rules = generate::classbench::<Ipv4Tuple>(kind, 1_000 * thousands, SEED);
     let trace = generate::tuples(&rules, TRACE, BURST, SEED);
     let right = right(&rules, &trace);

@@ -5,9 +5,7 @@ use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
-use wirespeed_classify::{
-    BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, LiveRules, RuleSet, RuleUpdate,
-};
+use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, LiveRules, RuleSet, RuleUpdate};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
 
@@ -138,5 +136,67 @@ impl<E: ClassifyEngine<Ipv4Tuple>> Contestant for Live<E> {
 
     fn memory(&self) -> Option<u64> {
         Some(self.live.memory_usage())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contest::{is_right, keep_right};
+    use super::super::lane::Mode;
+    use super::super::trace::Trace;
+    use super::super::update::Turn;
+    use super::super::{data, data::Set};
+    use super::*;
+
+    fn set() -> (Set, Trace) {
+        let set = data::made("ipc1_1k").unwrap();
+        let trace = Trace::new("in-order", 0, set.trace.clone(), set.right.clone()).spread(2_000);
+        (set, trace)
+    }
+
+    /// All but DPDK's, which takes a process of its own.
+    fn lanes(entries: Vec<Entry>, rules: &Rules) -> Vec<Lane> {
+        let entries = entries.into_iter().filter(|entry| !entry.name.starts_with("rte_"));
+        entries.map(|entry| entry.build(rules).unwrap()).collect()
+    }
+
+    #[test]
+    fn all_lanes_are_right_and_a_wrong_one_is_dropped() {
+        let (set, trace) = set();
+        let mut all = lanes(lookups(), &set.rules);
+        keep_right(&mut all, 100, &trace);
+        assert_eq!(all.len(), 5);
+        let mut less = set.rules.clone();
+        less.remove(trace.right[0]);
+        all.push(Lane::build("less", &less, |rules| Ok(Scan::build(rules))).unwrap());
+        keep_right(&mut all, 100, &trace);
+        assert_eq!(all.len(), 5);
+        assert!(all.iter().all(|lane| lane.memory > 0 && lane.name != "less"));
+    }
+
+    #[test]
+    fn updates_go_forth_and_back() {
+        let (set, trace) = set();
+        let mut all = lanes(updates(), &set.rules);
+        for turn in [Turn::returns(&set.rules, 200, 1), Turn::changes(&set.rules, 200, 1)] {
+            let right = data::right(&turn.applied(&set.rules), trace.tuples().tuples);
+            assert_ne!(right, trace.right);
+            let after = Trace::new("in-order", 0, trace.tuples().tuples.to_vec(), right);
+            for lane in &mut all {
+                assert!(
+                    lane.update(&turn.ways[0]) && is_right(lane, Mode::Batch(64), &after),
+                    "{}",
+                    lane.name
+                );
+                assert!(
+                    lane.update(&turn.ways[1]) && is_right(lane, Mode::Batch(64), &trace),
+                    "{}",
+                    lane.name
+                );
+                let rates = turn.rates(lane, 16, std::time::Duration::ZERO).unwrap();
+                assert!(rates.iter().all(|&rate| rate > 0.0));
+                assert!(is_right(lane, Mode::Single, &trace), "{}", lane.name);
+            }
+        }
     }
 }

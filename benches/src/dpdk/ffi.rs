@@ -77,7 +77,7 @@ unsafe extern "C" {
 
     pub(super) fn ws_acl_create(name: *const c_char, max_rules: u32) -> *mut RteAcl;
     pub(super) fn ws_acl_add(acl: *mut RteAcl, rule: *const AclRule) -> c_int;
-    pub(super) fn ws_acl_build(acl: *mut RteAcl, most: usize) -> c_int;
+    pub(super) fn ws_acl_build(acl: *mut RteAcl) -> c_int;
     pub(super) fn rte_acl_set_ctx_classify(acl: *mut RteAcl, algorithm: c_int) -> c_int;
     pub(super) fn rte_acl_classify_alg(
         acl: *const RteAcl,

@@ -25,7 +25,8 @@ pub fn figure(scale: &Scale) -> Result<Vec<Figure>> {
             continue;
         }
         let Classes(classes) = set.rules.classes();
-        let mut sizes: Vec<usize> = classes.iter().map(|class: &wirespeed_classify::Class<Ipv4Tuple>| class.entries.len()).collect();
+        let mut sizes: Vec<usize> =
+            classes.iter().map(|class: &wirespeed_classify::Class<Ipv4Tuple>| class.entries.len()).collect();
         sizes.sort_unstable();
         let count = sizes.len();
         let (rules, entries) = (set.rules.len().to_string(), set.rules.entries_len().to_string());

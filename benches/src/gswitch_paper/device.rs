@@ -93,34 +93,41 @@ impl Rig {
         rounds: usize,
         shapes: impl Fn(&mut Bench, &Program, Kind) -> Result<Vec<Shape>>,
     ) -> Result<Option<KernelRate>> {
-        let bench = &mut self.bench;
         let result_bytes = table.programs.first().context("a program")?.result_bytes;
+        let best = self.fastest(table, &tuples[..few(tuples.len())], result_bytes, shapes)?;
+        let Some((at, shape)) = best else { return Ok(None) };
+        let (bench, program) = (&mut self.bench, &table.programs[at]);
         let there = bench.tuples(tuples, result_bytes)?;
-        let mut best: Option<(f64, usize, Shape)> = None;
+        bench.launch_tuples(program, &there, shape)?;
+        bench.check_tuples(program, &there, right)?;
+        let launch = |bench: &mut Bench| bench.launch_tuples(program, &there, shape);
+        let rate = bench.rate_of(tuples.len(), rounds, launch)?;
+        bench.drop_tuples(&there)?;
+        Ok(Some(KernelRate { shared: program.shared, shape, rate }))
+    }
+
+    /// The fastest launch by a quick look at each, with the place of its program.
+    fn fastest<T: Tuple>(
+        &mut self,
+        table: &Uploaded,
+        tuples: &[T],
+        result_bytes: usize,
+        shapes: impl Fn(&mut Bench, &Program, Kind) -> Result<Vec<Shape>>,
+    ) -> Result<Option<(usize, Shape)>> {
+        let bench = &mut self.bench;
+        let there = bench.tuples(tuples, result_bytes)?;
+        let (mut best, mut most) = (None, 0.0);
         for (at, program) in table.programs.iter().enumerate() {
             for shape in shapes(bench, program, there.form.kind())? {
-                let rate =
-                    bench.rate_of(tuples.len(), 1, |bench| bench.launch_tuples(program, &there, shape))?;
-                if best.is_none_or(|(known, ..)| rate > known) {
-                    best = Some((rate, at, shape));
+                let launch = |bench: &mut Bench| bench.launch_tuples(program, &there, shape);
+                let rate = bench.rate_of(tuples.len(), 1, launch)?;
+                if rate > most {
+                    (best, most) = (Some((at, shape)), rate);
                 }
             }
         }
-        let measured = match best {
-            Some((_, at, shape)) => {
-                let program = &table.programs[at];
-                // What launches left there is none of this one's numbers.
-                bench.spoil_tuples(&there)?;
-                bench.launch_tuples(program, &there, shape)?;
-                bench.check_tuples(program, &there, right)?;
-                let rate =
-                    bench.rate_of(tuples.len(), rounds, |bench| bench.launch_tuples(program, &there, shape))?;
-                Some(KernelRate { shared: program.shared, shape, rate })
-            }
-            None => None,
-        };
         bench.drop_tuples(&there)?;
-        Ok(measured)
+        Ok(best)
     }
 
     /// Whole trips of batches of so many tuples, by the fastest way; the numbers of each batch are held against the right ones first.
@@ -157,4 +164,9 @@ impl Rig {
         self.ceilings.insert(key, rate);
         Ok(rate)
     }
+}
+
+/// Of so many tuples those that launches are chosen with: enough that they fill a GPU.
+fn few(tuples: usize) -> usize {
+    (tuples / 4).max(1 << 16).min(tuples)
 }

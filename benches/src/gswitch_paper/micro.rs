@@ -50,7 +50,14 @@ pub fn batches(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
     let mut rates = Sheet {
         title: "Figure 5(b): throughput by batch, 12 fields, 1 K rules in 128 classes".into(),
         columns: &[
-            "method", "batch", "kernel_mtuples_per_s", "kernel_gbps", "trip_mtuples_per_s", "way", "p50_us", "p99_us",
+            "method",
+            "batch",
+            "kernel_mtuples_per_s",
+            "kernel_gbps",
+            "trip_mtuples_per_s",
+            "way",
+            "p50_us",
+            "p99_us",
             "bus_mtuples_per_s",
         ],
         rows: Vec::new(),
@@ -74,7 +81,11 @@ pub fn batches(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
             let whole = subject.part(method.as_ref(), scale.tuples);
             let trips = rig.trips(&handle, whole, batch, scale.in_flight, scale.seconds)?;
             let (name, batch_name) = (method.name(), batch.to_string());
-            times.rows.push(vec![name.into(), batch_name.clone(), format!("{:.2}", 1e6 * float(batch) / kernel.rate)]);
+            times.rows.push(vec![
+                name.into(),
+                batch_name.clone(),
+                format!("{:.2}", 1e6 * float(batch) / kernel.rate),
+            ]);
             rates.rows.push(vec![
                 name.into(),
                 batch_name,
@@ -142,7 +153,15 @@ pub fn filters(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
     const ROOMS: [u32; 3] = [0, 100, 300];
     let mut sheet = Sheet {
         title: "Figure 5(c): Bloom search by classes and filter, 12 fields, 256 rules a class".into(),
-        columns: &["filter_bytes_a_class", "rules", "classes", "table_bytes", "shared", "mtuples_per_s", "gbps"],
+        columns: &[
+            "filter_bytes_a_class",
+            "rules",
+            "classes",
+            "table_bytes",
+            "shared",
+            "mtuples_per_s",
+            "gbps",
+        ],
         rows: Vec::new(),
     };
     for classes in full_classes(scale, 8) {

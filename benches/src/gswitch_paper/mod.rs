@@ -87,3 +87,53 @@ fn gbps(rate: f64) -> f64 {
 fn float(count: usize) -> f64 {
     count as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_classify::Ipv4Tuple;
+    use wirespeed_classify::generate::Shape;
+
+    use super::*;
+    use crate::gpu::plot::svg;
+
+    fn tiny() -> Scale {
+        Scale {
+            rules: 2_048,
+            tuples: 512,
+            batch: 256,
+            trip: 256,
+            in_flight: 1,
+            seconds: 0.0,
+            rounds: 1,
+            cores: vec![1, 2],
+        }
+    }
+
+    #[test]
+    fn without_a_gpu_the_cpus_half_is_made() {
+        let figure = sets::by_fields(None, &tiny()).unwrap();
+        let column = |name| figure.sheet.columns.iter().position(|&column| column == name).unwrap();
+        let numbers = |name| -> Vec<f64> {
+            figure.sheet.rows.iter().filter_map(|row| row[column(name)].parse().ok()).collect()
+        };
+        assert_eq!(figure.sheet.rows.len(), 8, "four engines with 5 and with 12 fields");
+        assert!(numbers("core_mtuples_per_s").iter().all(|&rate| rate > 0.0));
+        assert_eq!(numbers("cpu_mtuples_per_s").len(), 8);
+        assert!(numbers("kernel_mtuples_per_s").is_empty() && numbers("trip_mtuples_per_s").is_empty());
+        for plot in &figure.plots {
+            assert!(svg(&figure.sheet, plot).unwrap().contains("quilt"));
+        }
+    }
+
+    #[test]
+    fn wrong_numbers_are_not_timed() {
+        let mut subject = subject::Subject::<Ipv4Tuple>::made(Shape::even(64, 4), 300).unwrap();
+        let methods = subject::methods(&subject.rules);
+        let time = |subject: &subject::Subject<_>| {
+            versus::on_cpu(subject, methods[1].as_ref(), &tiny(), (64, 2)).is_ok_and(|rate| rate > 0.0)
+        };
+        assert!(time(&subject));
+        subject.right[299] ^= 1;
+        assert!(!time(&subject));
+    }
+}

@@ -161,7 +161,8 @@ pub fn by_rules(rig: Option<&mut Rig>, scale: &Scale) -> Result<Figure> {
 /// Figure 7(a): by classes, 32 K rules.
 pub fn by_classes(rig: Option<&mut Rig>, scale: &Scale) -> Result<Figure> {
     let rules = scale.rules.min(1 << 15);
-    let shapes = doubled(128, 4).filter(|&classes| classes <= rules).map(|classes| Shape::even(rules, classes));
+    let shapes =
+        doubled(128, 4).filter(|&classes| classes <= rules).map(|classes| Shape::even(rules, classes));
     let title = format!("Figure 7(a): by classes, 12 fields, {rules} rules");
     made::<OpenFlowTuple>(rig, scale, ("figure-7a", &title, "classes"), shapes)
 }

@@ -58,7 +58,8 @@ impl<T: Tuple> Subject<T> {
     pub fn part(&self, method: &dyn Method<T>, tuples: usize) -> (&[T], &[u32]) {
         /// Comparisons of a launch of linear search.
         const MOST: u64 = 1 << 31;
-        let scanned = usize::try_from(MOST / self.rules.entries_len().max(1)).unwrap_or(usize::MAX).max(1 << 8);
+        let scanned =
+            usize::try_from(MOST / self.rules.entries_len().max(1)).unwrap_or(usize::MAX).max(1 << 8);
         let most = if method.is_scan() { tuples.min(scanned) } else { tuples };
         let count = most.min(self.trace.len());
         (&self.trace[..count], &self.right[..count])
