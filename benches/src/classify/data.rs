@@ -39,7 +39,7 @@ const TRACE: usize = 100_000;
 /// A set by the name of its files, such as `fw1_10k`: the real one where it is, else one that is made.
 pub fn set(name: &str) -> Result<Set> {
     let file = |what: &str| directory().join("rules").join(format!("{name}.{what}.zst"));
-    if file("rules").is_file() { real(name, file) } else { made(name) }
+    if file("rules").is_file() { real(name, file) } else { made(name, TRACE) }
 }
 
 fn real(name: &str, file: impl Fn(&str) -> PathBuf) -> Result<Set> {
@@ -55,15 +55,15 @@ fn real(name: &str, file: impl Fn(&str) -> PathBuf) -> Result<Set> {
     Ok(Set { name: name.to_owned(), rules: rules.rules, trace, right })
 }
 
-/// A set of the kind and the size that a name says.
-pub(super) fn made(name: &str) -> Result<Set> {
+/// A set of the kind and the size that a name says, with a trace of so many tuples.
+pub(super) fn made(name: &str, tuples: usize) -> Result<Set> {
     let (kind, size) = name.split_once('_').with_context(|| format!("{name} is not as acl1_10k"))?;
     let kind: Kind =
         kind.trim_end_matches(|c: char| c.is_ascii_digit()).parse().map_err(anyhow::Error::msg)?;
     let thousands: usize =
         size.strip_suffix('k').with_context(|| format!("{size} is not as 10k"))?.parse()?;
     let rules = generate::classbench::<Ipv4Tuple>(kind, 1_000 * thousands, SEED);
-    let trace = generate::tuples(&rules, TRACE, BURST, SEED);
+    let trace = generate::tuples(&rules, tuples, BURST, SEED);
     let right = right(&rules, &trace);
     eprintln!("{name} is not in {}: a made set stands for it", directory().join("rules").display());
     Ok(Set { name: format!("made-{}_{size}", kind.name()), rules, trace, right })
@@ -90,16 +90,16 @@ mod tests {
 
     #[test]
     fn made_sets_are_what_their_names_say() {
-        let set = made("fw1_1k").unwrap();
-        assert_eq!((set.name.as_str(), set.rules.len(), set.trace.len()), ("made-fw_1k", 1_000, TRACE));
+        let set = made("fw1_1k", 1_500).unwrap();
+        assert_eq!((set.name.as_str(), set.rules.len(), set.trace.len()), ("made-fw_1k", 1_000, 1_500));
         assert!(set.right.iter().all(|&number| number > 0));
         let (trace, right) = set.shuffled(7);
         assert_ne!(trace, set.trace);
         let expected = Expected::of(&set.rules);
-        let pairs = || trace.iter().zip(&right).step_by(1_000);
+        let pairs = || trace.iter().zip(&right).step_by(50);
         assert!(pairs().all(|(tuple, &number)| expected.right(tuple) == number));
         for wrong in ["fw1", "nat1_1k", "fw1_1m", "fw1_k"] {
-            assert!(made(wrong).is_err(), "{wrong}");
+            assert!(made(wrong, 1).is_err(), "{wrong}");
         }
     }
 }

@@ -149,8 +149,8 @@ mod tests {
     use super::*;
 
     fn set() -> (Set, Trace) {
-        let set = data::made("ipc1_1k").unwrap();
-        let trace = Trace::new("in-order", 0, set.trace.clone(), set.right.clone()).spread(2_000);
+        let set = data::made("ipc1_1k", 1_000).unwrap();
+        let trace = Trace::new("in-order", 0, set.trace.clone(), set.right.clone());
         (set, trace)
     }
 
