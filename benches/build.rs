@@ -26,7 +26,7 @@ fn dpdk() {
         println!("cargo::rustc-link-search=native={}", path.display());
     }
     // Of DPDK's hundred libraries only those that the shim calls.
-    for library in ["rte_eal", "rte_fib", "rte_lpm"] {
+    for library in ["rte_acl", "rte_eal", "rte_fib", "rte_lpm"] {
         println!("cargo::rustc-link-lib=dylib={library}");
     }
 }

@@ -1,6 +1,7 @@
-/* DPDK's longest-prefix-match libraries behind plain C functions that Rust can call.
+/* DPDK's longest-prefix-match and access-control libraries behind plain C functions that Rust can call.
  *
- * Two things need C. rte_lpm's lookups are inline functions in its header. And its memory: DPDK is made for huge pages, which need
+ * Three things need C. rte_lpm's lookups are inline functions in its header. rte_acl's rules are of a type that a macro makes for each
+ * number of fields. And their memory: DPDK is made for huge pages, which need
  * a reservation by the administrator. With --no-huge its own heap is shared memory in 4 KiB pages, on which a table of tens of
  * megabytes loses much of its speed to address translation. A rival is to be measured at its best, so this file gives
  * DPDK an external heap of anonymous memory that the kernel backs with transparent huge pages, and every table is created in it.
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include <rte_acl.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_fib.h>
@@ -118,4 +120,66 @@ struct rte_lpm *ws_lpm_create(const char *name, uint32_t max_rules, uint32_t tbl
 void ws_lpm_lookup_bulk(const struct rte_lpm *lpm, const uint32_t *keys, uint32_t *results, unsigned int n)
 {
 	(void)rte_lpm_lookup_bulk_func(lpm, keys, results, n);
+}
+
+/* rte_acl: fields of the headers of `trace.rs`, 16 bytes of protocol, 3 of nothing, source, destination and ports. */
+enum { PROTO, SRC, DST, SPORT, DPORT, FIELDS };
+
+RTE_ACL_RULE_DEF(tuple_rule, FIELDS);
+
+/* `Rule` of acl.rs: numbers in host order, lengths of prefixes, the first and the last port. */
+struct ws_acl_rule {
+	uint32_t number, priority, src, dst;
+	uint16_t sport[2], dport[2];
+	uint8_t src_len, dst_len, proto, proto_mask;
+};
+
+struct rte_acl_ctx *ws_acl_create(const char *name, uint32_t max_rules)
+{
+	struct rte_acl_param param = {
+		.name = name,
+		.socket_id = heap_socket,
+		.rule_size = RTE_ACL_RULE_SZ(FIELDS),
+		.max_rule_num = max_rules,
+	};
+
+	return rte_acl_create(&param);
+}
+
+/* 0, or a negative error number. */
+int ws_acl_add(struct rte_acl_ctx *acl, const struct ws_acl_rule *of)
+{
+	struct tuple_rule rule = {
+		.data = { .category_mask = 1, .priority = (int32_t)of->priority, .userdata = of->number },
+	};
+
+	rule.field[PROTO].value.u8 = of->proto;
+	rule.field[PROTO].mask_range.u8 = of->proto_mask;
+	rule.field[SRC].value.u32 = of->src;
+	rule.field[SRC].mask_range.u32 = of->src_len;
+	rule.field[DST].value.u32 = of->dst;
+	rule.field[DST].mask_range.u32 = of->dst_len;
+	rule.field[SPORT].value.u16 = of->sport[0];
+	rule.field[SPORT].mask_range.u16 = of->sport[1];
+	rule.field[DPORT].value.u16 = of->dport[0];
+	rule.field[DPORT].mask_range.u16 = of->dport[1];
+	return rte_acl_add_rules(acl, (const struct rte_acl_rule *)&rule, 1);
+}
+
+/* 0, or a negative error number. The two ports are gathered as one input of four bytes. */
+int ws_acl_build(struct rte_acl_ctx *acl)
+{
+	struct rte_acl_config config = {
+		.num_categories = 1,
+		.num_fields = FIELDS,
+		.defs = {
+			{ RTE_ACL_FIELD_TYPE_BITMASK, 1, PROTO, 0, 0 },
+			{ RTE_ACL_FIELD_TYPE_MASK, 4, SRC, 1, 4 },
+			{ RTE_ACL_FIELD_TYPE_MASK, 4, DST, 2, 8 },
+			{ RTE_ACL_FIELD_TYPE_RANGE, 2, SPORT, 3, 12 },
+			{ RTE_ACL_FIELD_TYPE_RANGE, 2, DPORT, 3, 14 },
+		},
+	};
+
+	return rte_acl_build(acl, &config);
 }

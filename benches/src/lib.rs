@@ -18,10 +18,13 @@
 //! cargo xtask sail-paper    the SAIL paper's figures (sail_paper)    ──► record/MACHINE/DATE-sail-paper-….csv
 //! cargo xtask gamt-paper    the GAMT paper's figures (gamt_paper)    ──► record/MACHINE/DATE-gamt-paper-….csv
 //! cargo xtask record names      engines of names and rivals         ──► record/MACHINE/DATE-names.csv
+//! cargo xtask record classify   engines of rules, a scan, rte_acl    ──► record/MACHINE/DATE-classify.csv
+//! cargo xtask gswitch-paper     the GSwitch paper's figures (gswitch_paper) ──► record/MACHINE/DATE-gswitch-paper-….csv
 //! cargo xtask mata-paper        the MATA paper's figures (mata_paper) ──► record/MACHINE/DATE-mata-paper-….csv
 //! cargo run --release -p wirespeed-benches --bin sail-m              ──► screen: its figure 12, against the number of FIBs
 //! ```
 
+pub mod classify;
 pub mod contest;
 pub mod data;
 #[cfg(feature = "dpdk")]
@@ -30,6 +33,7 @@ pub mod engines;
 pub mod gamt_paper;
 pub mod gather;
 pub mod gpu;
+pub mod gswitch_paper;
 pub mod lineup;
 pub mod machine;
 pub mod mata_paper;

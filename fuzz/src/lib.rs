@@ -1,6 +1,10 @@
 //! What the fuzz targets share. Of the readers they check that nothing panics, and that whatever is read, written in
 //! plain, reads back equal.
 
+mod rules;
+
+pub use rules::rules;
+
 use wirespeed_fib::read::{
     Format, ReadOptions, TimedUpdate, collect_updates_from, read_fib_from,
 };

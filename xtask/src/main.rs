@@ -3,6 +3,7 @@
 mod ci;
 mod fuzz;
 mod gamt_paper;
+mod gswitch_paper;
 mod mata_paper;
 mod ptx;
 mod record;
@@ -31,6 +32,8 @@ enum Verb {
     Record(record::Options),
     /// Makes the GAMT paper's figures anew and writes benches/record/MACHINE/DATE-gamt-paper-….csv
     GamtPaper(gamt_paper::Options),
+    /// Makes the GSwitch paper's figures anew and writes benches/record/MACHINE/DATE-gswitch-paper-….csv and .svg
+    GswitchPaper(gswitch_paper::Options),
     /// Makes the MATA paper's figures anew and writes benches/record/MACHINE/DATE-mata-paper-….csv and .svg
     MataPaper(mata_paper::Options),
     /// Makes the SAIL paper's figures anew and writes benches/record/MACHINE/DATE-sail-paper-….csv
@@ -44,6 +47,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),
         Verb::GamtPaper(options) => gamt_paper::run(&options),
+        Verb::GswitchPaper(options) => gswitch_paper::run(&options),
         Verb::MataPaper(options) => mata_paper::run(&options),
         Verb::SailPaper(options) => sail_paper::run(&options),
     }

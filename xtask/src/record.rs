@@ -1,6 +1,7 @@
 //! Measures this machine: runs the bench crate's `record`, which writes `benches/record/MACHINE/DATE.csv` and, beside it, what the
 //! machine is; its `gpu`, which writes the figures of the machine's GPUs, CSV and SVG, to `benches/record/GPU/DATE-….csv`; or its
-//! `names`, which does for names what `record` does for addresses, and writes `benches/record/MACHINE/DATE-names.csv`.
+//! `names` and `classify`, which do for names and for rules what `record` does for addresses, and write
+//! `benches/record/MACHINE/DATE-names.csv` and `…-classify.csv`.
 
 use std::process::{Command, Stdio};
 
@@ -30,34 +31,41 @@ enum What {
     Gpu,
     /// Engines of names beside their rivals, on a core
     Names,
+    /// Engines of rules beside a scan and DPDK's, on a core
+    Classify,
 }
 
 impl What {
-    /// The program that measures it, where it is one of its own.
-    const fn bin(self) -> Option<&'static str> {
+    /// The program that measures it.
+    const fn bin(self) -> &'static str {
         match self {
-            Self::Cpu => None,
-            Self::Gpu => Some("gpu"),
-            Self::Names => Some("names"),
+            Self::Cpu => "record",
+            Self::Gpu => "gpu",
+            Self::Names => "names",
+            Self::Classify => "classify",
         }
+    }
+
+    /// Whether DPDK has a rival for it.
+    const fn has_dpdk(self) -> bool {
+        matches!(self, Self::Cpu | Self::Classify)
     }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    if let Some(bin) = options.what.bin() {
-        let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", bin, "--"];
-        arguments.extend(options.rest.iter().map(String::as_str));
-        return step::run(&format!("record {bin}"), &mut step::cargo(&arguments));
-    }
-    let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", "record"];
-    if !options.without_dpdk && dpdk_is_installed() {
-        arguments.extend(["--features", "dpdk"]);
-    } else {
-        eprintln!("xtask: without DPDK (pkg-config finds no libdpdk, or --without-dpdk)");
+    let bin = options.what.bin();
+    let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", bin];
+    if options.what.has_dpdk() {
+        if !options.without_dpdk && dpdk_is_installed() {
+            arguments.extend(["--features", "dpdk"]);
+        } else {
+            eprintln!("xtask: without DPDK (pkg-config finds no libdpdk, or --without-dpdk)");
+        }
     }
     arguments.push("--");
     arguments.extend(options.rest.iter().map(String::as_str));
-    step::run("record", &mut step::cargo(&arguments))
+    let what = if options.what == What::Cpu { "record".to_owned() } else { format!("record {bin}") };
+    step::run(&what, &mut step::cargo(&arguments))
 }
 
 fn dpdk_is_installed() -> bool {

@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use wirespeed_benches::data;
 use wirespeed_benches::gpu::bench::Bench;
-use wirespeed_benches::gpu::trip::{Travelled, Trip, travel};
-use wirespeed_benches::gpu::{ceiling, tuples};
-use wirespeed_benches::report::{Sheet, median};
+use wirespeed_benches::gpu::trip::{Trip, travels};
+use wirespeed_benches::gpu::{self, Device, ceiling, tuples};
+use wirespeed_benches::report::Sheet;
 use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::generate::{Shape, Synthetic};
 use wirespeed_classify::linear::Linear;
@@ -38,21 +38,8 @@ struct Options {
     /// Tuples of the trace that lies on the device
     #[arg(long, default_value_t = 1 << 22)]
     tuples: usize,
-    /// Launches of each measurement of a kernel
-    #[arg(long, default_value_t = 7)]
-    rounds: usize,
-    /// Tuples of a batch of the trips; 0 for no trips
-    #[arg(long, value_delimiter = ',', default_values_t = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20])]
-    batches: Vec<usize>,
-    /// Batches under way
-    #[arg(long, value_delimiter = ',', default_values_t = [1, 8])]
-    in_flight: Vec<usize>,
-    /// Seconds of each trip
-    #[arg(long, default_value_t = 0.15)]
-    seconds: f64,
-    /// Every launch that was tried, not only the fastest
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    gpu: gpu::options::Options,
 }
 
 fn main() -> Result<()> {
@@ -125,10 +112,7 @@ fn measure<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
         table.shape().unwrap_or_default()
     );
     kernels::<T, E>(what, &table, trace, right, options)?;
-    if options.batches.iter().any(|&batch| batch > 0) {
-        trips::<T, E>(what, &table, trace, right, options)?;
-    }
-    Ok(())
+    trips::<T, E>(what, &table, trace, right, options)
 }
 
 fn kernels<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
@@ -147,8 +131,8 @@ fn kernels<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
     };
     let result_bytes = uploaded.programs.first().context("a program")?.result_bytes;
     let there = bench.tuples(trace, result_bytes)?;
-    let rates = tuples::kernel_rates(&mut bench, &uploaded, &there, right, options.rounds)?;
-    for rate in rates.iter().take(if options.all { usize::MAX } else { 3 }) {
+    let rates = tuples::kernel_rates(&mut bench, &uploaded, &there, right, options.gpu.rounds)?;
+    for rate in rates.iter().take(options.gpu.told(3)) {
         sheet.rows.push(vec![
             T::PACKED.to_string(),
             result_bytes.to_string(),
@@ -187,42 +171,36 @@ fn trips<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
         ],
         rows: Vec::new(),
     };
-    for &batch in options.batches.iter().filter(|&&batch| batch > 0 && batch <= trace.len()) {
-        let most = options.in_flight.iter().copied().max().unwrap_or(1);
-        let gpu = tuples::start::<T>(most, batch)?;
+    for batch in options.gpu.batches(trace.len()) {
+        let most = options.gpu.most_in_flight();
+        let gpu = tuples::start(Device::Gpu, most, &[batch], bytes_of::<T>(batch).div_ceil(batch))?;
         let handle = tuples::upload(&gpu, table, trace)?;
-        for &in_flight in &options.in_flight {
+        for &in_flight in &options.gpu.in_flight {
             let out = batch * handle.result_bytes();
-            let bus = ceiling::bus(&mut bench, bytes_of::<T>(batch), out, 1, in_flight, options.seconds)?;
+            let bus = ceiling::bus(&mut bench, bytes_of::<T>(batch), out, 1, in_flight, options.gpu.seconds)?;
             let bus = bus * float(batch as u64);
             for way in Way::ALL {
-                let time = Duration::from_secs_f64(options.seconds);
+                let time = Duration::from_secs_f64(options.gpu.seconds);
                 let trip = Trip { batch, in_flight, way: Some(way), time };
-                let mut filled = Some(tuples::fill(&gpu, &handle, trace, right, &trip)?);
-                let mut rounds = Vec::new();
-                for _ in 0..3 {
-                    let (travelled, back) = travel(&handle, filled.take().context("filled")?, &trip)?;
-                    filled = Some(back);
-                    rounds.push(travelled);
-                }
-                let of =
-                    |figure: fn(&Travelled) -> f64| median(&rounds.iter().map(figure).collect::<Vec<_>>());
-                let rate = of(|travelled| travelled.rate);
+                let filled = tuples::fill(&gpu, &handle, trace, right, &trip)?;
+                let (travelled, _) = travels(&handle, filled, &trip, 3)?;
                 sheet.rows.push(vec![
                     way.name().into(),
                     batch.to_string(),
                     in_flight.to_string(),
-                    format!("{:.3}", rate / 1e9),
-                    format!("{:.1}", of(|travelled| travelled.p50)),
-                    format!("{:.1}", of(|travelled| travelled.p99)),
-                    format!("{:.1}", of(|travelled| travelled.max)),
+                    format!("{:.3}", travelled.rate / 1e9),
+                    format!("{:.1}", travelled.p50),
+                    format!("{:.1}", travelled.p99),
+                    format!("{:.1}", travelled.max),
                     format!("{:.3}", bus / 1e9),
-                    format!("{:.2}", rate / bus),
+                    format!("{:.2}", travelled.rate / bus),
                 ]);
             }
         }
     }
-    println!("{sheet}");
+    if !sheet.rows.is_empty() {
+        println!("{sheet}");
+    }
     Ok(())
 }
 

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Parser;
 use wirespeed_benches::data;
+use wirespeed_benches::gpu;
 use wirespeed_benches::gpu::bench::Bench;
 use wirespeed_benches::gpu::ceiling;
 use wirespeed_benches::gpu::names::{self, Layout};
-use wirespeed_benches::gpu::trip::{Trip, travel};
-use wirespeed_benches::report::{Sheet, median};
+use wirespeed_benches::gpu::trip::{Trip, travels};
+use wirespeed_benches::report::Sheet;
 use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::Way;
 use wirespeed_namelookup::generate::{Domains, Load, Paths, TraceSpec, trace};
@@ -35,21 +36,8 @@ struct Options {
     /// Share of names that no entry matches
     #[arg(long, default_value_t = 0.1)]
     misses: f64,
-    /// Launches of each measurement of a kernel
-    #[arg(long, default_value_t = 7)]
-    rounds: usize,
-    /// Names of a batch of the trips; 0 for no trips
-    #[arg(long, value_delimiter = ',', default_values_t = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20])]
-    batches: Vec<usize>,
-    /// Batches under way
-    #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 8])]
-    in_flight: Vec<usize>,
-    /// Seconds of each trip
-    #[arg(long, default_value_t = 0.15)]
-    seconds: f64,
-    /// Every launch that was tried, not only the fastest
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    gpu: gpu::options::Options,
 }
 
 fn main() -> Result<()> {
@@ -154,7 +142,7 @@ fn measure<E: NameEngine<Table: OnDevice>>(
         right.push(results);
     }
     kernels::<E>(&table, traces, &right, layouts, options)?;
-    if options.batches.iter().any(|&batch| batch > 0) {
+    if !options.gpu.batches(traces[0].1.len()).is_empty() {
         for &layout in layouts {
             trips::<E>(&table, traces[0].1.names(), &right[0], layout, options)?;
         }
@@ -188,9 +176,9 @@ fn kernels<E: NameEngine<Table: OnDevice>>(
     for &layout in layouts {
         for ((trace_name, trace), right) in traces.iter().zip(right) {
             let there = bench.names(layout, trace.names())?;
-            let rates = names::kernel_rates(&mut bench, &uploaded, &there, right, options.rounds)?;
+            let rates = names::kernel_rates(&mut bench, &uploaded, &there, right, options.gpu.rounds)?;
             let each = float(there.form.bytes()) / float(there.form.count());
-            for rate in rates.iter().take(if options.all { usize::MAX } else { 2 }) {
+            for rate in rates.iter().take(options.gpu.told(2)) {
                 sheet.rows.push(vec![
                     layout.name().into(),
                     (*trace_name).into(),
@@ -235,8 +223,8 @@ fn trips<E: NameEngine<Table: OnDevice>>(
         rows: Vec::new(),
     };
     let mut packing = 0.0;
-    for &batch in options.batches.iter().filter(|&&batch| batch > 0 && batch <= trace.len()) {
-        let most = options.in_flight.iter().copied().max().unwrap_or(1);
+    for batch in options.gpu.batches(trace.len()) {
+        let most = options.gpu.most_in_flight();
         // The longest batch needs the room.
         let starts = (0..most).map(|at| at * batch % (trace.len() - batch + 1));
         let room = starts.map(|from| layout.room(trace.part(from..from + batch))).max().context("a batch")?;
@@ -245,31 +233,26 @@ fn trips<E: NameEngine<Table: OnDevice>>(
         let mut slot = gpu.batch(batch)?;
         packing = names::packing_rate(layout, trace.part(0..batch), slot.keys_mut(), 9)?;
         drop(slot);
-        for &in_flight in &options.in_flight {
+        for &in_flight in &options.gpu.in_flight {
             let bytes = layout.pack(trace.part(0..batch), &mut vec![0; room]).context("room")?.bytes();
             let result_bytes = handle.result_bytes();
-            let bus = ceiling::bus(&mut bench, bytes, batch * result_bytes, 1, in_flight, options.seconds)?;
+            let bus =
+                ceiling::bus(&mut bench, bytes, batch * result_bytes, 1, in_flight, options.gpu.seconds)?;
             let bus = bus * float(batch);
             for way in Way::ALL {
-                let time = Duration::from_secs_f64(options.seconds);
+                let time = Duration::from_secs_f64(options.gpu.seconds);
                 let trip = Trip { batch, in_flight, way: Some(way), time };
-                let mut filled = Some(names::fill(&gpu, &handle, layout, trace, right, &trip)?);
-                let mut rounds = Vec::new();
-                for _ in 0..3 {
-                    let (travelled, back) = travel(&handle, filled.take().context("filled")?, &trip)?;
-                    filled = Some(back);
-                    rounds.push(travelled);
-                }
-                let of = |figure: fn(&_) -> f64| median(&rounds.iter().map(figure).collect::<Vec<_>>());
-                let rate = of(|travelled: &wirespeed_benches::gpu::trip::Travelled| travelled.rate);
+                let filled = names::fill(&gpu, &handle, layout, trace, right, &trip)?;
+                let (travelled, _) = travels(&handle, filled, &trip, 3)?;
+                let rate = travelled.rate;
                 sheet.rows.push(vec![
                     way.name().into(),
                     batch.to_string(),
                     in_flight.to_string(),
                     format!("{:.3}", rate / 1e9),
-                    format!("{:.1}", of(|travelled| travelled.p50)),
-                    format!("{:.1}", of(|travelled| travelled.p99)),
-                    format!("{:.1}", of(|travelled| travelled.max)),
+                    format!("{:.1}", travelled.p50),
+                    format!("{:.1}", travelled.p99),
+                    format!("{:.1}", travelled.max),
                     format!("{:.1}", rate * float(bytes) / float(batch) / 1e9),
                     format!("{:.3}", bus / 1e9),
                     format!("{:.2}", rate / bus),

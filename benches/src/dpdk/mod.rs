@@ -1,9 +1,10 @@
-//! DPDK's tables as rivals: `rte_fib` (DIR-24-8) and `rte_lpm` for IPv4, `rte_fib6` (a trie) for IPv6.
+//! DPDK's tables as rivals: `rte_fib` (DIR-24-8) and `rte_lpm` for IPv4, `rte_fib6` (a trie) for IPv6, `rte_acl` for rules.
 //!
 //! Sizes that DPDK wants in advance are computed from the routes. A next-hop width that can't hold a table (DPDK keeps one bit of
 //! an entry to itself, and numbers its 256-entry groups in what is left) is left out with a message.
 #![allow(unsafe_code)]
 
+pub(crate) mod acl;
 mod ffi;
 pub(crate) mod fib;
 pub(crate) mod fib6;

@@ -6,18 +6,19 @@ use anyhow::Result;
 use bytemuck::bytes_of;
 use rayon::prelude::*;
 use wirespeed_fib::{Address, NextHop};
-use wirespeed_gpu::driver::{Cuda, DevicePtr, Driver, Event, Properties, Shape, Stream};
+use wirespeed_gpu::driver::{DevicePtr, Driver, Event, Properties, Shape, Stream};
 use wirespeed_gpu::ip::{KeyBytes, pack};
 use wirespeed_gpu::program::{Kind, OnDevice, Program, Sections};
 use wirespeed_gpu::runtime::Planes;
 use wirespeed_image::SectionId;
 
+use super::Device;
 use crate::report::median;
 
 /// A GPU with a stream and two events around what is timed.
 pub struct Bench {
-    /// The GPU.
-    pub driver: Cuda,
+    /// The GPU, or what stands for one.
+    pub driver: Box<dyn Driver>,
     /// Where launches go.
     pub stream: Stream,
     began: Event,
@@ -53,7 +54,12 @@ pub const THREADS: [u32; 4] = [128, 256, 512, 1024];
 impl Bench {
     /// The first GPU.
     pub fn open() -> Result<Self> {
-        let mut driver = Cuda::open(0)?;
+        Self::on(Device::Gpu)
+    }
+
+    /// A device of a kind.
+    pub fn on(device: Device) -> Result<Self> {
+        let mut driver = device.open()?;
         let (stream, began, ended) = (driver.stream()?, driver.event(true)?, driver.event(true)?);
         let done = driver.event(false)?;
         Ok(Self { driver, stream, began, ended, done, spare: Vec::new() })

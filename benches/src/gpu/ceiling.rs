@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::V4;
-use wirespeed_gpu::driver::{DevicePtr, Driver, Event, Pinned, Stream};
+use wirespeed_gpu::driver::{DevicePtr, Event, Pinned, Stream};
 use wirespeed_gpu::program::Program;
 
 use super::bench::Bench;
@@ -38,7 +38,8 @@ pub fn gather(bench: &mut Bench, count: usize, bits: u32, width: usize, rounds: 
     Ok(best)
 }
 
-/// Batches over the bus with no kernel: as many keys a second as copies of the same bytes allow, by so many streams.
+/// Batches over the bus with no kernel: as many keys a second as copies of the same bytes allow, by so many streams. Bytes of one
+/// direction may be none.
 #[allow(unsafe_code)] // all streams are waited for before anything is given back
 pub fn bus(
     bench: &mut Bench,
@@ -61,9 +62,9 @@ pub fn bus(
         lanes.push(Lane {
             stream: bench.driver.stream()?,
             done: bench.driver.event(false)?,
-            keys: bench.driver.alloc_pinned(into)?,
-            results: bench.driver.alloc_pinned(out)?,
-            blocks: bench.driver.alloc(&[into, out])?,
+            keys: bench.driver.alloc_pinned(into.max(1))?,
+            results: bench.driver.alloc_pinned(out.max(1))?,
+            blocks: bench.driver.alloc(&[into.max(1), out.max(1)])?,
         });
     }
     let (mut count, began) = (0usize, Instant::now());
@@ -75,8 +76,12 @@ pub fn bus(
         }
         // SAFETY: the lane's memory stays until its stream is waited for.
         unsafe {
-            bench.driver.copy_in(lane.stream, lane.blocks[0], lane.keys.host, into)?;
-            bench.driver.copy_out(lane.stream, lane.results.host, lane.blocks[1], out)?;
+            if into > 0 {
+                bench.driver.copy_in(lane.stream, lane.blocks[0], lane.keys.host, into)?;
+            }
+            if out > 0 {
+                bench.driver.copy_out(lane.stream, lane.results.host, lane.blocks[1], out)?;
+            }
         }
         bench.driver.record(lane.done, lane.stream)?;
         count += 1;

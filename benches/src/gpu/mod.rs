@@ -10,14 +10,37 @@ pub mod ceiling;
 pub mod figures;
 pub mod kernels;
 pub mod names;
+pub mod options;
 pub mod plot;
 pub mod trip;
 pub mod tuples;
 pub mod updates;
 
-use wirespeed_gpu::driver::Properties;
+use anyhow::Result;
+use wirespeed_gpu::driver::{Cuda, Driver, Properties};
+use wirespeed_kernels_host::{HostDriver, Sanitizers};
 
 use crate::machine::Machine;
+
+/// What is measured on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Device {
+    /// The first GPU of this machine
+    #[default]
+    Gpu,
+    /// The kernels built for this machine's CPU: shows that a measurement runs, and its rates mean nothing
+    Host,
+}
+
+impl Device {
+    /// A driver of it.
+    pub fn open(self) -> Result<Box<dyn Driver>> {
+        Ok(match self {
+            Self::Gpu => Box::new(Cuda::open(0)?),
+            Self::Host => Box::new(HostDriver::start(&wirespeed_kernels_host::build(Sanitizers::Off)?)?),
+        })
+    }
+}
 
 /// A name for a GPU's directory.
 pub fn slug(gpu: &Properties) -> String {

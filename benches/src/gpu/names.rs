@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use bytemuck::bytes_of;
-use wirespeed_gpu::driver::{Cuda, DevicePtr, Driver, Shape};
+use wirespeed_gpu::driver::{DevicePtr, Shape};
 use wirespeed_gpu::names::{
     Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, row_bytes_of, unpack,
 };
@@ -12,6 +12,7 @@ use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::{Batch, Form, Gpu, GpuOptions, SlotSize, TableHandle};
 use wirespeed_namelookup::Names;
 
+use super::Device;
 use super::bench::{Bench, Uploaded, batch};
 use super::trip::{Filled, Trip, checked};
 use crate::report::median;
@@ -150,7 +151,7 @@ pub fn start(slots: usize, names: usize, bytes: usize) -> Result<Gpu> {
         spin: std::time::Duration::from_secs(1),
         ..GpuOptions::default()
     };
-    Ok(Gpu::start(Box::new(Cuda::open(0)?), options)?)
+    Ok(Gpu::start(Device::Gpu.open()?, options)?)
 }
 
 /// A table on a GPU, its launches tuned with names of a sample.

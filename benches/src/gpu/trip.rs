@@ -13,6 +13,8 @@ use wirespeed_gpu::ip::{KeyBytes, pack, unpack};
 use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{Batch, Done, Form, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
 
+use crate::report::median;
+
 /// How trips are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Trip {
@@ -127,6 +129,25 @@ pub fn travel(handle: &TableHandle, filled: Filled, trip: &Trip) -> Result<(Trav
     let rate = done as f64 / seconds;
     let travelled = Travelled { rate, p50: at(50), p99: at(99), max: times[times.len() - 1] };
     Ok((travelled, Filled(batches)))
+}
+
+/// Sends batches round and round so many times: the medians of what came of them.
+pub fn travels(
+    handle: &TableHandle,
+    mut filled: Filled,
+    trip: &Trip,
+    rounds: usize,
+) -> Result<(Travelled, Filled)> {
+    let mut all = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let (travelled, back) = travel(handle, filled, trip)?;
+        all.push(travelled);
+        filled = back;
+    }
+    let of = |figure: fn(&Travelled) -> f64| median(&all.iter().map(figure).collect::<Vec<_>>());
+    let travelled =
+        Travelled { rate: of(|t| t.rate), p50: of(|t| t.p50), p99: of(|t| t.p99), max: of(|t| t.max) };
+    Ok((travelled, filled))
 }
 
 fn back(done: Done) -> Result<Batch> {

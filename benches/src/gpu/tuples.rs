@@ -6,10 +6,11 @@ use anyhow::{Context, Result, ensure};
 use bytemuck::bytes_of;
 use wirespeed_classify::Tuple;
 use wirespeed_gpu::classify::{bytes_of as bytes_of_tuples, pack, result_bytes, unpack};
-use wirespeed_gpu::driver::{Cuda, DevicePtr, Driver, Shape};
+use wirespeed_gpu::driver::{DevicePtr, Shape};
 use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::{Batch, Form, Gpu, GpuOptions, SlotSize, TableHandle};
 
+use super::Device;
 use super::bench::{Bench, Uploaded};
 use super::names::{KernelRate, batch_of};
 use super::trip::{Filled, Trip, checked};
@@ -87,12 +88,11 @@ pub fn kernel_rates(
     Ok(rates)
 }
 
-/// A GPU of this machine with so many slots for batches of so many tuples, polling all the time.
-pub fn start<T: Tuple>(slots: usize, tuples: usize) -> Result<Gpu> {
-    let key_bytes = bytes_of_tuples::<T>(tuples).div_ceil(tuples.max(1));
-    let slots = vec![SlotSize { slots, keys: tuples }];
+/// A device with so many slots for batches of each of some sizes, for tuples of up to so many bytes, polling all the time.
+pub fn start(device: Device, slots: usize, sizes: &[usize], key_bytes: usize) -> Result<Gpu> {
+    let slots = sizes.iter().map(|&keys| SlotSize { slots, keys }).collect();
     let options = GpuOptions { slots, key_bytes, spin: Duration::from_secs(1), ..GpuOptions::default() };
-    Ok(Gpu::start(Box::new(Cuda::open(0)?), options)?)
+    Ok(Gpu::start(device.open()?, options)?)
 }
 
 /// A table on a GPU, its launches tuned with tuples of a sample.

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use bytemuck::bytes_of;
-use wirespeed_gpu::driver::{DevicePtr, Driver, Event, Pinned, Shape, Stream};
+use wirespeed_gpu::driver::{DevicePtr, Event, Pinned, Shape, Stream};
 use wirespeed_gpu::names::unpack;
 use wirespeed_gpu::program::Program;
 use wirespeed_gpu::runtime::Form;

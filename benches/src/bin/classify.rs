@@ -1,0 +1,173 @@
+//! Measures engines of rules and their rivals in one run on one core, and records what came out: see [`wirespeed_benches::classify`].
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use clap::Parser;
+use wirespeed_benches::classify::contest::{is_right, keep_right, race, row, setting, setting_on};
+use wirespeed_benches::classify::data::{self, Set};
+use wirespeed_benches::classify::lane::{Lane, Mode};
+use wirespeed_benches::classify::lineup::{self, Entry, REFERENCES};
+use wirespeed_benches::classify::trace::Trace;
+use wirespeed_benches::classify::update::Turn;
+use wirespeed_benches::report;
+use wirespeed_benches::session::{self, Session};
+
+/// Measures engines of rules and their rivals side by side and writes MACHINE/DATE-classify.csv.
+#[derive(Parser)]
+struct Options {
+    /// Sets of ClassBench, by the name of their files; one that isn't at hand is made
+    #[arg(long, value_delimiter = ',', default_values = ["acl1_1k", "fw1_1k", "ipc1_1k", "acl1_10k", "fw1_10k", "ipc1_10k", "acl1_100k", "fw1_100k", "ipc1_100k"])]
+    sets: Vec<String>,
+    /// Engines and rivals: those whose name contains one of these words
+    #[arg(long, value_delimiter = ',')]
+    engines: Vec<String>,
+    /// Tuples a call
+    #[arg(long, value_delimiter = ',', default_values_t = [256, 1024])]
+    batches: Vec<usize>,
+    /// The most rules that go and come back in a turn of updates
+    #[arg(long, default_value_t = 1 << 15)]
+    updates: usize,
+    /// Updates a call
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 64, 4096])]
+    calls: Vec<usize>,
+    /// Skip the measurements of updates
+    #[arg(long)]
+    no_updates: bool,
+    #[command(flatten)]
+    session: session::Options,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    ensure!(options.batches.iter().chain(&options.calls).all(|&call| call > 0), "a call has something in it");
+    // Before this thread goes to one core, and those that it starts with it.
+    rayon::ThreadPoolBuilder::new().build_global()?;
+    let sets: Vec<Set> = options.sets.iter().map(|name| data::set(name)).collect::<Result<_>>()?;
+    let machine = options.session.start()?;
+    let session = Session::new(&options.session, |name| name == reference());
+    let mut run = Run { options: &options, session };
+    for set in &sets {
+        run.lookups(set);
+        if !options.no_updates {
+            run.updates(set)?;
+        }
+    }
+    if options.session.dry {
+        return Ok(());
+    }
+    let csv = report::csv(run.session.rows(), &machine);
+    let path = report::write(&options.session.out, &machine, &format!("{}-classify", report::date()), &csv)?;
+    eprintln!("\nwritten to {}", path.display());
+    Ok(())
+}
+
+/// What ratios are to in this build.
+fn reference() -> &'static str {
+    REFERENCES[usize::from(!cfg!(feature = "dpdk"))]
+}
+
+/// What a run goes by, and its rows.
+struct Run<'o> {
+    options: &'o Options,
+    session: Session,
+}
+
+impl Run<'_> {
+    /// Builds those of a lineup that are wanted; says what can't be built.
+    fn build(&self, entries: Vec<Entry>, set: &Set) -> Vec<Lane> {
+        let words = &self.options.engines;
+        let is_wanted =
+            |entry: &Entry| words.is_empty() || words.iter().any(|word| entry.name.contains(word.as_str()));
+        let build = |entry: Entry| {
+            entry.build(&set.rules).inspect_err(|why| eprintln!("{}: left out: {why:#}", entry.name)).ok()
+        };
+        entries.into_iter().filter(is_wanted).filter_map(build).collect()
+    }
+
+    fn lookups(&mut self, set: &Set) {
+        let (options, plan) = (self.options, self.options.session.plan());
+        let of_set = setting(set);
+        let mut lanes = self.build(lineup::lookups(), set);
+        let seconds = |lane: &Lane| row(&of_set, lane, "build", 0, vec![lane.build_seconds], "s");
+        self.session.show(lanes.iter().map(seconds));
+        let seed = options.session.seed;
+        let (shuffled, right) = set.shuffled(seed);
+        let traces = [
+            Trace::new("in-order", 0, set.trace.clone(), set.right.clone()),
+            Trace::new("shuffled", seed, shuffled, right),
+        ];
+        keep_right(&mut lanes, options.batches.iter().copied().max().unwrap_or(1), &traces[0]);
+        for trace in &traces {
+            let setting = setting_on(&of_set, trace);
+            let batched = options.batches.iter().map(|&batch| ("batch", batch, Mode::Batch(batch)));
+            for (what, batch, mode) in batched.chain([("single", 1, Mode::Single)]) {
+                let rates = race(&mut lanes, mode, trace, plan);
+                let measured = lanes.iter().zip(rates);
+                self.session
+                    .show(measured.map(|(lane, rates)| row(&setting, lane, what, batch, rates, "tuples/s")));
+            }
+        }
+    }
+
+    fn updates(&mut self, set: &Set) -> Result<()> {
+        let options = self.options;
+        let of_set = setting(set);
+        let whole = Trace::new("in-order", 0, set.trace.clone(), set.right.clone()).spread(1 << 13);
+        let mut lanes = self.build(lineup::updates(), set);
+        let turns =
+            [Turn::returns, Turn::changes].map(|of| of(&set.rules, options.updates, options.session.seed));
+        for turn in &turns {
+            let right = data::right(&turn.applied(&set.rules), whole.tuples().tuples);
+            let after = Trace::new("in-order", 0, whole.tuples().tuples.to_vec(), right);
+            let [forth, back] = &turn.ways;
+            // Untimed first, and seen to be right on the way and at the end of it.
+            lanes.retain_mut(|lane| {
+                let mode = Mode::Batch(1024);
+                lane.update(forth)
+                    && is_right(lane, mode, &after)
+                    && lane.update(back)
+                    && is_right(lane, mode, &whole)
+            });
+            for &call in &options.calls {
+                self.race_updates(&of_set, &mut lanes, turn, call);
+            }
+            for lane in &lanes {
+                ensure!(is_right(lane, Mode::Batch(1024), &whole), "{} after {}", lane.name, turn.names[0]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Each lane in each round.
+    fn race_updates(&mut self, of_set: &report::Setting, lanes: &mut [Lane], turn: &Turn, call: usize) {
+        /// Updates of a turn with one a call, which makes a patch of each.
+        const ALONE: usize = 1 << 11;
+        let options = self.options;
+        let short = |way: &Vec<_>| way[..way.len().min(ALONE)].to_vec();
+        let turn = match call {
+            1 => &Turn { names: turn.names, ways: [&turn.ways[0], &turn.ways[1]].map(short) },
+            _ => turn,
+        };
+        let time = Duration::from_millis(options.session.slice);
+        let mut rates = vec![[Vec::new(), Vec::new()]; lanes.len()];
+        for _ in 0..options.session.rounds {
+            for (lane, rates) in lanes.iter_mut().zip(&mut rates) {
+                for (rates, rate) in rates.iter_mut().zip(turn.rates(lane, call, time).into_iter().flatten())
+                {
+                    rates.push(rate);
+                }
+            }
+        }
+        for (way, name) in turn.names.into_iter().enumerate() {
+            let setting =
+                report::Setting { trace: name.to_owned(), items: turn.ways[way].len(), ..of_set.clone() };
+            let measured = lanes.iter().zip(&rates).filter(|(_, rates)| !rates[way].is_empty());
+            self.session.show(
+                measured.map(|(lane, rates)| {
+                    row(&setting, lane, "update", call, rates[way].clone(), "updates/s")
+                }),
+            );
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Readers of rules: nothing panics, strict and lenient reading agree, and what is read, written in plain, reads back equal.
+
+use wirespeed_classify::read::{ReadOptions, RuleFile, RuleFormat, read_rules_from};
+use wirespeed_classify::write::{write_classbench, write_rules};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
+
+/// Reads bytes in a format and in that which is recognised, as rules of every tuple.
+pub fn rules(format: RuleFormat, bytes: &[u8]) {
+    for format in [Some(format), None] {
+        of::<Ipv4Tuple>(format, bytes);
+        of::<Ipv6Tuple>(format, bytes);
+        of::<OpenFlowTuple>(format, bytes);
+    }
+}
+
+fn of<T: Tuple>(format: Option<RuleFormat>, bytes: &[u8]) {
+    let options = |lenient| ReadOptions { format, lenient, ..ReadOptions::default() };
+    let strictly = read_rules_from::<T>(bytes, "fuzz", &options(false));
+    match read_rules_from::<T>(bytes, "fuzz", &options(true)) {
+        Ok((file, report)) => {
+            let _shown = report.to_string();
+            assert_eq!((report.rules, report.entries), (file.rules.len(), file.rules.entries_len()));
+            actions(&file);
+            reads_back(&file.rules);
+            as_filters(&file.rules);
+            if let Ok((strictly, with)) = strictly {
+                assert_eq!(with.left_out, report.left_out);
+                assert_eq!(plain(&strictly.rules), plain(&file.rules));
+            }
+        }
+        Err(error) => {
+            let _shown = error.to_string();
+            assert!(strictly.is_err(), "strict reading took what lenient reading refused: {error}");
+        }
+    }
+}
+
+/// Every action has its name, in formats that have names.
+fn actions<T: Tuple>(file: &RuleFile<T>) {
+    if !file.actions.is_empty() {
+        assert!(file.rules.iter().all(|(number, _)| file.action(number.get()).is_some()));
+    }
+}
+
+fn plain<T: Tuple>(rules: &RuleSet<T>) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_rules(rules, &mut text).expect("a Vec takes what is written");
+    text
+}
+
+fn reads_back<T: Tuple>(rules: &RuleSet<T>) {
+    let text = plain(rules);
+    let options = ReadOptions { format: Some(RuleFormat::Plain), ..ReadOptions::default() };
+    let (again, report) =
+        read_rules_from::<T>(&text[..], "again", &options).expect("what was written reads back");
+    assert!(report.left_out.is_empty());
+    assert_eq!(again.rules.sorted(), rules.sorted());
+}
+
+/// What filters of ClassBench can say reads back from them, best first.
+fn as_filters<T: Tuple>(rules: &RuleSet<T>) {
+    let mut text = Vec::new();
+    if write_classbench(rules, &mut text).is_err() {
+        return;
+    }
+    let options = ReadOptions { format: Some(RuleFormat::ClassBench), ..ReadOptions::default() };
+    let (again, _) = read_rules_from::<T>(&text[..], "again", &options).expect("filters read back");
+    let mut ranked = rules.sorted();
+    ranked.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.priority()));
+    assert_eq!(again.rules.len(), ranked.len());
+    for ((_, filter), (_, rule)) in again.rules.sorted().into_iter().zip(ranked) {
+        assert_eq!(filter.patterns(), rule.patterns());
+    }
+}
