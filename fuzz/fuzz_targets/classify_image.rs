@@ -26,13 +26,19 @@ static BASES: LazyLock<Vec<(Vec<u8>, Try)>> = LazyLock::new(|| {
 });
 
 fn of_tuple<T: Tuple>() -> Vec<(Vec<u8>, Try)> {
-    vec![base::<T, Linear<T>>(), base::<T, TupleSearch<T>>(), base::<T, BloomSearch<T>>(), base::<T, Quilt<T>>()]
+    vec![
+        base::<T, Linear<T>>(),
+        base::<T, TupleSearch<T>>(),
+        base::<T, BloomSearch<T>>(),
+        base::<T, Quilt<T>>(),
+    ]
 }
 
 /// Rules of many masks, some of them with ranges and holes, of a few priorities.
 fn rules<T: Tuple>() -> RuleSet<T> {
     let mut rules = generate::classbench::<T>(generate::Kind::Firewall, 24, 3);
-    let by_hand = ["priority=1", "sport=3-900 proto=udp priority=3", "dport=0x5/0xf0f priority=3", "proto=tcp"];
+    let by_hand =
+        ["priority=1", "sport=3-900 proto=udp priority=3", "dport=0x5/0xf0f priority=3", "proto=tcp"];
     for text in by_hand {
         rules.insert(text.parse().expect("a rule")).expect("a number");
     }

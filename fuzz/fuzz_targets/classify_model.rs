@@ -9,8 +9,8 @@ use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::oracle::Oracle;
 use wirespeed_classify::quilt::Quilt;
-use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::tuple::FieldMatch;
+use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
     BuildOptions, Classify, ClassifyEngine, FieldRange, Ipv4Tuple, LiveRules, OpenFlowTuple, Pattern, Rule,
     RuleSet, RuleUpdate, Tuple,

@@ -7,7 +7,7 @@ use clap::Parser;
 use wirespeed_benches::classify::contest::{is_right, keep_right, race, row, setting, setting_on};
 use wirespeed_benches::classify::data::{self, Set};
 use wirespeed_benches::classify::lane::{Lane, Mode};
-use wirespeed_benches::classify::lineup::{self, Entry, REFERENCES};
+use wirespeed_benches::classify::lineup::{self, Entry, REFERENCES, is_scan};
 use wirespeed_benches::classify::trace::Trace;
 use wirespeed_benches::classify::update::Turn;
 use wirespeed_benches::report;
@@ -141,18 +141,16 @@ impl Run<'_> {
 
     /// Each lane in each round.
     fn race_updates(&mut self, of_set: &report::Setting, lanes: &mut [Lane], turn: &Turn, call: usize) {
-        /// Updates of a turn with one a call, which makes a patch of each.
-        const ALONE: usize = 1 << 11;
+        /// Updates of a turn with one a call, which makes a patch of each, and of a table that is gone through for each.
+        const FEW: usize = 1 << 11;
         let options = self.options;
-        let short = |way: &Vec<_>| way[..way.len().min(ALONE)].to_vec();
-        let turn = match call {
-            1 => &Turn { names: turn.names, ways: [&turn.ways[0], &turn.ways[1]].map(short) },
-            _ => turn,
-        };
+        let few = |way: &Vec<_>| way[..way.len().min(FEW)].to_vec();
+        let short = Turn { names: turn.names, ways: [&turn.ways[0], &turn.ways[1]].map(few) };
         let time = Duration::from_millis(options.session.slice);
         let mut rates = vec![[Vec::new(), Vec::new()]; lanes.len()];
         for _ in 0..options.session.rounds {
             for (lane, rates) in lanes.iter_mut().zip(&mut rates) {
+                let turn = if call == 1 || is_scan(&lane.name) { &short } else { turn };
                 for (rates, rate) in rates.iter_mut().zip(turn.rates(lane, call, time).into_iter().flatten())
                 {
                     rates.push(rate);
