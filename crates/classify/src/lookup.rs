@@ -11,6 +11,8 @@ use crate::tuple::Tuple;
 /// How full an array of a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
+    /// What its places are, in the plural.
+    pub what: &'static str,
     /// What there is room for.
     pub places: u64,
     /// What is taken.
@@ -46,6 +48,12 @@ pub trait Classify<T: Tuple>: Send + Sync {
     /// The arrays that entries lie in. O(table).
     fn loads(&self) -> Vec<Load> {
         Vec::new()
+    }
+
+    /// The share of tuples that get past the filter of a class which they don't match, as its formula has it, on average over the
+    /// classes. `None` without filters or classes. O(table).
+    fn expected_false_positives(&self) -> Option<f64> {
+        None
     }
 
     /// The steps of one lookup, for people: what is read, in order. The last one says `result N` or `no match`.

@@ -1,4 +1,4 @@
-//! Writing rule sets and traces in the forms that [`read`](crate::read) reads.
+//! Writing rule sets, traces and updates in the forms that [`read`](crate::read) reads.
 //!
 //! ```
 //! use wirespeed_classify::{Ipv4Tuple, read, write};
@@ -13,6 +13,7 @@
 
 use std::io::{self, Write};
 
+use crate::live::RuleUpdate;
 use crate::rank::RuleNumber;
 use crate::rule::Rule;
 use crate::rules::RuleSet;
@@ -98,4 +99,13 @@ fn column<T: Tuple>(rule: &Rule<T>, field: &Field) -> Option<String> {
 /// Writes a trace, a tuple in words on each line.
 pub fn write_trace<T: Tuple>(tuples: &[T], out: &mut dyn Write) -> io::Result<()> {
     tuples.iter().try_for_each(|tuple| writeln!(out, "{tuple}"))
+}
+
+/// Writes updates, a line each.
+pub fn write_updates<T: Tuple>(updates: &[RuleUpdate<T>], out: &mut dyn Write) -> io::Result<()> {
+    updates.iter().try_for_each(|update| match update {
+        RuleUpdate::Insert(rule) => writeln!(out, "A {rule}"),
+        RuleUpdate::Set(number, rule) => writeln!(out, "A number={number} {rule}"),
+        RuleUpdate::Remove(number) => writeln!(out, "W number={number}"),
+    })
 }

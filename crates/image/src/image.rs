@@ -74,6 +74,11 @@ pub struct SectionUsage {
 }
 
 impl Image {
+    /// Whether bytes start as an image file does.
+    pub fn is_start(bytes: &[u8]) -> bool {
+        bytes.starts_with(&MAGIC)
+    }
+
     /// The engine kind that it was compiled for.
     pub fn kind(&self) -> &str {
         unpack_name(&self.header.kind).unwrap_or_default()

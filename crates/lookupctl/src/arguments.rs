@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::verbs::{build, completions, devices, generate, info, lookup, names, replay, verify};
+use crate::verbs::{build, classify, completions, devices, generate, info, lookup, names, replay, verify};
 
 /// Looks up, replays, verifies, builds and generates forwarding tables.
 #[derive(Debug, Parser)]
@@ -22,6 +22,7 @@ pub(crate) enum Verb {
     Build(build::Options),
     Gen(generate::Options),
     Names(names::Options),
+    Classify(classify::Options),
     Devices(devices::Options),
     Completions(completions::Options),
 }
@@ -35,6 +36,7 @@ Examples:
   lookupctl verify --fib fib.txt --exhaustive every engine on every address
   lookupctl build --fib fib.txt -o fib.img    compile once, then use --image
   lookupctl names lookup --table t.txt /com/parc/www   the same verbs for names (names --help)
+  lookupctl classify lookup --rules acl.txt src=10.0.0.1 dport=443 tcp   and for sets of rules (classify --help)
   lookupctl devices                           the GPUs that lookups can run on
   lookupctl replay --help                     options and examples of a verb
 

@@ -17,6 +17,11 @@ pub(crate) fn fleet_of_names() -> Option<(Fleet, Arc<AtomicBool>)> {
     with(wirespeed::names::device::options())
 }
 
+/// The same for tuples.
+pub(crate) fn fleet_of_rules() -> Option<(Fleet, Arc<AtomicBool>)> {
+    with(wirespeed::classify::device::options::<wirespeed_classify::Ipv6Tuple>())
+}
+
 fn with(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
     let program = match build(Sanitizers::Off) {
         Ok(program) => program,

@@ -33,6 +33,6 @@ impl std::fmt::Display for Section {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, element_bytes, elements, bytes } = self;
         let elements = Grouped(*elements);
-        write!(f, "{name:<8} {elements:>14} × {element_bytes} B  {:>10}", Bytes(*bytes).to_string())
+        write!(f, "{name:<10} {elements:>12} × {element_bytes} B  {:>10}", Bytes(*bytes).to_string())
     }
 }

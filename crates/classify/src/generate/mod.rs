@@ -1,10 +1,15 @@
-//! Seeded rule sets and traces: what the paper measures with, and sets after the manner of ClassBench.
+//! Seeded rule sets, traces and updates: what the paper measures with, sets after the manner of ClassBench, and tuples at the edges of
+//! rules.
 
+mod around;
+mod churn;
 mod classbench;
 mod synthetic;
 #[cfg(test)]
 mod tests;
 
+pub use around::{around, flipped};
+pub use churn::churn;
 pub use classbench::{Kind, classbench};
 pub use synthetic::{Shape, ShapeError, Synthetic};
 
@@ -35,7 +40,7 @@ pub fn tuples<T: Tuple>(rules: &RuleSet<T>, count: usize, burst: f64, seed: u64)
 }
 
 /// Any tuple.
-fn random<T: Tuple>(rng: &mut Rng) -> T {
+pub fn random<T: Tuple>(rng: &mut Rng) -> T {
     let words: Vec<u32> = (0..T::WORDS).map(|_| u32::try_from(rng.bits() >> 32).expect("32 bits")).collect();
     T::from_words(&words)
 }

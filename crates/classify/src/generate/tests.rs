@@ -1,6 +1,6 @@
 use super::*;
 use crate::oracle::{Expected, Right};
-use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleUpdate};
 
 fn has_its_shape<T: Tuple>(shape: Shape) {
     let made = Synthetic::<T>::new(shape, 1).expect("a shape that there is");
@@ -52,4 +52,23 @@ fn classbench_like_sets() {
     let bursts = tuples(&classbench::<Ipv6Tuple>(Kind::Chain, 50, 3), 1_000, 5.0, 4);
     let repeated = bursts.windows(2).filter(|pair| pair[0] == pair[1]).count();
     assert!((700..900).contains(&repeated), "{repeated}");
+}
+
+#[test]
+fn churn_leads_to_the_same_set_when_applied_twice() {
+    let rules = classbench::<Ipv4Tuple>(Kind::Firewall, 200, 3);
+    let updates = churn(&rules, 1_000, 4);
+    assert_eq!(updates, churn(&rules, 1_000, 4));
+    let applied = |times: usize| {
+        let mut rules = rules.clone();
+        let changed = |rules: &mut RuleSet<_>| updates.iter().filter(|u| rules.apply(u) == Ok(true)).count();
+        let changed: usize = (0..times).map(|_| changed(&mut rules)).sum();
+        (rules, changed)
+    };
+    let ((once, changed), (twice, _)) = (applied(1), applied(2));
+    assert!(changed > 800, "{changed} of 1,000 change something");
+    assert_eq!(once.sorted(), twice.sorted());
+    let removed = updates.iter().filter(|update| matches!(update, RuleUpdate::Remove(_))).count();
+    assert!((150..350).contains(&removed) && once.last_number() > 350, "{removed}");
+    assert!(churn(&RuleSet::<Ipv4Tuple>::new(), 5, 1).is_empty());
 }

@@ -24,7 +24,7 @@ impl<T: Tuple> Classify<T> for LinearTable<T> {
 
     fn loads(&self) -> Vec<Load> {
         let (places, taken) = ((self.room() * LANES) as u64, self.entries() as u64);
-        vec![Load { places, taken }]
+        vec![Load { what: "entries", places, taken }]
     }
 
     fn explain(&self, tuple: &T) -> Vec<Step> {

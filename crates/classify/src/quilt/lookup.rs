@@ -40,8 +40,8 @@ impl<T: Tuple> Classify<T> for QuiltTable<T> {
         let slots = view.slots.iter().filter(|&&slot| slot != 0).count() as u64;
         let lanes = view.ranks.iter().filter(|&&rank| rank != 0).count() as u64;
         vec![
-            Load { places: view.slots.len() as u64, taken: slots },
-            Load { places: view.ranks.len() as u64, taken: lanes },
+            Load { what: "slots", places: view.slots.len() as u64, taken: slots },
+            Load { what: "cells", places: view.ranks.len() as u64, taken: lanes },
         ]
     }
 

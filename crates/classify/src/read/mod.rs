@@ -3,6 +3,7 @@
 //! ```text
 //! Source ─► open: decompress ─► recognise the format ─► a line at a time ─► RuleFile + RuleReport
 //!                                                                ├────────► tuples (a trace)
+//!                                                                └────────► updates
 //! ```
 //!
 //! | format | what it is | order among rules |
@@ -39,6 +40,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod updates;
 
 use std::io::Read;
 
@@ -46,7 +48,8 @@ pub use wirespeed_fib::read::{Input, Line, Source, open};
 
 pub use format::{RuleFormat, UnknownFormat};
 pub use report::{LeftOut, ReadError, RuleReport};
-pub use trace::{read_trace, read_trace_from};
+pub use trace::{read_trace, read_trace_from, tuple_of_line};
+pub use updates::{read_updates, read_updates_from};
 
 use crate::rule::Rule;
 use crate::rules::RuleSet;

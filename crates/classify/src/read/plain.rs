@@ -13,14 +13,7 @@ pub(super) fn read<T: Tuple>(
     file: &mut RuleFile<T>,
 ) -> Result<(), ReadError> {
     reading.each_line(input, |line, _| {
-        let line = line.split('#').next().unwrap_or_default();
-        let (number, rest) = match line.strip_prefix("number=") {
-            Some(rest) => {
-                let (number, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-                (Some(number.parse::<u32>().map_err(|_| Fault::bad("not a rule's number"))?), rest)
-            }
-            None => (None, line),
-        };
+        let (number, rest) = numbered(line.split('#').next().unwrap_or_default())?;
         let rule: Rule<T> = rest.parse().map_err(Fault::bad)?;
         let put = match number {
             Some(number) => file.rules.insert_at(number, rule),
@@ -28,4 +21,11 @@ pub(super) fn read<T: Tuple>(
         };
         put.map(|_| ()).map_err(Fault::bad)
     })
+}
+
+/// The number that a line says first, if it does, and the rest.
+pub(super) fn numbered(line: &str) -> Result<(Option<u32>, &str), Fault> {
+    let Some(rest) = line.strip_prefix("number=") else { return Ok((None, line)) };
+    let (number, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    Ok((Some(number.parse().map_err(|_| Fault::bad("not a rule's number"))?), rest))
 }

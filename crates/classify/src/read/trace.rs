@@ -8,7 +8,7 @@ use wirespeed_fib::read::{Input, Source, open};
 use super::ReadOptions;
 use super::format::RuleFormat;
 use super::report::{Fault, ReadError, Reading, RuleReport};
-use crate::tuple::Tuple;
+use crate::tuple::{Tuple, TupleError, no_field};
 
 /// Reads a trace.
 pub fn read_trace<T: Tuple>(
@@ -41,25 +41,38 @@ fn read<T: Tuple>(mut input: Input<'_>, options: &ReadOptions) -> Result<(Vec<T>
     let mut reading = Reading::new(&input, RuleFormat::Plain, options.lenient);
     let mut tuples = Vec::new();
     reading.each_line(&mut input, |line, report| {
-        tuples.push(match line.contains('=') {
-            true => line.parse().map_err(Fault::bad)?,
-            false => {
-                report.format = RuleFormat::ClassBench;
-                numbers(line)?
-            }
-        });
+        if !line.contains('=') {
+            report.format = RuleFormat::ClassBench;
+        }
+        tuples.push(tuple_of_line(line).map_err(Fault::bad)?);
         Ok(())
     })?;
     Ok((tuples, reading.report))
 }
 
-fn numbers<T: Tuple>(line: &str) -> Result<T, Fault> {
+/// The tuple that a line of a trace says: in words, or in columns.
+///
+/// ```
+/// use wirespeed_classify::Ipv4Tuple;
+/// use wirespeed_classify::read::tuple_of_line;
+///
+/// let tuple: Ipv4Tuple = tuple_of_line("10.0.0.1 192.0.2.7 4000 443 tcp")?;
+/// assert_eq!(tuple_of_line("src=10.0.0.1 dst=192.0.2.7 sport=4000 dport=443 tcp"), Ok(tuple));
+/// # Ok::<(), wirespeed_classify::TupleError>(())
+/// ```
+pub fn tuple_of_line<T: Tuple>(line: &str) -> Result<T, TupleError> {
+    const COLUMNS: [&str; 5] = ["src", "dst", "sport", "dport", "proto"];
     let mut words = line.split_whitespace();
-    let mut tuple = T::default();
-    for name in ["src", "dst", "sport", "dport", "proto"] {
-        let field = T::field_of(name).ok_or_else(|| Fault::bad("a tuple without these fields"))?;
-        let word = words.next().ok_or_else(|| Fault::bad("fewer than five numbers"))?;
-        tuple.set_field(field, field.parse(word).map_err(Fault::bad)?);
+    let columns = words.clone().count();
+    // A protocol may stand alone.
+    if line.contains('=') || columns == 1 {
+        return line.parse();
     }
-    Ok(tuple)
+    if columns < COLUMNS.len() {
+        return Err(TupleError::Columns(columns));
+    }
+    COLUMNS.iter().zip(&mut words).try_fold(T::default(), |tuple, (name, word)| {
+        let field = T::field_of(name).ok_or_else(|| no_field::<T>(name))?;
+        Ok(tuple.with(field, field.parse(word)?))
+    })
 }

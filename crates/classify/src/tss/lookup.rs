@@ -55,11 +55,18 @@ impl<T: Tuple, F: Form> Classify<T> for TssTable<T, F> {
 
     fn loads(&self) -> Vec<Load> {
         let [slots, bits, set] = self.sizes();
-        let mut loads = vec![Load { places: slots, taken: self.entries() }];
+        let places = slots / SUBTABLES as u64;
+        let subtables = ["slots of subtables 1", "slots of subtables 2", "slots of subtables 3"].into_iter();
+        let mut loads: Vec<_> =
+            subtables.zip(self.taken()).map(|(what, taken)| Load { what, places, taken }).collect();
         if F::FILTERED {
-            loads.push(Load { places: bits, taken: set });
+            loads.push(Load { what: "bits of filters", places: bits, taken: set });
         }
         loads
+    }
+
+    fn expected_false_positives(&self) -> Option<f64> {
+        Self::expected_false_positives(self)
     }
 
     fn explain(&self, tuple: &T) -> Vec<Step> {
@@ -84,6 +91,21 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
             bits += if F::FILTERED { 1 << class.log() } else { 0 };
         }
         [slots, bits, view.filters.iter().map(|word| u64::from(word.count_ones())).sum()]
+    }
+
+    /// Slots that are taken of the first subtables of all classes, of the second, and of the third.
+    fn taken(&self) -> [u64; SUBTABLES] {
+        let view = self.view();
+        let mut taken = [0; SUBTABLES];
+        for &number in view.order {
+            let class = view.class(number);
+            for (taken, subtable) in taken.iter_mut().zip(0..) {
+                let first = class.first_slot() + subtable * class.d();
+                let is_taken = |slot: &u32| view.rank(*slot, Self::SLOT) != Rank::NONE;
+                *taken += (first..first + class.d()).filter(is_taken).count() as u64;
+            }
+        }
+        taken
     }
 
     /// The share of tuples that get past the filter of a class which they don't match, by the formula

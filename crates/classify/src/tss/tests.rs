@@ -3,6 +3,7 @@
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
 
+use super::hash::SUBTABLES;
 use super::lookup::{Portable, batch};
 #[cfg(target_arch = "x86_64")]
 use super::simd::Way;
@@ -130,7 +131,7 @@ fn bits_go_with_their_entries() {
             Ok(patch) => table.apply(&patch).expect("it fits"),
             Err(_) => (engine, table) = BloomSearch::build(&set, &options()).expect("a table"),
         }
-        let bits = table.loads()[1].taken;
+        let bits = table.loads()[SUBTABLES].taken;
         let view = table.view();
         let mut right = vec![0u32; view.filters.len()];
         for (_, rule) in set.iter() {

@@ -12,6 +12,11 @@ pub enum TupleError {
     /// A word without `=`.
     #[error("{0:?} is not of the form FIELD=VALUE")]
     Word(String),
+    /// Neither words nor enough columns.
+    #[error(
+        "{0} columns: source, destination, ports and protocol are five, or fields are given as FIELD=VALUE"
+    )]
+    Columns(usize),
     /// A field that this tuple doesn't have.
     #[error("a tuple of {tuple} has no field {field:?}; it has {}", .has.join(", "))]
     Field {

@@ -1,6 +1,7 @@
 //! One file per verb: its options, and `run`.
 
 pub(crate) mod build;
+pub(crate) mod classify;
 pub(crate) mod completions;
 pub(crate) mod devices;
 pub(crate) mod generate;
@@ -25,6 +26,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
         Verb::Build(options) => build::run(&options),
         Verb::Gen(options) => generate::run(&options),
         Verb::Names(options) => names::run(options),
+        Verb::Classify(options) => classify::run(options),
         Verb::Devices(options) => devices::run(&options),
         Verb::Completions(options) => completions::run(&options),
     }

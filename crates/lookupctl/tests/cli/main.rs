@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod build;
+mod classify;
 mod common;
 mod completions;
 mod devices;

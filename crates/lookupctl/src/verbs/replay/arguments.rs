@@ -1,4 +1,4 @@
-//! How a trace is driven: the options that replays of addresses and of names have in common.
+//! How a trace is driven: the options that all replays have in common.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;

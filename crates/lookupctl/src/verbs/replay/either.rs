@@ -1,15 +1,16 @@
-//! On GPUs with the CPU behind them: [`OnEither`], of addresses and of names.
+//! On GPUs with the CPU behind them: [`OnEither`], of addresses, names and tuples.
 
 use std::ops::Range;
 
 use wirespeed::gpu::offload::{Answers, Offload, Pipeline, RemoteTable};
-use wirespeed::gpu::{ip, names};
+use wirespeed::gpu::{classify, ip, names};
+use wirespeed_classify::{Classify, Tuple};
 use wirespeed_fib::{Address, Lpm, NextHop};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
 use wirespeed_namelookup::{Match, NameLpm, Names};
 
-use super::place::{GpuState, KeysOf, Lane, Place, WithLengths};
+use super::place::{GpuState, KeysOf, Lane, Place, Tuples, WithLengths};
 
 /// Keys that GPUs take too.
 pub(in crate::verbs) trait RemoteKeys<T>: KeysOf<T> + Sync {
@@ -52,6 +53,23 @@ impl<T: NameLpm> RemoteKeys<T> for Names<'_> {
     }
 
     fn on_cpu(table: &T, keys: Names<'_>, found: &mut [u32]) {
+        table.lookup_batch(keys, found);
+    }
+
+    fn next_hops<'f>(found: &'f [u32], _: &'f mut Vec<NextHop>) -> &'f [NextHop] {
+        bytemuck::cast_slice(found)
+    }
+}
+
+impl<T: Tuple, C: Classify<T>> RemoteKeys<C> for Tuples<'_, T> {
+    type Remote = classify::Remote<T>;
+    type Found = u32;
+
+    fn part(&self, keys: Range<usize>) -> &[T] {
+        &self.0[keys]
+    }
+
+    fn on_cpu(table: &C, keys: &[T], found: &mut [u32]) {
         table.lookup_batch(keys, found);
     }
 
@@ -165,6 +183,9 @@ mod tests {
     use wirespeed::gpu::ip::Use;
     use wirespeed::names::generate::{self, Churn, ChurnSpec, Load, Paths, TraceSpec};
     use wirespeed::{GpuError, device, names};
+    use wirespeed_classify::bloom::BloomSearch;
+    use wirespeed_classify::generate as made;
+    use wirespeed_classify::{ClassifyEngine, Ipv4Tuple, LiveRules};
     use wirespeed_fib::synth::{self, TableSpec, UpdateSpec, Updates};
     use wirespeed_fib::trace::{TraceKind, keys};
     use wirespeed_fib::{BuildOptions, Engine, Family, LiveTable, Rib, V4};
@@ -238,6 +259,27 @@ mod tests {
         })
     }
 
+    type Bloom = BloomSearch<Ipv4Tuple>;
+    type BloomTable = <Bloom as ClassifyEngine<Ipv4Tuple>>::Table;
+    type BenchOfRules = Bench<LiveRules<Ipv4Tuple, Bloom>, Tuples<'static, Ipv4Tuple>, BloomTable>;
+
+    /// Of rules.
+    fn rules() -> Option<BenchOfRules> {
+        let (fleet, switch) = on_host::fleet_of_rules()?;
+        let rules = made::classbench::<Ipv4Tuple>(made::Kind::Firewall, 300, 1);
+        let trace = &*made::tuples(&rules, PLAN.len, 1.0, 1).leak();
+        let updates = made::churn(&rules, 2000, 1);
+        let mut live = LiveRules::new(rules, wirespeed_classify::BuildOptions::default()).unwrap();
+        let mut offload = None;
+        let follow = |table: &BloomTable| {
+            let made = wirespeed::classify::device::beside(&fleet, table, &trace[..500], Use::Always, 2)?;
+            Ok::<_, GpuError>(offload.insert(made).remote().follower())
+        };
+        live.follow(follow).unwrap();
+        let place = OnEither { trace: Tuples(trace), reader: live.reader(), offload: offload?, in_flight: 3 };
+        Some(Bench { live, updates, place, switch })
+    }
+
     fn updates_in_flight_reach_the_gpu<L, K, T>(bench: Option<Bench<L, K, T>>)
     where
         L: Live<Update: Sync> + Send,
@@ -276,6 +318,11 @@ mod tests {
         updates_in_flight_reach_the_gpu(names(WithLengths));
     }
 
+    #[test]
+    fn updates_in_flight_reach_the_gpu_for_rules() {
+        updates_in_flight_reach_the_gpu(rules());
+    }
+
     fn a_gpu_that_is_lost_in_mid_run_leaves_the_cpu<L: Live, K: RemoteKeys<T>, T: Table>(
         bench: Option<Bench<L, K, T>>,
     ) {
@@ -305,6 +352,11 @@ mod tests {
     #[test]
     fn a_gpu_that_is_lost_in_mid_run_leaves_the_cpu_for_names_with_lengths() {
         a_gpu_that_is_lost_in_mid_run_leaves_the_cpu(names(WithLengths));
+    }
+
+    #[test]
+    fn a_gpu_that_is_lost_in_mid_run_leaves_the_cpu_for_rules() {
+        a_gpu_that_is_lost_in_mid_run_leaves_the_cpu(rules());
     }
 
     fn a_rate_is_held_on_a_gpu<L: Live, K: RemoteKeys<T>, T: Table>(bench: Option<Bench<L, K, T>>) {

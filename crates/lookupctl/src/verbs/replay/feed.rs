@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use wirespeed_classify::{ClassifyEngine, LiveRules, RuleUpdate, Tuple};
 use wirespeed_fib::{Address, Engine, LiveTable, Update};
 use wirespeed_namelookup::{LiveNames, NameEngine, NameUpdate};
 use wirespeed_sail::{FibId, LiveFibs};
@@ -115,6 +116,18 @@ impl<E: NameEngine> Live for LiveNames<E> {
     type Update = NameUpdate;
 
     fn take(&mut self, updates: &[NameUpdate]) -> Result<()> {
+        self.apply(updates).map(|_| ()).context(CANNOT)
+    }
+
+    fn rebuilds(&self) -> u64 {
+        self.rebuilds()
+    }
+}
+
+impl<T: Tuple, E: ClassifyEngine<T>> Live for LiveRules<T, E> {
+    type Update = RuleUpdate<T>;
+
+    fn take(&mut self, updates: &[RuleUpdate<T>]) -> Result<()> {
         self.apply(updates).map(|_| ()).context(CANNOT)
     }
 

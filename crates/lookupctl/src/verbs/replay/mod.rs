@@ -4,6 +4,7 @@ mod arguments;
 mod bound;
 pub(in crate::verbs) mod drive;
 pub(in crate::verbs) mod either;
+pub(in crate::verbs) mod erased;
 pub(in crate::verbs) mod feed;
 mod latency;
 pub(in crate::verbs) mod place;

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use wirespeed::Counts;
+use wirespeed_classify::{Classify, Tuple};
 use wirespeed_fib::{Address, Lpm, NextHop};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
@@ -75,6 +76,21 @@ impl<A: Address, T: Lpm<A>> KeysOf<T> for &[A] {
     #[inline]
     fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]) {
         table.lookup_batch(&self[keys], next_hops);
+    }
+}
+
+/// Tuples, of which the numbers of rules are found.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::verbs) struct Tuples<'a, T>(pub(in crate::verbs) &'a [T]);
+
+impl<T: Tuple, C: Classify<T>> KeysOf<C> for Tuples<'_, T> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn look_up(&self, table: &C, keys: Range<usize>, next_hops: &mut [NextHop]) {
+        table.lookup_batch(&self.0[keys], bytemuck::cast_slice_mut(next_hops));
     }
 }
 

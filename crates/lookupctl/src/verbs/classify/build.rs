@@ -1,0 +1,133 @@
+//! `classify build`: a set of rules compiled to an image file.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed_classify::Tuple;
+
+use super::actions::labelled;
+use super::compiled::{Compiled, cannot_build};
+use super::engine::{self, Choice};
+use super::source::{BuildArguments, Raw, ReadArguments};
+use crate::Outcome;
+use crate::number::{Bytes, grouped, share};
+use crate::output::Output;
+use crate::section::{Section, sections};
+
+/// Compiles a set of rules to an image file, which lookup and replay take with --image and start at once.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// The rules; - is standard input
+    #[arg(long, value_name = "FILE")]
+    rules: OsString,
+
+    /// Where the image goes; one that is there is replaced, whole or not at all
+    #[arg(short, long, value_name = "IMG")]
+    output: PathBuf,
+
+    /// The engine
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    engine: Choice,
+
+    /// Seed of engines that hash, for images that are equal byte for byte; by default a random one, which nobody who chooses rules or
+    /// packets can know
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    build: BuildArguments,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl classify build --rules acl.rules -o acl.img
+  lookupctl classify build --rules flows.txt --engine bloom -o flows.img
+  lookupctl classify lookup --image acl.img src=10.0.0.1 dst=192.0.2.7 tcp
+  lookupctl classify replay --image acl.img --trace acl.trace
+
+An image holds the compiled set, its rules, and what their actions are called: lookup and replay need nothing else.";
+
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    let raw = options.read.open(&options.rules)?;
+    let report = visit(raw.tuple(), Job { options, raw })?;
+    let mut output = Output::new();
+    if options.json {
+        output.json(&report)?;
+    } else {
+        report.print(&mut output)?;
+    }
+    output.finish()?;
+    Ok(Outcome::Done)
+}
+
+/// What was written.
+#[derive(Debug, Serialize)]
+struct Report {
+    image: String,
+    engine: &'static str,
+    tuple: &'static str,
+    rules: usize,
+    patterns: u64,
+    /// Of the file: the compiled table and what is kept beside it.
+    file_bytes: u64,
+    /// Of the compiled table.
+    bytes: u64,
+    bytes_per_rule: f64,
+    build_seconds: f64,
+    sections: Vec<Section>,
+}
+
+struct Job<'a> {
+    options: &'a Options,
+    raw: Raw,
+}
+
+impl TupleVisitor for Job<'_> {
+    type Output = Result<Report>;
+
+    fn visit<T: Tuple>(self) -> Result<Report> {
+        let Self { options, raw } = self;
+        let (rules, labels) = labelled(raw.load::<T>(&options.read)?)?;
+        let engine = options.engine.resolve(&rules, false);
+        let build = options.build.options(1, options.seed);
+        let compiled = Compiled::build(engine, &rules, &build).with_context(|| cannot_build(engine))?;
+        let bytes = compiled.table.image().bytes();
+        let image = compiled.table.save(&rules, &labels, &options.output)?;
+        Ok(Report {
+            image: options.output.display().to_string(),
+            engine: engine.as_str(),
+            tuple: T::NAME,
+            rules: rules.len(),
+            patterns: rules.entries_len(),
+            file_bytes: image.bytes(),
+            bytes,
+            bytes_per_rule: share(bytes, rules.len() as u64),
+            build_seconds: compiled.build_time.as_secs_f64(),
+            sections: sections(&image),
+        })
+    }
+}
+
+impl Report {
+    fn print(&self, output: &mut Output) -> Result<()> {
+        let Self { image, engine, tuple, rules, bytes, bytes_per_rule, build_seconds, .. } = self;
+        output.line(format_args!(
+            "{image}: {engine}, {} {tuple} rules, {} ({bytes_per_rule:.1} B a rule), built in {build_seconds:.3} s; a file of {}",
+            grouped(*rules),
+            Bytes(*bytes),
+            Bytes(self.file_bytes),
+        ))?;
+        self.sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
+    }
+}

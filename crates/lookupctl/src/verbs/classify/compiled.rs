@@ -1,0 +1,138 @@
+//! [`Compiled`]: the table of some engine, behind a trait, so that verbs are compiled for each tuple and not for each engine, too.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use wirespeed::GpuError;
+use wirespeed::classify::engine::{EngineName, OnDevice, Visitor, visit};
+use wirespeed::classify::image_file::{RuleImageFile, save};
+use wirespeed::gpu::classify::{Meter, Offload, Remote, Use};
+use wirespeed::gpu::runtime::Fleet;
+use wirespeed_classify::{BuildError, BuildOptions, Classify, ClassifyEngine, RuleSet, Tuple};
+use wirespeed_fib::NextHops;
+use wirespeed_image::{Image, Table};
+
+use super::live::no_kernel;
+
+/// A compiled set.
+pub(super) struct Compiled<T: Tuple> {
+    pub(super) engine: EngineName,
+    pub(super) table: Box<dyn AnyTable<T>>,
+    /// Bytes that the engine holds beside it for updates; 0 of one that came compiled.
+    pub(super) control_plane: u64,
+    pub(super) build_time: Duration,
+}
+
+/// The table of some engine.
+pub(super) trait AnyTable<T: Tuple>: Send + Sync {
+    /// As it looks up.
+    fn lookups(&self) -> &dyn Classify<T>;
+    fn image(&self) -> &Image;
+    /// It on GPUs.
+    fn upload(&self, fleet: &Fleet) -> Result<Remote<T>, GpuError>;
+    /// Writes it to an image file with its rules, and what their actions are called.
+    fn save(&self, rules: &RuleSet<T>, labels: &NextHops, to: &Path) -> Result<Image>;
+}
+
+impl<T: Tuple> Compiled<T> {
+    /// Compiles a set for an engine.
+    pub(super) fn build(
+        engine: EngineName,
+        rules: &RuleSet<T>,
+        options: &BuildOptions,
+    ) -> Result<Self, BuildError> {
+        let began = Instant::now();
+        let (table, control_plane) = visit(engine, Build { rules, options })?;
+        Ok(Self { engine, table, control_plane, build_time: began.elapsed() })
+    }
+
+    /// Takes an image.
+    pub(super) fn adopt(image: RuleImageFile) -> Result<Self> {
+        let (began, engine) = (Instant::now(), image.engine());
+        let table = visit(engine, Adopt(image))?;
+        Ok(Self { engine, table, control_plane: 0, build_time: began.elapsed() })
+    }
+
+    /// It on GPUs, where these are to look up.
+    pub(super) fn offload(&self, fleet: Option<&Fleet>) -> Result<Option<Offload<T>>> {
+        let Some(fleet) = fleet else { return Ok(None) };
+        let remote = self.table.upload(fleet).with_context(|| cannot_upload(self.engine))?;
+        Ok(Some(Offload::new(remote, Use::Always, Meter::new(1, Duration::ZERO))))
+    }
+}
+
+/// Of an engine.
+pub(super) fn cannot_upload(engine: EngineName) -> String {
+    format!("{engine} can't be brought to the GPU")
+}
+
+/// Of an engine.
+pub(super) fn cannot_build(engine: EngineName) -> String {
+    format!("{engine} can't be built")
+}
+
+struct Build<'a, T> {
+    rules: &'a RuleSet<T>,
+    options: &'a BuildOptions,
+}
+
+impl<T: Tuple> Visitor<T> for Build<'_, T> {
+    type Output = Result<(Box<dyn AnyTable<T>>, u64), BuildError>;
+
+    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
+        let (engine, table) = E::build(self.rules, self.options)?;
+        Ok((Box::new(Held::<T, E> { table, upload: None }), engine.memory_usage()))
+    }
+
+    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        let (engine, table) = E::build(self.rules, self.options)?;
+        Ok((Box::new(Held::<T, E>::with_kernels(table)), engine.memory_usage()))
+    }
+}
+
+struct Adopt(RuleImageFile);
+
+impl<T: Tuple> Visitor<T> for Adopt {
+    type Output = Result<Box<dyn AnyTable<T>>>;
+
+    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
+        Ok(Box::new(Held::<T, E> { table: self.0.into_table()?, upload: None }))
+    }
+
+    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        Ok(Box::new(Held::<T, E>::with_kernels(self.0.into_table()?)))
+    }
+}
+
+type Upload<T, C> = fn(&Fleet, &C) -> Result<Remote<T>, GpuError>;
+
+/// That of an engine, and how it gets to GPUs where there are kernels for it.
+struct Held<T: Tuple, E: ClassifyEngine<T>> {
+    table: E::Table,
+    upload: Option<Upload<T, E::Table>>,
+}
+
+impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> Held<T, E> {
+    fn with_kernels(table: E::Table) -> Self {
+        Self { table, upload: Some(|fleet, table| Remote::upload(fleet, table, &[])) }
+    }
+}
+
+impl<T: Tuple, E: ClassifyEngine<T>> AnyTable<T> for Held<T, E> {
+    fn lookups(&self) -> &dyn Classify<T> {
+        &self.table
+    }
+
+    fn image(&self) -> &Image {
+        self.table.image()
+    }
+
+    fn upload(&self, fleet: &Fleet) -> Result<Remote<T>, GpuError> {
+        self.upload.map_or_else(|| Err(no_kernel(E::NAME)), |upload| upload(fleet, &self.table))
+    }
+
+    fn save(&self, rules: &RuleSet<T>, labels: &NextHops, to: &Path) -> Result<Image> {
+        Ok(save::<T, E>(&self.table, rules, labels, to)?)
+    }
+}

@@ -1,0 +1,165 @@
+//! `classify gen`: seeded sets of rules, traces and updates.
+
+use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use wirespeed::classify::TupleName;
+use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed_classify::read::RuleFormat;
+use wirespeed_classify::write::{write_classbench, write_rules, write_trace, write_updates};
+use wirespeed_classify::{RuleUpdate, Tuple, generate};
+use wirespeed_fib::synth::rng::Rng;
+
+use super::set::{MadeArguments, Origin, SetArguments};
+use super::source::ReadArguments;
+use super::trace::Kind;
+use super::tuple;
+use crate::Outcome;
+use crate::memory::check_room;
+use crate::number::parse_positive;
+use crate::verbs::generate::Common;
+
+/// Makes sets of rules, traces and updates; equal options make equal data, always and everywhere.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, subcommand_required = true)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Rules(RulesOptions),
+    Trace(TraceOptions),
+    Updates(UpdatesOptions),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl classify gen rules --set fw --size 1k > fw.rules
+  lookupctl classify gen rules --set fw --tuple ipv6 --to classbench -o fw6.rules
+  lookupctl classify gen rules --set classes --size 16384 --classes 64 --full 8 -o flows.rules
+  lookupctl classify gen trace --rules fw.rules --kind flows:20 -o fw.trace
+  lookupctl classify gen trace --set classes --size 16384 --classes 64 --matching 8 -o flows.trace
+  lookupctl classify gen updates --rules fw.rules --count 100k > updates.txt
+
+Without --rules, traces and updates are for the set that gen rules makes with the same options.";
+
+/// A set of rules: after the manner of ClassBench, or as the GSwitch paper has them.
+#[derive(Debug, Args)]
+struct RulesOptions {
+    #[command(flatten)]
+    made: MadeArguments,
+
+    /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12; by default ipv4, for --set classes openflow
+    #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
+    tuple: Option<TupleName>,
+
+    /// plain: rules in words, with priorities; classbench: filters, of which the first wins
+    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = to_parser())]
+    to: RuleFormat,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+fn to_parser() -> impl TypedValueParser<Value = RuleFormat> {
+    PossibleValuesParser::new([RuleFormat::Plain, RuleFormat::ClassBench].map(RuleFormat::name))
+        .try_map(|name| name.parse::<RuleFormat>())
+}
+
+/// Tuples to look up in a set.
+#[derive(Debug, Args)]
+struct TraceOptions {
+    /// rules (each tuple of a rule at random), flows:N (the same, each N times in a row on average) or random (anything)
+    #[arg(long, value_name = "KIND", default_value = "rules")]
+    kind: Kind,
+
+    /// Number of tuples
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    count: usize,
+
+    /// Shuffle it, so that packets of a flow no longer follow each other
+    #[arg(long)]
+    shuffle: bool,
+
+    #[command(flatten)]
+    rules: SetArguments,
+    #[command(flatten)]
+    read: ReadArguments,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Updates of a set: rules that come, go, come back and are others than before, a quarter each.
+#[derive(Debug, Args)]
+struct UpdatesOptions {
+    /// Number of updates
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    count: usize,
+
+    #[command(flatten)]
+    rules: SetArguments,
+    #[command(flatten)]
+    read: ReadArguments,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    match &options.what {
+        What::Rules(options) => visit(options.made.tuple(options.tuple), options),
+        What::Trace(options) => {
+            let origin = options.rules.open(&options.read)?;
+            visit(origin.tuple(), Of(options, origin))
+        }
+        What::Updates(options) => {
+            let origin = options.rules.open(&options.read)?;
+            visit(origin.tuple(), Of(options, origin))
+        }
+    }?;
+    Ok(Outcome::Done)
+}
+
+impl TupleVisitor for &RulesOptions {
+    type Output = Result<()>;
+
+    fn visit<T: Tuple>(self) -> Result<()> {
+        let rules = self.made.make::<T>(self.common.seed())?.file.rules;
+        self.common.write(|to| match self.to {
+            RuleFormat::ClassBench => Ok(write_classbench(&rules, to)?),
+            _ => Ok(write_rules(&rules, to)?),
+        })
+    }
+}
+
+/// Something for a set.
+struct Of<'a, O>(&'a O, Origin<'a>);
+
+impl TupleVisitor for Of<'_, TraceOptions> {
+    type Output = Result<()>;
+
+    fn visit<T: Tuple>(self) -> Result<()> {
+        let Self(options, origin) = self;
+        let seed = options.common.seed();
+        let set = origin.load::<T>(&options.read, seed)?;
+        let mut tuples = options.kind.make(&set, options.count, seed)?;
+        if options.shuffle {
+            Rng::new(seed).shuffle(&mut tuples);
+        }
+        options.common.write(|to| Ok(write_trace(&tuples, to)?))
+    }
+}
+
+impl TupleVisitor for Of<'_, UpdatesOptions> {
+    type Output = Result<()>;
+
+    fn visit<T: Tuple>(self) -> Result<()> {
+        let Self(options, origin) = self;
+        let seed = options.common.seed();
+        check_room::<RuleUpdate<T>>(options.count, "updates")?;
+        let set = origin.load::<T>(&options.read, seed)?;
+        let updates = generate::churn(&set.file.rules, options.count, seed);
+        options.common.write(|to| Ok(write_updates(&updates, to)?))
+    }
+}

@@ -1,0 +1,317 @@
+//! `classify info`: what is in sets of rules, and what each engine makes of them.
+
+mod census;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use wirespeed::classify::engine::EngineName;
+use wirespeed::classify::image_file::RuleImageFile;
+use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed_classify::read::RuleReport;
+use wirespeed_classify::{BuildError, Tuple};
+use wirespeed_image::Image;
+
+use super::actions::of_image;
+use super::compiled::Compiled;
+use super::engine::{self, Selection};
+use super::source::{BuildArguments, Raw, ReadArguments};
+use crate::Outcome;
+use crate::number::{Bytes, Grouped, share};
+use crate::output::Output;
+use crate::section::{Section, sections};
+use census::Census;
+
+/// Tells what is in sets of rules: counts, fields, ranges, classes, what could not be expressed, and memory, loads and build time of
+/// every engine.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// Sets of rules, or images (see build); - is standard input
+    #[arg(value_name = "RULES|IMG", required = true)]
+    files: Vec<OsString>,
+
+    /// An engine to build, or all; of an image it is its own
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
+    engine: Selection,
+
+    /// One JSON object for each file
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    build: BuildArguments,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl classify info acl.rules
+  iptables-save | lookupctl classify info -
+  nft -j list ruleset | lookupctl classify info - --chain forward
+  lookupctl classify info flows.txt --engine bloom
+  lookupctl classify info acl.img
+  lookupctl classify info acl.rules --json | jq '.engines[] | {engine, bytes_per_rule, loads}'
+
+A rule with ranges stands for a pattern (a value under a mask) for each combination of the prefixes that its ranges are made of. The \
+patterns of one mask are a class (GSwitch paper, section 4.2): tuple and Bloom search have a table for each.
+The false positives that are expected are the share of tuples that get past the filter of a class which they don't match, by the formula \
+(1 - e^(-kn/m))^k with k = 2 (section 4.3), on average over the classes.";
+
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    let mut output = Output::new();
+    for (at, file) in options.files.iter().enumerate() {
+        if at > 0 && !options.json {
+            output.line("")?;
+        }
+        let path = PathBuf::from(file);
+        if file != "-" && is_image(&path) {
+            let image = RuleImageFile::open(&path)?;
+            visit(image.tuple(), OfImage { options, image, output: &mut output })?;
+        } else {
+            let raw = options.read.open(file)?;
+            visit(raw.tuple(), OfRules { options, raw, output: &mut output })?;
+        }
+    }
+    output.finish()?;
+    Ok(Outcome::Done)
+}
+
+/// Whether a file starts as an image does. One that can't be read is told about by who reads it next.
+fn is_image(path: &std::path::Path) -> bool {
+    use std::io::Read;
+    let mut start = [0; 8];
+    std::fs::File::open(path)
+        .and_then(|mut file| file.read_exact(&mut start))
+        .is_ok_and(|()| Image::is_start(&start))
+}
+
+/// All about a set.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    format: String,
+    tuple: &'static str,
+    records: u64,
+    /// Rules of other chains and tables.
+    elsewhere: u64,
+    /// What the format says and a rule can't.
+    left_out: Vec<LeftOut>,
+    #[serde(flatten)]
+    census: Option<Census>,
+    engines: Vec<EngineReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    line: u64,
+    why: String,
+    text: String,
+}
+
+/// One engine's table of it.
+#[derive(Debug, Serialize)]
+struct EngineReport {
+    engine: &'static str,
+    #[serde(flatten)]
+    built: Built,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Built {
+    Table {
+        /// Of an image there is nothing to build.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        build_seconds: Option<f64>,
+        bytes: u64,
+        bytes_per_rule: f64,
+        control_plane_bytes: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        shape: Option<String>,
+        /// How full its arrays are.
+        loads: Vec<Load>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expected_false_positives: Option<f64>,
+        sections: Vec<Section>,
+    },
+    Refused {
+        error: String,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct Load {
+    what: &'static str,
+    places: u64,
+    taken: u64,
+    load: f64,
+}
+
+struct OfRules<'a> {
+    options: &'a Options,
+    raw: Raw,
+    output: &'a mut Output,
+}
+
+impl TupleVisitor for OfRules<'_> {
+    type Output = Result<()>;
+
+    fn visit<T: Tuple>(self) -> Result<()> {
+        let Self { options, raw, output } = self;
+        let loaded = raw.parse::<T>(&options.read)?;
+        let rules = &loaded.file.rules;
+        if !options.json {
+            output.line(&loaded)?;
+            output.flush()?;
+        }
+        let census = Census::of(rules);
+        if !options.json {
+            census.print(output)?;
+            output.flush()?;
+        }
+        let mut report = Report::of_rules::<T>(&loaded.report, census);
+        for engine in options.engine.engines(false) {
+            let built = Compiled::build(engine, rules, &options.build.options(1, None));
+            let engine = EngineReport::of(engine, built, rules.len() as u64);
+            if !options.json {
+                // Some take long: each is told as soon as it is known.
+                engine.print(output)?;
+                output.flush()?;
+            }
+            report.engines.push(engine);
+        }
+        if options.json { output.json(&report) } else { Ok(()) }
+    }
+}
+
+struct OfImage<'a> {
+    options: &'a Options,
+    image: RuleImageFile,
+    output: &'a mut Output,
+}
+
+impl TupleVisitor for OfImage<'_> {
+    type Output = Result<()>;
+
+    fn visit<T: Tuple>(self) -> Result<()> {
+        let Self { options, image, output } = self;
+        let (file, count) = (image.path().display().to_string(), image.len());
+        let (rules, _) = of_image::<T>(&image)?;
+        let engine = image.engine();
+        let compiled = Compiled::<T>::adopt(image)?;
+        let engine = EngineReport::of_table(engine, &compiled, count, false);
+        let census = rules.map(|rules| Census::of(&rules));
+        if options.json {
+            let (format, tuple, left_out) = ("image".to_owned(), T::NAME, Vec::new());
+            let engines = vec![engine];
+            return output.json(&Report {
+                file,
+                format,
+                tuple,
+                records: count,
+                elsewhere: 0,
+                left_out,
+                census,
+                engines,
+            });
+        }
+        output.line(format_args!("{file}: image of {} rules for {} tuples", Grouped(count), T::NAME))?;
+        census.iter().try_for_each(|census| census.print(output))?;
+        engine.print(output)
+    }
+}
+
+impl Report {
+    /// All but the engines.
+    fn of_rules<T: Tuple>(read: &RuleReport, census: Census) -> Self {
+        let left_out = read.left_out.iter();
+        Self {
+            file: read.name.clone(),
+            format: read.format.to_string(),
+            tuple: T::NAME,
+            records: read.records,
+            elsewhere: read.elsewhere,
+            left_out: left_out
+                .map(|one| LeftOut { line: one.line, why: one.why.clone(), text: one.text.clone() })
+                .collect(),
+            census: Some(census),
+            engines: Vec::new(),
+        }
+    }
+}
+
+impl EngineReport {
+    fn of<T: Tuple>(engine: EngineName, built: Result<Compiled<T>, BuildError>, rules: u64) -> Self {
+        match built {
+            Ok(compiled) => Self::of_table(engine, &compiled, rules, true),
+            Err(error) => {
+                Self { engine: engine.as_str(), built: Built::Refused { error: error.to_string() } }
+            }
+        }
+    }
+
+    /// Of a table, that was built here or not.
+    fn of_table<T: Tuple>(engine: EngineName, compiled: &Compiled<T>, rules: u64, is_built: bool) -> Self {
+        let (table, image) = (compiled.table.lookups(), compiled.table.image());
+        let loads = table.loads().into_iter();
+        let loads = loads.map(|load| Load {
+            what: load.what,
+            places: load.places,
+            taken: load.taken,
+            load: share(load.taken, load.places),
+        });
+        let built = Built::Table {
+            build_seconds: is_built.then_some(compiled.build_time.as_secs_f64()),
+            bytes: image.bytes(),
+            bytes_per_rule: share(image.bytes(), rules),
+            control_plane_bytes: compiled.control_plane,
+            shape: table.shape(),
+            loads: loads.collect(),
+            expected_false_positives: table.expected_false_positives(),
+            sections: sections(image),
+        };
+        Self { engine: engine.as_str(), built }
+    }
+
+    fn print(&self, output: &mut Output) -> Result<()> {
+        let Self { engine, built } = self;
+        let Built::Table { bytes, bytes_per_rule, shape, loads, sections, .. } = built else {
+            let Built::Refused { error } = built else { return Ok(()) };
+            return output.line(format_args!("{engine}: can't be built: {error}"));
+        };
+        output.line(format_args!(
+            "{engine}: {} ({bytes_per_rule:.1} B a rule){}",
+            Bytes(*bytes),
+            built.control_plane()
+        ))?;
+        shape.iter().try_for_each(|shape| output.line(format_args!("  {shape}")))?;
+        let load =
+            |load: &Load| format!("{:.1} % of {} {}", 100.0 * load.load, Grouped(load.places), load.what);
+        let loads: Vec<_> = loads.iter().map(load).collect();
+        if !loads.is_empty() {
+            output.line(format_args!("  taken: {}", loads.join(", ")))?;
+        }
+        sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
+    }
+}
+
+impl Built {
+    /// What building took, and what it takes to keep the table up to date.
+    fn control_plane(&self) -> String {
+        match self {
+            Self::Table { build_seconds: Some(seconds), control_plane_bytes, .. } => {
+                format!(
+                    ", built in {seconds:.3} s; {} more to keep it up to date",
+                    Bytes(*control_plane_bytes)
+                )
+            }
+            _ => String::new(),
+        }
+    }
+}

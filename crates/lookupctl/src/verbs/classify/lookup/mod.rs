@@ -1,0 +1,347 @@
+//! `classify lookup`: the rule that tuples match, and those that they nearly do.
+
+mod ask;
+mod near;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Serialize;
+use wirespeed::classify::device;
+use wirespeed::classify::image_file::RuleImageFile;
+use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed::gpu::classify::Offload;
+use wirespeed_classify::oracle::{Expected, Right};
+use wirespeed_classify::{Rule, RuleSet, Step, Tuple};
+
+use super::actions::{Actions, of_image};
+use super::compiled::{Compiled, cannot_build};
+use super::engine::{self, Choice};
+use super::source::{BuildArguments, Raw, ReadArguments};
+use crate::Outcome;
+use crate::device::On;
+use crate::lines;
+use crate::number::grouped;
+use crate::output::Output;
+use crate::verbs::lookup::{StepLine, print_steps};
+use ask::{Form, joined};
+use near::{Miss, Near};
+
+/// Looks tuples up: the rule that each matches, and the rules that a single field keeps from matching.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// A tuple: in words, or in columns as traces have it (source, destination, ports, protocol); several where each is quoted; from
+    /// standard input, one a line, where none are given
+    #[arg(value_name = "TUPLE")]
+    tuples: Vec<String>,
+
+    /// The rules; - is standard input
+    #[arg(long, value_name = "FILE", required_unless_present = "image")]
+    rules: Option<OsString>,
+
+    /// A compiled set (see build), in place of compiling one
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "rules"])]
+    image: Option<PathBuf>,
+
+    /// What is given are Ethernet frames in hex, each of which says a tuple
+    #[arg(long)]
+    frame: bool,
+
+    /// Port that the frames came in on, for rules of OpenFlow
+    #[arg(long, value_name = "PORT", default_value_t = 0, requires = "frame")]
+    in_port: u16,
+
+    /// The engine that looks up
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    engine: Choice,
+
+    /// What looks up: the engine on this machine's cores, or its kernel on GPUs
+    #[arg(long, default_value = "cpu")]
+    device: On,
+
+    /// Show at most so many rules that nearly match: all fields of theirs but one do
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    nearly: usize,
+
+    /// Show each element that a lookup reads
+    #[arg(long)]
+    explain: bool,
+
+    /// One JSON object for each tuple: {"tuple","rule","priority","action","text","nearly"}, null where nothing matches
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    build: BuildArguments,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl classify lookup --rules acl.rules src=10.0.0.1 dst=192.0.2.7 sport=4000 dport=443 proto=tcp
+  lookupctl classify lookup --rules acl.rules 10.0.0.1 192.0.2.7 4000 443 tcp
+  lookupctl classify lookup --rules acl.rules 'src=10.0.0.1 udp' 'dst=192.0.2.7 tcp dport=80'
+  lookupctl classify lookup --rules flows.txt in_port=1 dl_type=0x0800 nw_dst=10.1.2.3
+  lookupctl classify lookup --rules flows.txt --in-port 3 --frame '00005e005301 00005e005302 0800 4500...'
+  lookupctl classify lookup --image acl.img --json < acl.trace | jq .rule
+
+Fields that are not given are 0. Every answer is checked against the rules.
+A rule that nearly matches fails by one field alone: told are which, what it is and what is wanted, first of the rules that would come \
+before the one that matches.
+Exit status 1 says that some tuple matches nothing, or that an answer is wrong.";
+
+pub(super) fn run(options: Options) -> Result<Outcome> {
+    if options.tuples.is_empty() && options.rules.as_ref().is_some_and(|rules| rules == "-") {
+        bail!("the rules and the tuples can't both come from standard input");
+    }
+    if options.explain && options.device == On::Gpu {
+        bail!("--explain tells the steps of a lookup on the CPU: --device cpu");
+    }
+    let (tuple, from) = match (&options.image, &options.rules) {
+        (Some(path), _) => {
+            let image = RuleImageFile::open(path)?;
+            (image.tuple(), From::Image(image))
+        }
+        (None, Some(rules)) => {
+            let raw = options.read.open(rules)?;
+            (raw.tuple(), From::Rules(raw))
+        }
+        (None, None) => bail!("neither rules nor an image"),
+    };
+    visit(tuple, Job { options: &options, from })
+}
+
+/// Where the compiled set comes from.
+enum From {
+    Rules(Raw),
+    Image(RuleImageFile),
+}
+
+struct Job<'a> {
+    options: &'a Options,
+    from: From,
+}
+
+impl TupleVisitor for Job<'_> {
+    type Output = Result<Outcome>;
+
+    fn visit<T: Tuple>(self) -> Result<Outcome> {
+        let Self { options, from } = self;
+        let fleet = options.device.open(&device::options::<T>())?;
+        let (compiled, rules, actions) = match from {
+            From::Rules(raw) => {
+                let file = raw.load::<T>(&options.read)?;
+                let engine = options.engine.resolve(&file.rules, fleet.is_some());
+                let build = options.build.options(1, None);
+                let compiled = Compiled::build(engine, &file.rules, &build);
+                (compiled.with_context(|| cannot_build(engine))?, Some(file.rules), Actions(file.actions))
+            }
+            From::Image(image) => {
+                let (rules, actions) = of_image::<T>(&image)?;
+                (Compiled::adopt(image)?, rules, actions)
+            }
+        };
+        let offload = compiled.offload(fleet.as_ref())?;
+        let expected = rules.as_ref().map(Expected::of);
+        let form = if options.frame { Form::Frame(options.in_port) } else { Form::Words };
+        let (output, outcome) = (Output::new(), Outcome::Done);
+        let mut session =
+            Session { options, compiled, offload, rules, expected, actions, form, output, outcome };
+        if options.tuples.is_empty() {
+            lines::each(&mut session, LONGEST, Session::answer_line, |session| {
+                Ok(session.output.flush()?)
+            })?;
+        } else {
+            joined(&options.tuples, form).iter().try_for_each(|text| session.answer(text))?;
+        }
+        session.output.finish()?;
+        Ok(session.outcome)
+    }
+}
+
+/// Answers on their way to stdout.
+struct Session<'a, T: Tuple> {
+    options: &'a Options,
+    compiled: Compiled<T>,
+    /// The same table on GPUs, where these are to look up.
+    offload: Option<Offload<T>>,
+    /// The rules, where they are at hand.
+    rules: Option<RuleSet<T>>,
+    expected: Option<Expected<T>>,
+    actions: Actions,
+    form: Form,
+    output: Output,
+    outcome: Outcome,
+}
+
+/// One line of JSON.
+#[derive(Serialize)]
+struct Line {
+    tuple: String,
+    rule: Option<u32>,
+    priority: Option<u32>,
+    action: Option<String>,
+    text: Option<String>,
+    /// Other rules that match, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    also_match: Option<usize>,
+    nearly: Vec<NearLine>,
+    /// How many there are, of which some are told.
+    nearly_count: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<StepLine>>,
+}
+
+/// A rule that nearly matches.
+#[derive(Serialize)]
+struct NearLine {
+    rule: u32,
+    text: String,
+    field: &'static str,
+    is: String,
+    wanted: String,
+    /// Whether it would come before the rule that matches.
+    would_win: bool,
+}
+
+impl<T: Tuple> Session<'_, T> {
+    /// Answers the tuple of a line, if there is one.
+    fn answer_line(&mut self, line: &[u8]) -> Result<()> {
+        let line = String::from_utf8_lossy(line);
+        let text = line.split('#').next().unwrap_or_default().trim();
+        if text.is_empty() { Ok(()) } else { self.answer(text) }
+    }
+
+    fn answer(&mut self, text: &str) -> Result<()> {
+        let tuple: T = self.form.parse(text)?;
+        let found = self.lookup(&tuple);
+        let right = self.expected.as_ref().map(|expected| expected.right(&tuple));
+        if found == 0 || right.is_some_and(|right| right != found) {
+            self.outcome = Outcome::Differs;
+        }
+        let steps = self.options.explain.then(|| self.compiled.table.lookups().explain(&tuple));
+        let most = self.options.nearly;
+        let near = self.rules.as_ref().filter(|_| most > 0).map(|rules| Near::of(rules, &tuple, found, most));
+        let rule = self.rules.as_ref().and_then(|rules| rules.rule(found));
+        let actions = &self.actions;
+        let action = rule.map(|rule| actions.of(rule));
+        if self.options.json {
+            let line = Line {
+                tuple: tuple.to_string(),
+                rule: (found != 0).then_some(found),
+                priority: rule.map(Rule::priority),
+                action,
+                text: rule.map(|rule| actions.text(rule)),
+                also_match: near.as_ref().map(|near| near.also),
+                nearly: near
+                    .iter()
+                    .flat_map(|near| &near.misses)
+                    .map(|miss| miss.line(&tuple, actions))
+                    .collect(),
+                nearly_count: near.as_ref().map_or(0, |near| near.count),
+                steps: steps.map(|steps| steps.into_iter().map(StepLine::from).collect()),
+            };
+            self.output.json(&line)?;
+        } else {
+            let told = Told { tuple: &tuple, found, rule, actions, near: near.as_ref() };
+            told.print(&mut self.output, steps.as_deref())?;
+        }
+        if let Some(right) = right.filter(|&right| right != found) {
+            self.output.flush()?;
+            let engine = self.compiled.engine;
+            eprintln!("lookupctl: {engine}: {tuple} leads to rule {found}, by the rules to {right}");
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, tuple: &T) -> u32 {
+        let table = self.compiled.table.lookups();
+        let Some(offload) = &self.offload else { return table.lookup(tuple) };
+        let mut found = [0];
+        offload.lookup_batch(std::slice::from_ref(tuple), &mut found, |tuples, found| {
+            table.lookup_batch(tuples, found);
+        });
+        found[0]
+    }
+}
+
+/// An answer for people.
+struct Told<'a, T> {
+    tuple: &'a T,
+    found: u32,
+    rule: Option<&'a Rule<T>>,
+    actions: &'a Actions,
+    near: Option<&'a Near<'a, T>>,
+}
+
+impl<T: Tuple> Told<'_, T> {
+    fn print(&self, output: &mut Output, steps: Option<&[Step]>) -> Result<()> {
+        let Self { tuple, found, rule, actions, near } = self;
+        match (found, rule) {
+            (0, _) => output.line(format_args!("{tuple}  no rule"))?,
+            (_, Some(rule)) => output.line(format_args!("{tuple}  rule {found}  {}", actions.said(rule)))?,
+            (_, None) => output.line(format_args!("{tuple}  rule {found}"))?,
+        }
+        if let Some(rule) = rule {
+            output.line(format_args!("  matches rule {found}: {}", actions.text(rule)))?;
+        }
+        if let Some(Near { also, misses, count }) = near {
+            if *also > 0 {
+                let (rules, match_) =
+                    if *also == 1 { ("rule", "matches, and comes") } else { ("rules", "match, and come") };
+                output.line(format_args!("  {} more {rules} {match_} after it", grouped(*also)))?;
+            }
+            misses.iter().try_for_each(|miss| miss.print(output, self))?;
+            if *count > misses.len() {
+                output.line(format_args!(
+                    "  {} more rules nearly match (--nearly N shows N)",
+                    grouped(count - misses.len())
+                ))?;
+            }
+        }
+        print_steps(output, steps.unwrap_or_default())
+    }
+}
+
+impl<T: Tuple> Miss<'_, T> {
+    /// What the field is, and what is wanted of it.
+    fn values(&self, tuple: &T) -> (String, String) {
+        let is = self.field.show(tuple.field(self.field)).to_string();
+        (is, self.field.show_match(self.rule.field(self.field)))
+    }
+
+    fn line(&self, tuple: &T, actions: &Actions) -> NearLine {
+        let (is, wanted) = self.values(tuple);
+        NearLine {
+            rule: self.number.get(),
+            text: actions.text(self.rule),
+            field: self.field.name,
+            is,
+            wanted,
+            would_win: self.would_win,
+        }
+    }
+
+    fn print(&self, output: &mut Output, told: &Told<'_, T>) -> Result<()> {
+        let (is, wanted) = self.values(told.tuple);
+        let Self { number, rule, field, .. } = self;
+        let order = match (told.found, self.would_win) {
+            (0, _) => "",
+            (_, true) => ", which would win",
+            (_, false) => ", which comes after it",
+        };
+        output.line(format_args!(
+            "  nearly rule {number}{order}: {} is {is}, wanted {wanted}: {}",
+            field.name,
+            told.actions.text(rule)
+        ))
+    }
+}
+
+/// No line with a tuple or a frame is longer.
+const LONGEST: u64 = 1 << 19;

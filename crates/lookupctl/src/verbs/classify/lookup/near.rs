@@ -1,0 +1,115 @@
+//! Which rules match a tuple, and which nearly do: those that fail by one field alone, the nearest first. How near is by the place of the
+//! highest bit of the field that would have to be another, as a share of its width: 80 is nearer to 81 than 10.0.0.1 is to 192.0.2.1.
+
+use wirespeed_classify::tuple::{Field, FieldMatch};
+use wirespeed_classify::{Rank, Rule, RuleNumber, RuleSet, Tuple};
+
+/// What a look at every rule found.
+pub(super) struct Near<'r, T> {
+    /// Rules that match, but for the best.
+    pub(super) also: usize,
+    /// Rules that fail by one field alone, those that would win first, and of these the nearest.
+    pub(super) misses: Vec<Miss<'r, T>>,
+    /// How many there are: only the first are held.
+    pub(super) count: usize,
+}
+
+/// A rule that a field keeps from matching.
+pub(super) struct Miss<'r, T> {
+    rank: Rank,
+    /// How far the field is from what is wanted.
+    distance: u32,
+    pub(super) number: RuleNumber,
+    pub(super) rule: &'r Rule<T>,
+    pub(super) field: &'static Field,
+    /// Whether it would win if it matched.
+    pub(super) would_win: bool,
+}
+
+impl<'r, T: Tuple> Near<'r, T> {
+    /// Of a tuple that a rule is the best for (0: none is), with at most so many misses.
+    pub(super) fn of(rules: &'r RuleSet<T>, tuple: &T, best: u32, most: usize) -> Self {
+        let rank_of = |number: RuleNumber, rule: &Rule<T>| Rank::new(rule.priority(), number);
+        let best = RuleNumber::new(best)
+            .and_then(|number| Some(rank_of(number, rules.rule(number.get())?)))
+            .unwrap_or(Rank::NONE);
+        let (mut matching, mut misses) = (0usize, Vec::new());
+        for (number, rule) in rules.iter() {
+            let mut fails = T::FIELDS.iter().filter(|field| !admits(rule, field, tuple));
+            match (fails.next(), fails.next()) {
+                (None, _) => matching += 1,
+                (Some(field), None) => {
+                    let rank = rank_of(number, rule);
+                    let distance = distance(rule, field, tuple);
+                    misses.push(Miss { rank, distance, number, rule, field, would_win: rank > best });
+                }
+                _ => {}
+            }
+        }
+        let count = misses.len();
+        misses.sort_unstable_by_key(|miss| (!miss.would_win, miss.distance, std::cmp::Reverse(miss.rank)));
+        misses.truncate(most);
+        Self { also: if best == Rank::NONE { 0 } else { matching.saturating_sub(1) }, misses, count }
+    }
+}
+
+/// Whether a field is as a rule wants it.
+fn admits<T: Tuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> bool {
+    match rule.field(field) {
+        FieldMatch::Masked { mask: 0, .. } => true,
+        FieldMatch::Masked { value, mask } => tuple.field(field) & mask == value,
+        FieldMatch::Range(from, to) => (from..=to).contains(&tuple.field(field)),
+    }
+}
+
+/// How far a field is from what a rule wants of it, from 0 to 128 whatever the field's width.
+fn distance<T: Tuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> u32 {
+    let is = tuple.field(field);
+    let apart = match rule.field(field) {
+        FieldMatch::Masked { value, mask } => (is ^ value) & mask,
+        FieldMatch::Range(from, to) => from.saturating_sub(is) | is.saturating_sub(to),
+    };
+    (u128::BITS - apart.leading_zeros()) * u128::BITS / u32::from(field.width)
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_classify::Ipv4Tuple;
+
+    use super::*;
+
+    #[test]
+    fn rules_that_fail_by_one_field() {
+        let rules: RuleSet<Ipv4Tuple> = [
+            "dport=443 proto=tcp priority=5",
+            "src=10.0.0.0/8 dport=80-90 proto=tcp priority=9",
+            "src=10.0.0.0/8 priority=1",
+            "src=192.0.2.0/24 dport=443 proto=udp priority=9",
+            "dport=1 priority=0",
+            "priority=0",
+        ]
+        .iter()
+        .map(|text| text.parse::<Rule<_>>().unwrap())
+        .collect();
+        let tuple = "src=10.0.0.1 dport=443 proto=tcp".parse().unwrap();
+        let near = Near::of(&rules, &tuple, 1, 9);
+        let found: Vec<_> =
+            near.misses.iter().map(|miss| (miss.number.get(), miss.field.name, miss.would_win)).collect();
+        assert_eq!(found, [(2, "dport", true), (5, "dport", false)]);
+        assert_eq!((near.also, near.count), (2, 2));
+        assert_eq!(Near::of(&rules, &tuple, 1, 1).misses.len(), 1);
+        let far = [
+            "dport=90 src=10.0.0.0/8 priority=2",
+            "dport=442 priority=1",
+            "src=11.0.0.0/8",
+            "src=192.0.2.0/24",
+        ];
+        let far: RuleSet<Ipv4Tuple> = far.iter().map(|text| text.parse::<Rule<_>>().unwrap()).collect();
+        let order: Vec<_> =
+            Near::of(&far, &tuple, 0, 9).misses.iter().map(|miss| miss.number.get()).collect();
+        assert_eq!(order, [2, 1, 3, 4], "the nearest first");
+        let one: RuleSet<_> = rules.rule(2).cloned().into_iter().collect();
+        let none = Near::of(&one, &tuple, 0, 5);
+        assert!(none.also == 0 && none.misses[0].would_win);
+    }
+}

@@ -1,0 +1,70 @@
+//! `classify`: the same verbs for sets of rules.
+//!
+//! What depends on the tuple is compiled for each of them, what depends on the engine too is behind [`compiled`] and [`live`]: an engine
+//! is visited there, and nowhere else.
+
+mod actions;
+mod build;
+mod compiled;
+mod engine;
+mod generate;
+mod info;
+mod live;
+mod lookup;
+mod replay;
+mod set;
+mod source;
+mod trace;
+mod tuple;
+mod verify;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::Outcome;
+
+/// The same verbs for sets of rules: access lists, firewalls, OpenFlow tables.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, subcommand_required = true)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Info(info::Options),
+    Lookup(lookup::Options),
+    Replay(replay::Options),
+    Verify(verify::Options),
+    Build(build::Options),
+    Gen(generate::Options),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl classify replay                       the main job on a synthetic set
+  lookupctl classify replay --rules acl.rules --trace acl.trace --updates up.txt
+  iptables-save | lookupctl classify info -       what is in a set
+  lookupctl classify lookup --rules fw.rules src=10.0.0.1 dst=192.0.2.7 sport=4000 dport=443 tcp
+  lookupctl classify verify --rules acl.rules     every engine on tuples at the edges of all rules
+  lookupctl classify build --rules acl.rules -o acl.img
+  lookupctl classify replay --help                options and examples of a verb
+
+A set is a file of ClassBench filters, of ovs-ofctl dump-flows, of iptables-save, of nft -j list ruleset, or of rules in words, one a \
+line: src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3. The highest priority wins, and among equals the first rule. The \
+form is recognised by content, and what is compressed with gzip, bzip2 or zstd is too; - is standard input.
+The fields that rules look at are those of a 5-tuple of IPv4 or IPv6 (src dst sport dport proto) or the 12 of OpenFlow (in_port dl_src \
+dl_dst dl_vlan dl_vlan_pcp dl_type nw_tos nw_proto nw_src nw_dst tp_src tp_dst), by content or as --tuple says.";
+
+pub(crate) fn run(options: Options) -> Result<Outcome> {
+    match options.verb {
+        Verb::Info(options) => info::run(&options),
+        Verb::Lookup(options) => lookup::run(options),
+        Verb::Replay(options) => replay::run(&options),
+        Verb::Verify(options) => verify::run(&options),
+        Verb::Build(options) => build::run(&options),
+        Verb::Gen(options) => generate::run(&options),
+    }
+}

@@ -1,0 +1,206 @@
+//! `classify replay`, the main job: a trace of tuples through an engine, with updates of the rules in flight.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use wirespeed::classify::image_file::RuleImageFile;
+use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed_classify::read::RuleFile;
+use wirespeed_classify::{RuleSet, RuleUpdate, Tuple, generate};
+
+use super::engine::{self, Choice};
+use super::live::{self, AnyLive, Wanted};
+use super::set::{Origin, Set, SetArguments};
+use super::source::{BuildArguments, ReadArguments};
+use super::trace::{self, OrderArguments, Trace};
+use crate::Outcome;
+use crate::memory::check_room;
+use crate::number::parse_positive;
+use crate::verbs::replay::drive::Feeder;
+use crate::verbs::replay::feed::Fed;
+use crate::verbs::replay::play::{feeder, play, say_bytes};
+use crate::verbs::replay::report::Report;
+use crate::verbs::replay::{DriveArguments, Updates};
+
+/// Drives a trace of tuples through an engine, with updates of the rules in flight: rate, latency, hits, and a checksum of the results.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    #[command(flatten)]
+    rules: SetArguments,
+
+    /// A compiled set (see build), to start at once
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["rules", "set", "size", "engine", "updates"])]
+    image: Option<PathBuf>,
+
+    /// What to look up: a file of tuples (as ClassBench writes traces, or in words), or what to make: rules (each tuple of a rule at
+    /// random), flows:N (the same, each N times in a row on average), random (anything)
+    #[arg(long, value_name = "FILE|KIND", default_value = "rules", value_parser = trace::parser())]
+    trace: Trace,
+
+    /// Tuples of a trace that is made
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    keys: usize,
+
+    #[command(flatten)]
+    order: OrderArguments,
+
+    /// The engine
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    engine: Choice,
+
+    #[command(flatten)]
+    drive: DriveArguments,
+    #[command(flatten)]
+    build: BuildArguments,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl classify replay                       a synthetic set and its own trace
+  lookupctl classify replay --updates synth:1M    the same with updates in flight
+  lookupctl classify replay --rules acl.rules --trace acl.trace
+  lookupctl classify replay --rules acl.rules --trace acl.trace --shuffle --threads 1 --json
+  lookupctl classify replay --rules flows.txt --engine bloom --updates updates.txt --rate 100k
+  lookupctl classify replay --set classes --size 16384 --classes 64 --device gpu
+  lookupctl classify replay --image acl.img --trace flows:20
+  lookupctl classify replay --latency-bound 100us
+
+Every thread first looks up its part of the trace once to warm up, then batch after batch until the time is up. Latencies are of whole \
+batches: from sending one to having its results, and with --latency-bound, where batches are offered at fixed times, from when it was \
+due.
+On a GPU each batch sees one state of the rules, as on the CPU; where the GPU is lost in mid-run the CPU goes on.
+The checksum is the sum of the results (numbers of rules, from 1) of one pass over the trace after the last update, modulo 2^64: equal \
+for every engine, device and number of threads.
+matched counts, among the lookups done, those of tuples that a rule matches in that pass.
+Updates are lines such as 'A number=7 src=10.0.0.0/8 priority=3' (rule 7 is that from now on), 'A udp priority=1' (after all others) \
+and 'W number=7'.";
+
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    options.drive.check()?;
+    let has_gpu = options.drive.device.has_gpu()?;
+    let report = match &options.image {
+        Some(path) => {
+            let began = Instant::now();
+            let image = RuleImageFile::open(path)?;
+            visit(image.tuple(), FromImage { options, has_gpu, image, began })?
+        }
+        None => {
+            let origin = options.rules.open(&options.read)?;
+            visit(origin.tuple(), FromRules { options, has_gpu, origin })?
+        }
+    };
+    report.show(options.drive.json)?;
+    Ok(Outcome::Done)
+}
+
+impl Options {
+    /// The updates that were asked for, read or made.
+    fn updates<T: Tuple>(&self, rules: &RuleSet<T>) -> Result<Vec<RuleUpdate<T>>> {
+        match self.drive.updates()? {
+            None => Ok(Vec::new()),
+            Some(Updates::File(from)) => self.read.updates(from, rules),
+            Some(Updates::Made(count)) => {
+                check_room::<RuleUpdate<T>>(count, "updates")?;
+                Ok(generate::churn(rules, count, self.order.seed))
+            }
+        }
+    }
+
+    /// Replays a trace on a live table, on GPUs too where there are some.
+    fn play<T: Tuple>(
+        &self,
+        engine: &'static str,
+        has_gpu: bool,
+        trace: &[T],
+        mut live: Box<dyn AnyLive<T>>,
+        updates: &[RuleUpdate<T>],
+    ) -> Result<Report> {
+        /// Tuples of the trace that are enough to measure with.
+        const SAMPLE: usize = 1 << 20;
+        let drive = &self.drive;
+        let offload = match has_gpu {
+            false => None,
+            true => live.offload(&Wanted {
+                device: drive.device,
+                gpus: drive.gpu_options(trace.len(), T::PACKED, size_of::<u32>()),
+                sample: &trace[..trace.len().min(SAMPLE)],
+                by: drive.device.by(drive.latency_bound),
+                threads: drive.threads(true),
+            })?,
+        };
+        let place = live.place(trace, offload, drive.in_flight);
+        // Its type is the same for all.
+        type Feed<'f> = Box<dyn FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send + 'f>;
+        let feeder = feeder(drive, live, updates)
+            .map(|Feeder { feed, to_its_end }| Feeder { feed: Box::new(feed) as Feed<'_>, to_its_end });
+        play(drive, engine, &place, feeder)
+    }
+}
+
+/// Builds a live table and replays on it.
+struct FromRules<'a> {
+    options: &'a Options,
+    has_gpu: bool,
+    origin: Origin<'a>,
+}
+
+impl TupleVisitor for FromRules<'_> {
+    type Output = Result<Report>;
+
+    fn visit<T: Tuple>(self) -> Result<Report> {
+        let Self { options, has_gpu, origin } = self;
+        let seed = options.order.seed;
+        let set = origin.load::<T>(&options.read, seed)?;
+        let updates = options.updates(&set.file.rules)?;
+        let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
+        let rules = set.file.rules;
+        let engine = options.engine.resolve(&rules, has_gpu);
+        let (began, count) = (Instant::now(), rules.len());
+        let live = live::build(engine, rules, options.build.options(2, Some(seed)))?;
+        say(engine.as_str(), &*live, count, "built", began);
+        options.play(engine.as_str(), has_gpu, &trace, live, &updates)
+    }
+}
+
+/// Takes a compiled set and replays on it.
+struct FromImage<'a> {
+    options: &'a Options,
+    has_gpu: bool,
+    image: RuleImageFile,
+    began: Instant,
+}
+
+impl TupleVisitor for FromImage<'_> {
+    type Output = Result<Report>;
+
+    fn visit<T: Tuple>(self) -> Result<Report> {
+        let Self { options, has_gpu, image, began } = self;
+        let opened = began.elapsed();
+        // For the trace alone, and no part of loading.
+        let rules = match options.trace {
+            Trace::File(_) => RuleSet::new(),
+            Trace::Made(_) => {
+                image.rules::<T>().context("there are no rules to make a trace of; --trace FILE has one")?
+            }
+        };
+        let now = Instant::now();
+        let began = now.checked_sub(opened).unwrap_or(now);
+        let engine = image.engine().as_str();
+        let count = usize::try_from(image.len()).unwrap_or(usize::MAX);
+        let live = live::adopt(image)?;
+        say(engine, &*live, count, "loaded", began);
+        let set = Set { file: RuleFile { rules, ..RuleFile::default() }, synthetic: None };
+        let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
+        options.play(engine, has_gpu, &trace, live, &[])
+    }
+}
+
+fn say<T: Tuple>(engine: &str, live: &dyn AnyLive<T>, rules: usize, how: &str, began: Instant) {
+    live.with(&mut |_, image| say_bytes(engine, image.bytes(), (rules, "rules", "rule"), how, began));
+}

@@ -1,0 +1,158 @@
+//! Traces of tuples by name: a file, or a kind that is made of a set.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use wirespeed_classify::generate;
+use wirespeed_classify::read::{Source, read_trace};
+use wirespeed_classify::{RuleSet, Tuple};
+use wirespeed_fib::synth::rng::Rng;
+
+use super::set::Set;
+use super::source::ReadArguments;
+use crate::memory::check_room;
+use crate::number::grouped;
+
+/// Where the tuples of a replay come from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Trace {
+    /// Made.
+    Made(Kind),
+    /// Read.
+    File(OsString),
+}
+
+/// A kind of trace that is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// Each tuple of a rule at random.
+    Rules,
+    /// The same, each that many times in a row on average.
+    Flows(f64),
+    /// Anything.
+    Random,
+}
+
+/// Text that is no kind of trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct UnknownKind(String);
+
+impl fmt::Display for UnknownKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is no kind of trace: rules, flows:N (N from 1 on) and random are", self.0)
+    }
+}
+
+impl std::error::Error for UnknownKind {}
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+        match (text, text.strip_prefix("flows:").map(str::parse)) {
+            ("rules", _) => Ok(Self::Rules),
+            ("random", _) => Ok(Self::Random),
+            (_, Some(Ok(packets))) if (1.0..=1e6).contains(&packets) => Ok(Self::Flows(packets)),
+            _ => Err(UnknownKind(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rules => f.write_str("rules"),
+            Self::Flows(packets) => write!(f, "flows:{packets}"),
+            Self::Random => f.write_str("random"),
+        }
+    }
+}
+
+/// `--trace FILE|KIND`: a kind where it is the name of one. A file of that name is `./rules`.
+pub(super) fn parser() -> impl TypedValueParser<Value = Trace> {
+    OsStringValueParser::new().try_map(|name| match name.to_str().map(str::parse) {
+        Some(Ok(kind)) => Ok(Trace::Made(kind)),
+        // Hardly a file.
+        Some(Err(error)) if name.to_string_lossy().starts_with("flows:") => Err::<_, UnknownKind>(error),
+        _ => Ok(Trace::File(name)),
+    })
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Made(kind) => kind.fmt(f),
+            Self::File(name) => name.display().fmt(f),
+        }
+    }
+}
+
+/// What a trace is like besides.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct OrderArguments {
+    /// Shuffle the trace, so that packets of a flow no longer follow each other
+    #[arg(long)]
+    pub(super) shuffle: bool,
+
+    /// Seed of all that is made or shuffled
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+}
+
+impl Kind {
+    /// So many tuples. Those of the rules of the paper's sets match as many classes as was asked for.
+    pub(super) fn make<T: Tuple>(self, set: &Set<T>, count: usize, seed: u64) -> Result<Vec<T>> {
+        check_room::<T>(count, "tuples")?;
+        let rules = &set.file.rules;
+        Ok(match (self, &set.synthetic) {
+            (Self::Rules, Some(synthetic)) => synthetic.trace(count, seed),
+            (Self::Rules, None) => generate::tuples(rules, count, 1.0, seed),
+            (Self::Flows(packets), _) => generate::tuples(rules, count, packets, seed),
+            (Self::Random, _) => generate::tuples(&RuleSet::new(), count, 1.0, seed),
+        })
+    }
+}
+
+impl OrderArguments {
+    /// The tuples of a trace, at least one, in their order; says what they are.
+    pub(super) fn trace<T: Tuple>(
+        &self,
+        trace: &Trace,
+        set: &Set<T>,
+        count: usize,
+        read: &ReadArguments,
+    ) -> Result<Vec<T>> {
+        let began = Instant::now();
+        let mut tuples = match trace {
+            Trace::Made(kind) => kind.make(set, count, self.seed)?,
+            Trace::File(name) => file(name, read)?,
+        };
+        if self.shuffle {
+            Rng::new(self.seed).shuffle(&mut tuples);
+        }
+        eprintln!(
+            "trace: {trace}{}, {} {} tuples, ready in {:.2} s",
+            if self.shuffle { ", shuffled" } else { "" },
+            grouped(tuples.len()),
+            T::NAME,
+            began.elapsed().as_secs_f64()
+        );
+        Ok(tuples)
+    }
+}
+
+/// The tuples of a file, at least one.
+pub(super) fn file<T: Tuple>(name: &OsString, read: &ReadArguments) -> Result<Vec<T>> {
+    let source = Source::from_arg(name);
+    let (tuples, report) = read_trace(&source, &read.beside())?;
+    report.left_out.iter().take(10).for_each(|one| eprintln!("{source}: left out {one}"));
+    if tuples.is_empty() {
+        bail!("{source}: no tuples");
+    }
+    Ok(tuples)
+}

@@ -1,0 +1,443 @@
+//! `classify verify`: engines of rules against an independent method.
+
+mod subject;
+mod truth;
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use indicatif::ProgressBar;
+use serde::Serialize;
+use wirespeed::GpuError;
+use wirespeed::classify::device;
+use wirespeed::classify::engine::EngineName;
+use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed::gpu::classify::Remote;
+use wirespeed::gpu::runtime::Fleet;
+use wirespeed_classify::{BuildError, BuildOptions, Classify, RuleSet, RuleUpdate, Tuple};
+
+use super::compiled::{Compiled, cannot_upload};
+use super::engine::{self, Selection};
+use super::live;
+use super::source::{BuildArguments, Raw, ReadArguments};
+use super::trace;
+use crate::Outcome;
+use crate::device::On;
+use crate::number::{Grouped, grouped};
+use crate::output::{Output, progress};
+use crate::threads::{self, all_cores, share_out};
+use subject::{OnCpu, OnGpu, Subject, Way};
+use truth::Truth;
+
+/// Holds engines of rules against an independent method: at the edges of rules, beside them, at random, and on a trace.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    /// The rules; - is standard input
+    #[arg(long, value_name = "FILE")]
+    rules: OsString,
+
+    /// A trace to check beside the tuples that are made
+    #[arg(long, value_name = "FILE")]
+    trace: Option<OsString>,
+
+    /// An engine, or all
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
+    engine: Selection,
+
+    /// Updates to apply to the live table, which is then checked again
+    #[arg(long, value_name = "FILE")]
+    updates: Option<OsString>,
+
+    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs
+    #[arg(long, default_value = "cpu")]
+    device: On,
+
+    /// Threads; by default one a core
+    #[arg(long, value_name = "N", value_parser = threads::parser())]
+    threads: Option<usize>,
+
+    /// One JSON object for each engine and state
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    build: BuildArguments,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl classify verify --rules acl.rules --trace acl.trace
+  lookupctl classify verify --rules acl.rules --updates updates.txt
+  lookupctl classify verify --rules flows.txt --engine bloom --json
+  lookupctl classify verify --rules flows.txt --device gpu
+
+Each tuple is looked up alone, in a small batch and in a large one; on a GPU in batches small and large. The right answers come from a \
+map for each mask, and for some tuples from a scan of all rules, too.
+Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the rules says so, and is not \
+wrong.";
+
+/// Updates that readers see appear at once.
+const GROUP: usize = 1024;
+/// Mismatches that are shown.
+const SHOWN: usize = 10;
+
+pub(super) fn run(options: &Options) -> Result<Outcome> {
+    let raw = options.read.open(&options.rules)?;
+    visit(raw.tuple(), Verify { options, raw })
+}
+
+struct Verify<'a> {
+    options: &'a Options,
+    raw: Raw,
+}
+
+impl TupleVisitor for Verify<'_> {
+    type Output = Result<Outcome>;
+
+    fn visit<T: Tuple>(self) -> Result<Outcome> {
+        let Self { options, raw } = self;
+        let fleet = options.device.open(&device::options::<T>())?;
+        let rules = raw.load::<T>(&options.read)?.rules;
+        let updates = match &options.updates {
+            Some(updates) => options.read.updates(updates, &rules)?,
+            None => Vec::new(),
+        };
+        let trace = match &options.trace {
+            Some(trace) => trace::file(trace, &options.read)?,
+            None => Vec::new(),
+        };
+        let threads = options.threads.unwrap_or_else(all_cores);
+        let after = (!updates.is_empty()).then(|| -> Result<_> {
+            let mut after = rules.clone();
+            for update in &updates {
+                after.apply(update)?;
+            }
+            Truth::of(&after, &trace, threads)
+        });
+        let job = Job {
+            before: Truth::of(&rules, &trace, threads)?,
+            after: after.transpose()?,
+            build: options.build.options(if updates.is_empty() { 1 } else { 2 }, None),
+            rules,
+            updates: &updates,
+            fleet,
+            threads,
+        };
+        let mut output = Output::new();
+        let outcome = job.run(options, &mut output)?;
+        output.finish()?;
+        Ok(outcome)
+    }
+}
+
+/// What every engine has to pass.
+struct Job<'a, T: Tuple> {
+    rules: RuleSet<T>,
+    updates: &'a [RuleUpdate<T>],
+    before: Truth<T>,
+    after: Option<Truth<T>>,
+    fleet: Option<Fleet>,
+    threads: usize,
+    build: BuildOptions,
+}
+
+/// What one engine came to in one state.
+#[derive(Debug, Serialize)]
+struct Report {
+    engine: &'static str,
+    device: &'static str,
+    rules: usize,
+    updates: usize,
+    tuples: u64,
+    mismatches: u64,
+    seconds: f64,
+    first: Vec<Mismatch>,
+}
+
+/// A wrong answer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Mismatch {
+    tuple: String,
+    right: u32,
+    found: u32,
+    /// Whether it was looked up in a batch, or alone.
+    lookup: &'static str,
+}
+
+impl<T: Tuple> Job<'_, T> {
+    /// Checks the engines that were asked for.
+    fn run(&self, options: &Options, output: &mut Output) -> Result<Outcome> {
+        let mut outcome = Outcome::Done;
+        let engines = options.engine.engines(self.fleet.is_some());
+        let is_only = engines.len() == 1;
+        for engine in engines {
+            let reports = match self.check(engine) {
+                // Of all engines some are for small sets.
+                Err(error) if !is_only && error.downcast_ref::<BuildError>().is_some() => {
+                    eprintln!("{engine}: not checked: {error:#}");
+                    continue;
+                }
+                reports => reports?,
+            };
+            for report in reports {
+                if report.mismatches > 0 {
+                    outcome = Outcome::Differs;
+                }
+                if options.json { output.json(&report)? } else { report.print(output)? }
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// One engine, in each state.
+    fn check(&self, engine: EngineName) -> Result<Vec<Report>> {
+        match &self.after {
+            None => self.compiled(engine),
+            Some(after) => self.live(engine, after),
+        }
+    }
+
+    fn compiled(&self, engine: EngineName) -> Result<Vec<Report>> {
+        let began = Instant::now();
+        let compiled =
+            Compiled::build(engine, &self.rules, &self.build).context("the rules can't be held")?;
+        let upload = |fleet| compiled.table.upload(fleet).with_context(|| cannot_upload(engine));
+        let remote = self.fleet.as_ref().map(upload).transpose()?;
+        let state = State { engine, truth: &self.before, updates: 0, began };
+        Ok(vec![self.report(state, compiled.table.lookups(), remote.as_ref())?])
+    }
+
+    /// Checks, applies the updates, checks again.
+    fn live(&self, engine: EngineName, after: &Truth<T>) -> Result<Vec<Report>> {
+        let began = Instant::now();
+        let mut live = live::build(engine, self.rules.clone(), self.build.clone())?;
+        let upload = |fleet| live.upload(fleet).with_context(|| cannot_upload(engine));
+        let remote = self.fleet.as_ref().map(upload).transpose()?;
+        let state = State { engine, truth: &self.before, updates: 0, began };
+        let mut reports = Vec::new();
+        live.with(&mut |table, _| reports.push(self.report(state, table, remote.as_ref())));
+        let began = Instant::now();
+        for group in self.updates.chunks(GROUP) {
+            live.take(group)?;
+        }
+        let state = State { engine, truth: after, updates: self.updates.len(), began };
+        live.with(&mut |table, _| reports.push(self.report(state, table, remote.as_ref())));
+        reports.into_iter().collect()
+    }
+
+    /// Checks a table, on GPUs where it is there.
+    fn report(
+        &self,
+        state: State<'_, T>,
+        table: &dyn Classify<T>,
+        remote: Option<&Remote<T>>,
+    ) -> Result<Report> {
+        let State { engine, truth, updates, began } = state;
+        let bar = progress(truth.parts() as u64, engine.as_str());
+        let verdict = match remote {
+            None => check(&OnCpu(table), truth, self.threads, &bar),
+            Some(remote) => check_on_gpu(remote, truth, self.threads, &bar)
+                .with_context(|| format!("{engine} on the GPU"))?,
+        };
+        bar.finish_and_clear();
+        Ok(Report {
+            engine: engine.as_str(),
+            device: if remote.is_some() { "gpu" } else { "cpu" },
+            rules: truth.rules,
+            updates,
+            tuples: verdict.tuples,
+            mismatches: verdict.mismatches,
+            seconds: began.elapsed().as_secs_f64(),
+            first: verdict.first,
+        })
+    }
+}
+
+/// An engine in a state.
+#[derive(Clone, Copy)]
+struct State<'a, T> {
+    engine: EngineName,
+    truth: &'a Truth<T>,
+    updates: usize,
+    began: Instant,
+}
+
+/// The same of a table on GPUs.
+fn check_on_gpu<T: Tuple>(
+    remote: &Remote<T>,
+    truth: &Truth<T>,
+    threads: usize,
+    bar: &ProgressBar,
+) -> Result<Verdict, GpuError> {
+    let subject = OnGpu::new(remote);
+    let verdict = check(&subject, truth, threads, bar);
+    subject.failure().map_or(Ok(verdict), Err)
+}
+
+/// What a check came to.
+#[derive(Debug, Default)]
+struct Verdict {
+    tuples: u64,
+    mismatches: u64,
+    first: Vec<Mismatch>,
+}
+
+/// Checks a table in each way of looking up.
+fn check<T: Tuple>(table: &dyn Subject<T>, truth: &Truth<T>, threads: usize, bar: &ProgressBar) -> Verdict {
+    let states = share_out(truth.parts(), threads, Verdict::default, |verdict, part| {
+        let (tuples, right) = truth.part(part);
+        verdict.part(table, tuples, right);
+        bar.inc(1);
+    });
+    let mut sum = states.into_iter().fold(Verdict::default(), |mut sum, part| {
+        sum.tuples += part.tuples;
+        sum.mismatches += part.mismatches;
+        sum.first.extend(part.first);
+        sum
+    });
+    sum.first.sort();
+    sum.first.truncate(SHOWN);
+    sum
+}
+
+impl Verdict {
+    fn part<T: Tuple>(&mut self, table: &dyn Subject<T>, tuples: &[T], right: &[u32]) {
+        self.tuples += tuples.len() as u64;
+        for (at, way) in table.ways().iter().enumerate() {
+            // What a lookup doesn't write is no answer.
+            let mut found = vec![u32::MAX; tuples.len()];
+            let size = way.tuples.min(tuples.len()).max(1);
+            for (tuples, found) in tuples.chunks(size).zip(found.chunks_mut(size)) {
+                table.look_up(at, tuples, found);
+            }
+            self.compare(way, tuples, right, &found);
+        }
+    }
+
+    fn compare<T: Tuple>(&mut self, way: &Way, tuples: &[T], right: &[u32], found: &[u32]) {
+        for ((tuple, &right), &found) in tuples.iter().zip(right).zip(found) {
+            if right == found {
+                continue;
+            }
+            self.mismatches += 1;
+            if self.first.len() < SHOWN {
+                self.first.push(Mismatch { tuple: tuple.to_string(), right, found, lookup: way.name });
+            }
+        }
+    }
+}
+
+impl Report {
+    fn print(&self, output: &mut Output) -> Result<()> {
+        let Self { engine, rules, updates, tuples, mismatches, seconds, first, .. } = self;
+        let state = match updates {
+            0 => String::new(),
+            _ => format!(" after {} updates", grouped(*updates)),
+        };
+        let verdict = match mismatches {
+            0 => "all right".to_owned(),
+            _ => format!("{} WRONG", Grouped(*mismatches)),
+        };
+        output.line(format_args!(
+            "{engine}: {} rules{state}, {} tuples: {verdict} ({seconds:.1} s)",
+            grouped(*rules),
+            Grouped(*tuples),
+        ))?;
+        for Mismatch { tuple, right, found, lookup } in first {
+            output.line(format_args!("  {tuple}: rule {found}, right is {right} ({lookup})"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use wirespeed_classify::generate::{Kind, churn, classbench};
+    use wirespeed_classify::{Ipv4Tuple, OpenFlowTuple, Step};
+
+    use super::*;
+    use crate::on_host;
+
+    /// A table that is right but for one rule, and there in one way of looking up.
+    struct Wrong<'a>(&'a dyn Classify<Ipv4Tuple>, u32, bool);
+
+    impl Classify<Ipv4Tuple> for Wrong<'_> {
+        fn lookup(&self, tuple: &Ipv4Tuple) -> u32 {
+            let right = self.0.lookup(tuple);
+            if right == self.1 && !self.2 { right + 1 } else { right }
+        }
+
+        fn lookup_batch(&self, tuples: &[Ipv4Tuple], results: &mut [u32]) {
+            self.0.lookup_batch(tuples, results);
+            results.iter_mut().filter(|right| self.2 && **right == self.1).for_each(|right| *right = 0);
+        }
+
+        fn explain(&self, _: &Ipv4Tuple) -> Vec<Step> {
+            Vec::new()
+        }
+    }
+
+    fn job<T: Tuple>(fleet: Option<Fleet>, updates: &[RuleUpdate<T>]) -> Job<'_, T> {
+        let rules = classbench::<T>(Kind::Firewall, 60, 1);
+        let mut after = rules.clone();
+        assert!(updates.iter().all(|update| after.apply(update).is_ok()));
+        Job {
+            before: Truth::of(&rules, &[], 2).unwrap(),
+            after: (!updates.is_empty()).then(|| Truth::of(&after, &[], 2).unwrap()),
+            rules,
+            updates,
+            fleet,
+            threads: 2,
+            build: BuildOptions::default(),
+        }
+    }
+
+    #[test]
+    fn one_wrong_answer_is_found() {
+        let job = job::<Ipv4Tuple>(None, &[]);
+        let compiled = Compiled::build(EngineName::Quilt, &job.rules, &job.build).unwrap();
+        let bar = ProgressBar::hidden();
+        for in_batches in [false, true] {
+            let wrong = Wrong(compiled.table.lookups(), 7, in_batches);
+            let verdict = check(&OnCpu(&wrong), &job.before, 2, &bar);
+            assert!(verdict.mismatches > 0 && verdict.first.len() <= SHOWN, "{verdict:?}");
+            assert!(verdict.first.iter().all(|wrong| wrong.right == 7), "{verdict:?}");
+            assert!(
+                verdict.first.iter().all(|wrong| (wrong.lookup != "single") == in_batches),
+                "{verdict:?}"
+            );
+        }
+        assert_eq!(check(&OnCpu(compiled.table.lookups()), &job.before, 2, &bar).mismatches, 0);
+    }
+
+    fn kernels_are_right_for<T: Tuple>(fleet: &Fleet) {
+        let updates = churn(&classbench::<T>(Kind::Firewall, 60, 1), 40, 2);
+        for &engine in EngineName::ALL.iter().filter(|engine| engine.has_device()) {
+            for report in job::<T>(Some(fleet.clone()), &updates).check(engine).unwrap() {
+                assert_eq!((report.mismatches, report.device), (0, "gpu"), "{report:?}");
+                assert!(report.tuples > 5_000, "{report:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_are_right() {
+        let Some((fleet, switch)) = on_host::fleet_of_rules() else { return };
+        kernels_are_right_for::<OpenFlowTuple>(&fleet);
+        let job = job::<OpenFlowTuple>(Some(fleet), &[]);
+        assert!(job.check(EngineName::Quilt).is_err(), "there is no kernel");
+        let other = Compiled::build(EngineName::Bloom, &RuleSet::<OpenFlowTuple>::new(), &job.build).unwrap();
+        let (remote, bar) = (other.table.upload(job.fleet.as_ref().unwrap()).unwrap(), ProgressBar::hidden());
+        let verdict = check_on_gpu(&remote, &job.before, 2, &bar).unwrap();
+        assert!(verdict.mismatches > 0 && verdict.first.iter().all(|wrong| wrong.found == 0), "{verdict:?}");
+        switch.store(true, Ordering::Relaxed);
+        assert!(check_on_gpu(&remote, &job.before, 2, &bar).is_err(), "no answer is no right answer");
+    }
+}

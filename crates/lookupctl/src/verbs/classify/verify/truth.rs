@@ -1,0 +1,86 @@
+//! The right answers, and the tuples that they are for: at the edges of rules, beside them, of rules at random, anything, and those of a
+//! trace.
+//!
+//! Answers are those of a map for each mask, and of some tuples those of a scan of all rules, too, which compares ranges as ranges.
+
+use anyhow::{Result, bail};
+use wirespeed_classify::generate::{around, tuples};
+use wirespeed_classify::oracle::{Expected, Oracle, Right};
+use wirespeed_classify::{RuleSet, Tuple};
+
+use crate::threads::share_out;
+
+/// Tuples of a part.
+const PART: usize = 1 << 12;
+/// Tuples that are made, at most.
+const MOST: usize = 300_000;
+/// At least, whatever a right answer takes.
+const LEAST: usize = 20_000;
+/// Maps that are asked for all of them.
+const ASKED: usize = 200_000_000;
+/// Rules that are compared in scans.
+const SCANNED: usize = 40_000_000;
+
+/// Tuples, and what is right for each.
+pub(super) struct Truth<T> {
+    tuples: Vec<T>,
+    right: Vec<u32>,
+    pub(super) rules: usize,
+}
+
+impl<T: Tuple> Truth<T> {
+    /// That of a set, for tuples made of it and those of a trace.
+    pub(super) fn of(rules: &RuleSet<T>, trace: &[T], threads: usize) -> Result<Self> {
+        let most = (ASKED / rules.classes().len().max(1)).clamp(LEAST, MOST);
+        // A rule has six tuples around it, and one with ranges more.
+        let mut all = around(rules, most / 10);
+        let few = usize::try_from(rules.entries_len()).unwrap_or(most).saturating_mul(40) + 5_000;
+        all.extend(tuples(rules, few.min(most / 5), 1.0, 1));
+        all.extend(tuples::<T>(&RuleSet::new(), few.min(most / 5) / 4, 1.0, 2));
+        all.extend(trace);
+        let expected = Expected::of(rules);
+        let mut truth = Self { right: vec![0; all.len()], tuples: all, rules: rules.len() };
+        let parts = share_out(truth.parts(), threads, Vec::new, |answers: &mut Vec<_>, part| {
+            let right: Vec<_> = truth.part(part).0.iter().map(|tuple| expected.right(tuple)).collect();
+            answers.push((part, right));
+        });
+        for (part, right) in parts.into_iter().flatten() {
+            truth.right[part * PART..][..right.len()].copy_from_slice(&right);
+        }
+        truth.scan(rules, threads)?;
+        Ok(truth)
+    }
+
+    /// Holds some of the answers against a scan of all rules.
+    fn scan(&self, rules: &RuleSet<T>, threads: usize) -> Result<()> {
+        let oracle = Oracle::of(rules);
+        let every = (self.tuples.len() / (SCANNED / rules.len().max(1)).max(1)).max(1);
+        let differ = share_out(
+            self.parts(),
+            threads,
+            || None,
+            |first, part| {
+                let (tuples, right) = self.part(part);
+                let differs = |&(tuple, right): &(&T, &u32)| oracle.right(tuple) != *right;
+                let from = (every - part * PART % every) % every;
+                let mut some = tuples.iter().zip(right).skip(from).step_by(every);
+                *first = first.or_else(|| some.find(differs).map(|(tuple, right)| (*tuple, *right)));
+            },
+        );
+        if let Some((tuple, right)) = differ.into_iter().flatten().next() {
+            bail!("{tuple}: rule {right} by a map for each mask, {} by a scan", oracle.right(&tuple));
+        }
+        Ok(())
+    }
+
+    /// In how many parts the tuples come.
+    pub(super) fn parts(&self) -> usize {
+        self.tuples.len().div_ceil(PART)
+    }
+
+    /// The tuples of a part, and what is right for each.
+    pub(super) fn part(&self, part: usize) -> (&[T], &[u32]) {
+        let part = part * PART..self.tuples.len().min((part + 1) * PART);
+        (&self.tuples[part.clone()], &self.right[part])
+    }
+}

@@ -1,0 +1,118 @@
+//! `classify replay`.
+
+use serde_json::Value;
+
+use super::folder;
+use crate::common::Folder;
+
+/// One replay's object, with the keys that scripts rely on.
+#[track_caller]
+fn replay(folder: &Folder, arguments: &str) -> Value {
+    let ran = folder.run(&format!("classify replay --device cpu --json {arguments}")).ok();
+    let report = ran.json().remove(0);
+    for key in ["engine", "device"] {
+        assert!(report[key].is_string(), "{key}: {report}");
+    }
+    for key in ["threads", "batch", "lookups", "matched", "checksum"] {
+        assert!(report[key].is_u64(), "{key}: {report}");
+    }
+    for key in ["seconds", "mlookups_per_s"] {
+        assert!(report[key].as_f64().unwrap() > 0.0, "{key}: {report}");
+    }
+    let latency = |key: &str| report["latency_us"][key].as_f64().unwrap();
+    assert!(0.0 < latency("p50") && latency("p50") <= latency("p99") && latency("p99") <= latency("max"));
+    assert!(report["updates"]["applied"].is_u64() && report["updates"]["per_s"].is_number(), "{report}");
+    report
+}
+
+#[test]
+fn one_pass_gives_the_sum_of_what_lookup_gives() {
+    let folder = folder();
+    for options in ["--threads 1", "--threads 3 --batch 2 --shuffle", "--engine bloom", "--engine quilt"] {
+        let report = replay(&folder, &format!("--rules rules --trace trace --seconds 0.02 {options}"));
+        assert_eq!(report["checksum"], 1 + 2 + 3 + 4, "{options}");
+        assert_eq!((&report["hit_share"], &report["keys"]), (&0.8.into(), &5.into()), "{options}");
+    }
+}
+
+#[test]
+fn the_checksum_is_that_of_the_rules_after_the_updates() {
+    let folder = folder();
+    for engine in ["linear", "tuple", "bloom", "quilt"] {
+        for options in ["", "--rate max", "--rate 1 --threads 2 --batch 1"] {
+            let arguments =
+                format!("--trace trace --updates changes --seconds 0.05 --engine {engine} {options}");
+            let report = replay(&folder, &format!("--rules rules {arguments}"));
+            // The rules that come after all others are 5 and 6, however often they come.
+            assert_eq!(report["checksum"], 1 + 5 + 3 + 4 + 3, "{engine} {options}");
+        }
+    }
+    let again = replay(&folder, "--rules rules --trace trace --updates changes --seconds 0.05 --rate max");
+    assert!(again["updates"]["applied"].as_u64().unwrap() > 4, "{again}");
+}
+
+#[test]
+fn engines_agree_on_made_sets_traces_and_updates() {
+    let folder = folder();
+    for set in [
+        "--set fw --size 300 --trace flows:5",
+        "--set ipc --size 300 --tuple ipv6 --trace random",
+        "--set classes --size 256 --classes 32 --full 4 --matching 8",
+    ] {
+        let mut sums = Vec::new();
+        for options in ["--engine quilt --threads 2 --batch 100", "--engine bloom", "--engine linear"] {
+            let report = replay(
+                &folder,
+                &format!("{set} --keys 3k --updates synth:500 --seed 7 --seconds 0.03 {options}"),
+            );
+            sums.push((report["checksum"].clone(), report["hit_share"].clone()));
+        }
+        assert!(sums.iter().all(|sum| *sum == sums[0]), "{set}: {sums:?}");
+    }
+}
+
+#[test]
+fn an_image_replays_as_its_source() {
+    let folder = folder();
+    for rules in ["rules", "flows"] {
+        folder.run(&format!("classify build --rules {rules} -o image")).ok();
+        let from_source = replay(&folder, &format!("--rules {rules} --keys 1k --seconds 0.02"));
+        let from_image = replay(&folder, "--image image --keys 1k --seconds 0.02");
+        assert_eq!(from_source["checksum"], from_image["checksum"]);
+        assert_eq!(from_image["hit_share"], 1.0);
+    }
+    folder.run("classify replay --image image --engine quilt").status(2);
+}
+
+#[test]
+fn a_rate_is_held_within_a_bound_and_people_get_text() {
+    let folder = folder();
+    let bound = "--keys 1k --latency-bound 50ms --batch 64 --threads 1 --seconds 0.05";
+    let report = replay(&folder, &format!("--rules rules {bound}"));
+    assert_eq!(report["latency_bound"]["us"], 50_000.0);
+    assert!(report["latency_us"]["p99"].as_f64().unwrap() <= 50_000.0, "{report}");
+    let ran = folder.run("classify replay --keys 1k --seconds 0.02 --size 100 --set acl").ok();
+    for word in ["rate", "latency", "hits", "updates", "checksum"] {
+        assert!(ran.stdout.contains(word), "{word}: {ran:?}");
+    }
+    for word in ["synthetic set (acl): 100 rules", "B a rule", "trace: rules, 1,000 ipv4 tuples", "built in"]
+    {
+        assert!(ran.stderr.contains(word), "{word}: {ran:?}");
+    }
+}
+
+#[test]
+fn what_this_build_does_not_have_is_refused() {
+    let folder = folder();
+    let ran = folder.run("classify replay --rules rules --engine acta").status(2);
+    assert!(ran.stderr.contains("auto, quilt, bloom, tuple, linear"), "{ran:?}");
+    for wrong in
+        ["--batch 0", "--trace flows:0", "--set nat", "--tuple ipv5", "--size 5", "--rate 5", "--keys x"]
+    {
+        folder.run(&format!("classify replay --rules rules {wrong}")).status(2);
+    }
+    folder.run("classify replay --rules rules --memory-cap 1k").refused(&["cap"]);
+    folder.run("classify replay --rules rules --latency-bound 1ms --updates changes").refused(&["--rate"]);
+    folder.run("classify replay --set fw --classes 4").refused(&["--set classes"]);
+    folder.run("classify replay --set classes --size 4 --classes 9").refused(&["4 rules in 9 classes"]);
+}
