@@ -171,7 +171,7 @@ mod tests {
         all.push(Lane::build("less", &less, |rules| Ok(Scan::build(rules))).unwrap());
         keep_right(&mut all, 100, &trace);
         assert_eq!(all.len(), 5);
-        assert!(all.iter().all(|lane| lane.memory > 0 && lane.name != "less"));
+        assert!(all.iter().all(|lane| lane.name != "less"));
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! all, and sixteen tuples are masked, hashed and asked of the filter in a few vectors. Whatever a filter lets pass is noted and its
 //! slots are fetched ahead; they are looked at when enough are noted. A tuple that has found what no class left can better leaves its
 //! lane to the last of the group, so that lanes stay full.
+//!
+//! What was tried: filters of up to 256 words held in vectors and looked into by permutations instead of a gather: no difference
+//! (131,072 rules in 512 classes, 0.96 to 1.10 M/s against 1.05 to 1.08).
 
 use std::marker::PhantomData;
 
