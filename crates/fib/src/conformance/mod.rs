@@ -389,15 +389,14 @@ pub fn live_readers<A: Address, E: Engine<A>>() {
     assert!(probes.iter().all(|&a| !live.reader().enter().lookup(a).is_some()));
 }
 
-/// A hundred and twenty thousand random updates and then everything withdrawn, twice: answers are right on the way, and what the first round took
-/// in storage serves the second. A live table that is emptied is that of an empty Rib to the last byte.
+/// A hundred and fifty thousand random updates and then everything withdrawn, and the same again: answers are right on the way, and
+/// what the first round took in storage serves the second. A live table that is emptied is that of an empty Rib to the last byte.
 pub fn churn<A: Address, E: Engine<A>>() {
-    let calls = affordable::<A, E>(120);
+    let calls = affordable::<A, E>(150);
     let pool = tables::scattered_routes::<A>(4_000);
-    let mut rng = Rng::new(7);
     let mut patched = Patched::<A, E>::new(Rib::new());
     for round in 0..2 {
-        let before = patched.rebuilds;
+        let (before, mut rng) = (patched.rebuilds, Rng::new(7));
         for call in 1..=calls {
             let update = |_| {
                 let prefix = pool[rng.index(pool.len())];
