@@ -39,8 +39,9 @@ impl Index {
     #[inline]
     pub(super) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let found = self.probe(hash, |_, slot| match split(slot) {
-            (other, id) if other == hash && is_it(id) => ControlFlow::Break(Some(id)),
+            // First: the first half of a free slot is a hash, too.
             _ if slot == FREE => ControlFlow::Break(None),
+            (other, id) if other == hash && is_it(id) => ControlFlow::Break(Some(id)),
             _ => ControlFlow::Continue(()),
         });
         found.flatten()
@@ -172,7 +173,11 @@ mod tests {
                 }
                 prop_assert_eq!(index.len(), map.len());
                 for id in 0..40 {
-                    let found = index.find(hash(id), |other| other == id);
+                    let is_it = |other| {
+                        assert!(other < 40, "there never was a node {other}");
+                        other == id
+                    };
+                    let found = index.find(hash(id), is_it);
                     prop_assert_eq!(found, map.contains_key(&id).then_some(id));
                 }
             }
