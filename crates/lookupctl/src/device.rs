@@ -37,6 +37,14 @@ impl On {
             Self::Gpu => Device::Gpu.open(options),
         }
     }
+
+    /// As it is reported.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => Device::Cpu.name(),
+            Self::Gpu => Device::Gpu.name(),
+        }
+    }
 }
 
 impl Device {

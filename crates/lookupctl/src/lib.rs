@@ -23,6 +23,7 @@ mod strides;
 mod threads;
 mod trace;
 mod verbs;
+mod verdict;
 mod warnings;
 
 use std::io::ErrorKind;

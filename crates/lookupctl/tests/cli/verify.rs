@@ -37,7 +37,16 @@ fn nobody_walks_all_of_ipv6() {
 #[test]
 fn an_empty_table_of_the_family_is_right_too() {
     let ran = Folder::new().run("verify --fib v4 --family 6").ok();
-    assert!(ran.stdout.contains("0 prefixes"), "{ran:?}");
+    assert!(ran.stdout.contains("0 IPv6 prefixes"), "{ran:?}");
+}
+
+#[test]
+fn an_engine_that_cannot_hold_the_table_is_not_wrong() {
+    let folder = Folder::new();
+    let ran = folder.run("verify --fib v4 --memory-cap 100k").ok();
+    assert!(ran.stderr.contains("dir24: not checked: ") && ran.stdout.contains("gamt: 6 IPv4 "), "{ran:?}");
+    folder.run("verify --fib v4 --memory-cap 1k").refused(&["no engine was checked"]);
+    folder.run("verify --fib v4 --memory-cap 1k --engine dir24").refused(&["dir24"]);
 }
 
 /// All 2^32 addresses; too many for a build without optimisation.

@@ -12,16 +12,16 @@ use serde::Serialize;
 use wirespeed::engine::{Engines, OnDevice, Visitor, visit};
 use wirespeed::gpu::ip::{KeyBytes, Remote};
 use wirespeed::gpu::runtime::{Fleet, GpuOptions};
-use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, LiveTable, Rib, Update, V4, V6};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Family, Fib, LiveTable, Rib, Update, V4, V6};
 
 use crate::Outcome;
 use crate::device::On;
 use crate::engine::{self, Selection};
 use crate::family::{self, number_of};
-use crate::number::{Grouped, grouped};
 use crate::output::{Output, progress};
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::threads::{self, all_cores};
+use crate::verdict::{self, Line};
 use subject::{OnCpu, OnGpu, Subject};
 use truth::{Mismatch, Truth, Verdict, probes};
 
@@ -119,19 +119,9 @@ fn verify<A: Engines>(options: &Options, fleet: Option<Fleet>, mut fib: Fib) -> 
         },
         fleet,
     };
-    let mut output = Output::new();
-    let mut outcome = Outcome::Done;
-    for engine in engines {
-        let reports = visit(engine, &job)?.with_context(|| format!("{engine} can't be built"))?;
-        for report in reports {
-            if report.mismatches > 0 {
-                outcome = Outcome::Differs;
-            }
-            if options.json { output.json(&report)? } else { report.print(&mut output)? }
-        }
-    }
-    output.finish()?;
-    Ok(outcome)
+    verdict::tell::<_, _, BuildError>(&engines, options.json, |engine| {
+        visit(engine, &job)?.with_context(|| format!("{engine} can't be built"))
+    })
 }
 
 /// One state of a table: what is right, and where to look.
@@ -298,37 +288,39 @@ impl Report {
     ) -> Self {
         Self {
             engine,
-            device: if key_bytes.is_some() { "gpu" } else { "cpu" },
+            device: if key_bytes.is_some() { On::Gpu } else { On::Cpu }.name(),
             key_bytes,
             family: number_of(A::FAMILY),
             prefixes: expected.prefixes,
             updates,
-            addresses: verdict.addresses,
+            addresses: verdict.checked,
             mismatches: verdict.mismatches,
             seconds: began.elapsed().as_secs_f64(),
             first: verdict.first,
         }
     }
+}
+
+impl verdict::Report for Report {
+    fn mismatches(&self) -> u64 {
+        self.mismatches
+    }
 
     fn print(&self, output: &mut Output) -> Result<()> {
-        let Self { engine, family, prefixes, updates, addresses, mismatches, seconds, .. } = self;
-        let state = match updates {
-            0 => String::new(),
-            _ => format!(" after {} updates", grouped(*updates)),
+        let table = match self.family {
+            4 => "IPv4 prefixes",
+            _ => "IPv6 prefixes",
         };
-        let device = match self.key_bytes {
-            None => String::new(),
-            Some(bytes) => format!(" on the GPU, keys of {bytes} bytes"),
-        };
-        let verdict = match mismatches {
-            0 => "all right".to_owned(),
-            _ => format!("{} WRONG", Grouped(*mismatches)),
-        };
-        output.line(format_args!(
-            "{engine}{device}: IPv{family}, {} prefixes{state}, {} addresses: {verdict} ({seconds:.1} s)",
-            grouped(*prefixes),
-            Grouped(*addresses),
-        ))?;
+        output.line(Line {
+            engine: self.engine,
+            is_on_gpu: self.key_bytes.is_some(),
+            key_bytes: self.key_bytes,
+            table: (self.prefixes, table),
+            updates: self.updates,
+            keys: (self.addresses, "addresses"),
+            mismatches: self.mismatches,
+            seconds: self.seconds,
+        })?;
         for Mismatch { address, right, found, lookup, .. } in &self.first {
             output.line(format_args!("  {address}: next hop {found}, right is {right} ({lookup})"))?;
         }
@@ -371,7 +363,7 @@ mod tests {
                 let states = if updates.is_empty() { 1 } else { 2 };
                 assert_eq!(reports.len(), states, "whole addresses only: there is a prefix of all bits");
                 for report in reports {
-                    assert_eq!((report.mismatches, report.device), (0, "gpu"), "{report:?}");
+                    assert_eq!((report.mismatches, report.device), (0, On::Gpu.name()), "{report:?}");
                     assert_eq!(report.key_bytes, Some(usize::from(A::BITS / 8)), "{report:?}");
                     assert!(report.addresses > 90_000, "{report:?}");
                 }

@@ -16,8 +16,6 @@ use crate::threads::share_out;
 const PROBES: usize = 1 << 16;
 /// Addresses of a part in an exhaustive walk, at least.
 const PART: usize = 1 << 20;
-/// Mismatches that are shown.
-const SHOWN: usize = 10;
 
 /// What every address has to be answered.
 #[derive(Debug)]
@@ -36,15 +34,7 @@ pub(super) struct Mismatch {
 }
 
 /// What a check came to.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Verdict {
-    /// Addresses checked.
-    pub(super) addresses: u64,
-    /// Wrong answers.
-    pub(super) mismatches: u64,
-    /// The first of these.
-    pub(super) first: Vec<Mismatch>,
-}
+pub(super) type Verdict = crate::verdict::Verdict<Mismatch>;
 
 impl<A: Address> Truth<A> {
     pub(super) fn of(rib: &Rib<A>) -> Self {
@@ -73,7 +63,7 @@ impl<A: Address> Truth<A> {
                         self.compare(keys, found, way.name, verdict);
                     }
                 }
-                verdict.addresses += parts[part].len() as u64;
+                verdict.checked += parts[part].len() as u64;
                 bar.inc(parts[part].len() as u64);
             },
         );
@@ -94,7 +84,7 @@ impl<A: Address> Truth<A> {
                 }
                 table.look_up(0, keys, found);
                 self.compare(keys, found, "batch", verdict);
-                verdict.addresses += batch as u64;
+                verdict.checked += batch as u64;
             }
             bar.inc(part as u64);
         };
@@ -120,34 +110,24 @@ impl<A: Address> Truth<A> {
             // No early exit: this runs at the speed of memory, and almost always to the end.
             let differs = found[..inside].iter().fold(0, |differs, next_hop| differs | next_hop.0 ^ right.0);
             if differs != 0 {
-                verdict.note(&keys[..inside], &found[..inside], right, lookup);
+                note(verdict, &keys[..inside], &found[..inside], right, lookup);
             }
             (keys, found) = (&keys[inside..], &found[inside..]);
         }
     }
 }
 
-impl Verdict {
-    fn note<A: Address>(&mut self, keys: &[A], found: &[NextHop], right: NextHop, lookup: &'static str) {
-        for (&key, &found) in keys.iter().zip(found).filter(|&(_, &found)| found != right) {
-            self.mismatches += 1;
-            if self.first.len() < SHOWN {
-                let (order, address) = (key.to_u128(), key.to_string());
-                self.first.push(Mismatch { order, address, right: right.0, found: found.0, lookup });
-            }
-        }
-    }
-
-    fn sum(parts: impl Iterator<Item = Self>) -> Self {
-        let mut sum = parts.fold(Self::default(), |mut sum, part| {
-            sum.addresses += part.addresses;
-            sum.mismatches += part.mismatches;
-            sum.first.extend(part.first);
-            sum
-        });
-        sum.first.sort();
-        sum.first.truncate(SHOWN);
-        sum
+/// Notes the keys of which another next hop was found.
+fn note<A: Address>(
+    verdict: &mut Verdict,
+    keys: &[A],
+    found: &[NextHop],
+    right: NextHop,
+    lookup: &'static str,
+) {
+    for (&key, &found) in keys.iter().zip(found).filter(|&(_, &found)| found != right) {
+        let (order, right, found) = (key.to_u128(), right.0, found.0);
+        verdict.wrong(|| Mismatch { order, address: key.to_string(), right, found, lookup });
     }
 }
 
@@ -197,7 +177,7 @@ mod tests {
         for wrong in ["10.1.2.3", "10.1.2.4", "0.0.0.0", "255.255.255.255", "10.255.255.255"] {
             let verdict = truth.check(&OnCpu(&Wrong(&rib, wrong.parse().unwrap())), &probes, 2, &bar);
             assert_eq!(verdict.mismatches, 2, "in a batch and alone: {wrong}");
-            assert_eq!(verdict.addresses, probes.len() as u64);
+            assert_eq!(verdict.checked, probes.len() as u64);
             assert!(verdict.first.iter().all(|m| m.address == wrong && m.found == 99), "{verdict:?}");
         }
         // None of the probes.

@@ -25,10 +25,10 @@ use super::source::{BuildArguments, Raw, ReadArguments};
 use super::trace;
 use crate::Outcome;
 use crate::device::On;
-use crate::number::{Grouped, grouped};
 use crate::output::{Output, progress};
 use crate::threads::{self, all_cores, share_out};
-use subject::{OnCpu, OnGpu, Subject, Way};
+use crate::verdict::{self, Line};
+use subject::{OnCpu, OnGpu, Subject};
 use truth::Truth;
 
 /// Holds engines of rules against an independent method: at the edges of rules, beside them, at random, and on a trace.
@@ -83,8 +83,6 @@ wrong.";
 
 /// Updates that readers see appear at once.
 const GROUP: usize = 1024;
-/// Mismatches that are shown.
-const SHOWN: usize = 10;
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let raw = options.read.open(&options.rules)?;
@@ -128,10 +126,8 @@ impl TupleVisitor for Verify<'_> {
             fleet,
             threads,
         };
-        let mut output = Output::new();
-        let outcome = job.run(options, &mut output)?;
-        output.finish()?;
-        Ok(outcome)
+        let engines = options.engine.engines(job.fleet.is_some());
+        verdict::tell::<_, _, BuildError>(&engines, options.json, |engine| job.check(engine))
     }
 }
 
@@ -170,30 +166,6 @@ struct Mismatch {
 }
 
 impl<T: Tuple> Job<'_, T> {
-    /// Checks the engines that were asked for.
-    fn run(&self, options: &Options, output: &mut Output) -> Result<Outcome> {
-        let mut outcome = Outcome::Done;
-        let engines = options.engine.engines(self.fleet.is_some());
-        let is_only = engines.len() == 1;
-        for engine in engines {
-            let reports = match self.check(engine) {
-                // Of all engines some are for small sets.
-                Err(error) if !is_only && error.downcast_ref::<BuildError>().is_some() => {
-                    eprintln!("{engine}: not checked: {error:#}");
-                    continue;
-                }
-                reports => reports?,
-            };
-            for report in reports {
-                if report.mismatches > 0 {
-                    outcome = Outcome::Differs;
-                }
-                if options.json { output.json(&report)? } else { report.print(output)? }
-            }
-        }
-        Ok(outcome)
-    }
-
     /// One engine, in each state.
     fn check(&self, engine: EngineName) -> Result<Vec<Report>> {
         match &self.after {
@@ -247,10 +219,10 @@ impl<T: Tuple> Job<'_, T> {
         bar.finish_and_clear();
         Ok(Report {
             engine: engine.as_str(),
-            device: if remote.is_some() { "gpu" } else { "cpu" },
+            device: if remote.is_some() { On::Gpu } else { On::Cpu }.name(),
             rules: truth.rules,
             updates,
-            tuples: verdict.tuples,
+            tuples: verdict.checked,
             mismatches: verdict.mismatches,
             seconds: began.elapsed().as_secs_f64(),
             first: verdict.first,
@@ -280,75 +252,51 @@ fn check_on_gpu<T: Tuple>(
 }
 
 /// What a check came to.
-#[derive(Debug, Default)]
-struct Verdict {
-    tuples: u64,
-    mismatches: u64,
-    first: Vec<Mismatch>,
-}
+type Verdict = verdict::Verdict<Mismatch>;
 
 /// Checks a table in each way of looking up.
 fn check<T: Tuple>(table: &dyn Subject<T>, truth: &Truth<T>, threads: usize, bar: &ProgressBar) -> Verdict {
-    let states = share_out(truth.parts(), threads, Verdict::default, |verdict, part| {
+    Verdict::sum(share_out(truth.parts(), threads, Verdict::default, |verdict, part| {
         let (tuples, right) = truth.part(part);
-        verdict.part(table, tuples, right);
+        check_part(verdict, table, tuples, right);
         bar.inc(1);
-    });
-    let mut sum = states.into_iter().fold(Verdict::default(), |mut sum, part| {
-        sum.tuples += part.tuples;
-        sum.mismatches += part.mismatches;
-        sum.first.extend(part.first);
-        sum
-    });
-    sum.first.sort();
-    sum.first.truncate(SHOWN);
-    sum
+    }))
 }
 
-impl Verdict {
-    fn part<T: Tuple>(&mut self, table: &dyn Subject<T>, tuples: &[T], right: &[u32]) {
-        self.tuples += tuples.len() as u64;
-        for (at, way) in table.ways().iter().enumerate() {
-            // What a lookup doesn't write is no answer.
-            let mut found = vec![u32::MAX; tuples.len()];
-            let size = way.tuples.min(tuples.len()).max(1);
-            for (tuples, found) in tuples.chunks(size).zip(found.chunks_mut(size)) {
-                table.look_up(at, tuples, found);
-            }
-            self.compare(way, tuples, right, &found);
+fn check_part<T: Tuple>(verdict: &mut Verdict, table: &dyn Subject<T>, tuples: &[T], right: &[u32]) {
+    verdict.checked += tuples.len() as u64;
+    for (at, way) in table.ways().iter().enumerate() {
+        // What a lookup doesn't write is no answer.
+        let mut found = vec![u32::MAX; tuples.len()];
+        let size = way.tuples.min(tuples.len()).max(1);
+        for (tuples, found) in tuples.chunks(size).zip(found.chunks_mut(size)) {
+            table.look_up(at, tuples, found);
         }
-    }
-
-    fn compare<T: Tuple>(&mut self, way: &Way, tuples: &[T], right: &[u32], found: &[u32]) {
-        for ((tuple, &right), &found) in tuples.iter().zip(right).zip(found) {
-            if right == found {
-                continue;
-            }
-            self.mismatches += 1;
-            if self.first.len() < SHOWN {
-                self.first.push(Mismatch { tuple: tuple.to_string(), right, found, lookup: way.name });
+        for ((tuple, &right), &found) in tuples.iter().zip(right).zip(&found) {
+            if right != found {
+                verdict.wrong(|| Mismatch { tuple: tuple.to_string(), right, found, lookup: way.name });
             }
         }
     }
 }
 
-impl Report {
+impl verdict::Report for Report {
+    fn mismatches(&self) -> u64 {
+        self.mismatches
+    }
+
     fn print(&self, output: &mut Output) -> Result<()> {
-        let Self { engine, rules, updates, tuples, mismatches, seconds, first, .. } = self;
-        let state = match updates {
-            0 => String::new(),
-            _ => format!(" after {} updates", grouped(*updates)),
-        };
-        let verdict = match mismatches {
-            0 => "all right".to_owned(),
-            _ => format!("{} WRONG", Grouped(*mismatches)),
-        };
-        output.line(format_args!(
-            "{engine}: {} rules{state}, {} tuples: {verdict} ({seconds:.1} s)",
-            grouped(*rules),
-            Grouped(*tuples),
-        ))?;
-        for Mismatch { tuple, right, found, lookup } in first {
+        output.line(Line {
+            engine: self.engine,
+            is_on_gpu: self.device == On::Gpu.name(),
+            key_bytes: None,
+            table: (self.rules, "rules"),
+            updates: self.updates,
+            keys: (self.tuples, "tuples"),
+            mismatches: self.mismatches,
+            seconds: self.seconds,
+        })?;
+        for Mismatch { tuple, right, found, lookup } in &self.first {
             output.line(format_args!("  {tuple}: rule {found}, right is {right} ({lookup})"))?;
         }
         Ok(())
@@ -407,7 +355,7 @@ mod tests {
         for in_batches in [false, true] {
             let wrong = Wrong(compiled.table.lookups(), 7, in_batches);
             let verdict = check(&OnCpu(&wrong), &job.before, 2, &bar);
-            assert!(verdict.mismatches > 0 && verdict.first.len() <= SHOWN, "{verdict:?}");
+            assert!(verdict.mismatches > 0 && verdict.first.len() <= verdict::SHOWN, "{verdict:?}");
             assert!(verdict.first.iter().all(|wrong| wrong.right == 7), "{verdict:?}");
             assert!(
                 verdict.first.iter().all(|wrong| (wrong.lookup != "single") == in_batches),
@@ -421,7 +369,7 @@ mod tests {
         let updates = churn(&classbench::<T>(Kind::Firewall, 60, 1), 40, 2);
         for &engine in EngineName::ALL.iter().filter(|engine| engine.has_device()) {
             for report in job::<T>(Some(fleet.clone()), &updates).check(engine).unwrap() {
-                assert_eq!((report.mismatches, report.device), (0, "gpu"), "{report:?}");
+                assert_eq!((report.mismatches, report.device), (0, On::Gpu.name()), "{report:?}");
                 assert!(report.tuples > 5_000, "{report:?}");
             }
         }

@@ -23,9 +23,9 @@ use super::engine::{self, Selection};
 use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
 use crate::device::On;
-use crate::number::{Grouped, grouped};
 use crate::output::{Output, progress};
 use crate::threads::{self, all_cores, share_out};
+use crate::verdict::{self, Line};
 use subject::{OnCpu, OnGpu, Subject, Way};
 use truth::Truth;
 
@@ -81,8 +81,6 @@ not wrong.";
 const GROUP: usize = 1024;
 /// Of a table as it was read.
 const CANNOT: &str = "the table can't be built";
-/// Mismatches that are shown.
-const SHOWN: usize = 10;
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let fleet = options.device.open(&device::options())?;
@@ -106,28 +104,8 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         build: options.build.options(if updates.is_empty() { 1 } else { 2 }, labels.len()),
         fleet,
     };
-    let mut output = Output::new();
-    let mut outcome = Outcome::Done;
     let engines = options.engine.engines(&job.names);
-    let is_only = engines.len() == 1;
-    for engine in engines {
-        let reports = match visit(engine, &job) {
-            // Of all engines some are for small tables.
-            Err(error) if !is_only && error.downcast_ref::<BuildError>().is_some() => {
-                eprintln!("{engine}: not checked: {error:#}");
-                continue;
-            }
-            reports => reports?,
-        };
-        for report in reports {
-            if report.mismatches > 0 {
-                outcome = Outcome::Differs;
-            }
-            if options.json { output.json(&report)? } else { report.print(&mut output)? }
-        }
-    }
-    output.finish()?;
-    Ok(outcome)
+    verdict::tell::<_, _, BuildError>(&engines, options.json, |engine| visit(engine, &job))
 }
 
 /// What every engine has to pass.
@@ -232,10 +210,10 @@ impl Job<'_> {
         bar.finish_and_clear();
         Ok(Report {
             engine: E::NAME,
-            device: if remote.is_some() { "gpu" } else { "cpu" },
+            device: if remote.is_some() { On::Gpu } else { On::Cpu }.name(),
             entries: truth.len(),
             updates,
-            names: verdict.names,
+            names: verdict.checked,
             mismatches: verdict.mismatches,
             seconds: began.elapsed().as_secs_f64(),
             first: verdict.first,
@@ -256,83 +234,63 @@ fn check_on_gpu(
 }
 
 /// What a check came to.
-#[derive(Debug, Default)]
-struct Verdict {
-    names: u64,
-    mismatches: u64,
-    first: Vec<Mismatch>,
-}
+type Verdict = verdict::Verdict<Mismatch>;
 
 /// Checks a table in each way of looking up.
 fn check<S: Subject>(table: &S, truth: &Truth, threads: usize, bar: &ProgressBar) -> Verdict {
-    let states = share_out(truth.parts(), threads, Verdict::default, |verdict, part| {
+    Verdict::sum(share_out(truth.parts(), threads, Verdict::default, |verdict, part| {
         let (batch, right) = truth.part(part);
-        verdict.part(table, batch.names(), &right);
+        check_part(verdict, table, batch.names(), &right);
         bar.inc(1);
-    });
-    let mut sum = states.into_iter().fold(Verdict::default(), |mut sum, part| {
-        sum.names += part.names;
-        sum.mismatches += part.mismatches;
-        sum.first.extend(part.first);
-        sum
-    });
-    sum.first.sort();
-    sum.first.truncate(SHOWN);
-    sum
+    }))
 }
 
-impl Verdict {
-    fn part<S: Subject>(&mut self, table: &S, names: Names<'_>, right: &[Match]) {
-        self.names += names.len() as u64;
-        for (at, way) in S::WAYS.iter().enumerate() {
-            // What a lookup doesn't write is no answer.
-            let mut found = vec![Match { result: u32::MAX, length: u32::MAX }; names.len()];
-            let size = way.names.min(names.len()).max(1);
-            for (batch, found) in found.chunks_mut(size).enumerate() {
-                table.look_up(at, names.part(batch * size..batch * size + found.len()), found);
-            }
-            self.compare(way, names, right, &found);
+fn check_part<S: Subject>(verdict: &mut Verdict, table: &S, names: Names<'_>, right: &[Match]) {
+    verdict.checked += names.len() as u64;
+    for (at, way) in S::WAYS.iter().enumerate() {
+        // What a lookup doesn't write is no answer.
+        let mut found = vec![Match { result: u32::MAX, length: u32::MAX }; names.len()];
+        let size = way.names.min(names.len()).max(1);
+        for (batch, found) in found.chunks_mut(size).enumerate() {
+            table.look_up(at, names.part(batch * size..batch * size + found.len()), found);
         }
+        compare(verdict, way, names, right, &found);
     }
+}
 
-    fn compare(&mut self, way: &Way, names: Names<'_>, right: &[Match], found: &[Match]) {
-        let length = |of: &Match| way.has_lengths.then_some(of.length);
-        for ((name, right), found) in names.iter().zip(right).zip(found) {
-            if (right.result, length(right)) == (found.result, length(found)) {
-                continue;
-            }
-            self.mismatches += 1;
-            if self.first.len() < SHOWN {
-                self.first.push(Mismatch {
-                    name: name.to_string(),
-                    right: right.result,
-                    found: found.result,
-                    right_length: length(right),
-                    found_length: length(found),
-                    lookup: way.name,
-                });
-            }
+fn compare(verdict: &mut Verdict, way: &Way, names: Names<'_>, right: &[Match], found: &[Match]) {
+    let length = |of: &Match| way.has_lengths.then_some(of.length);
+    for ((name, right), found) in names.iter().zip(right).zip(found) {
+        if (right.result, length(right)) != (found.result, length(found)) {
+            verdict.wrong(|| Mismatch {
+                name: name.to_string(),
+                right: right.result,
+                found: found.result,
+                right_length: length(right),
+                found_length: length(found),
+                lookup: way.name,
+            });
         }
     }
 }
 
-impl Report {
+impl verdict::Report for Report {
+    fn mismatches(&self) -> u64 {
+        self.mismatches
+    }
+
     fn print(&self, output: &mut Output) -> Result<()> {
-        let Self { engine, entries, updates, names, mismatches, seconds, first, .. } = self;
-        let state = match updates {
-            0 => String::new(),
-            _ => format!(" after {} updates", grouped(*updates)),
-        };
-        let verdict = match mismatches {
-            0 => "all right".to_owned(),
-            _ => format!("{} WRONG", Grouped(*mismatches)),
-        };
-        output.line(format_args!(
-            "{engine}: {} entries{state}, {} names: {verdict} ({seconds:.1} s)",
-            grouped(*entries),
-            Grouped(*names),
-        ))?;
-        for Mismatch { name, right, found, right_length, found_length, lookup } in first {
+        output.line(Line {
+            engine: self.engine,
+            is_on_gpu: self.device == On::Gpu.name(),
+            key_bytes: None,
+            table: (self.entries, "entries"),
+            updates: self.updates,
+            keys: (self.names, "names"),
+            mismatches: self.mismatches,
+            seconds: self.seconds,
+        })?;
+        for Mismatch { name, right, found, right_length, found_length, lookup } in &self.first {
             let bytes = |length: &Option<u32>| {
                 length.map_or_else(String::new, |length| format!(" by {length} bytes"))
             };
@@ -414,7 +372,7 @@ mod tests {
                 let reports = visit(engine, &job(fleet.clone(), updates, aggregate)).unwrap();
                 assert_eq!(reports.len(), if updates.is_empty() { 1 } else { 2 });
                 for report in reports {
-                    assert_eq!((report.mismatches, report.device), (0, "gpu"), "{report:?}");
+                    assert_eq!((report.mismatches, report.device), (0, On::Gpu.name()), "{report:?}");
                     assert!(report.names > 50_000, "{report:?}");
                 }
             }
