@@ -7,7 +7,7 @@ use wirespeed_fib::oracle::boundaries;
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Prefix, Rib, Update};
 use wirespeed_gpu::program::OnDevice;
 
-use super::device::Mirrored;
+use super::mirror::Mirrored;
 
 /// Prefixes of all lengths, next hops of each width, and patches: each program of a table with each width of keys, in grids and batches
 /// of several sizes.

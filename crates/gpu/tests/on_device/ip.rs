@@ -1,6 +1,5 @@
 //! IP tables on GPUs that follow live ones: every answer is that of the live table, whatever happens to it and to the GPU.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -8,11 +7,11 @@ use wirespeed_dir24::Dir24;
 use wirespeed_fib::conformance::scattered;
 use wirespeed_fib::conformance::tables::scattered_routes;
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Prefix, Rib, Update, V4};
-use wirespeed_gpu::driver::Driver;
 use wirespeed_gpu::ip::{KeyBytes, Meter, Offload, Pipeline, Policy, Remote, Use};
 use wirespeed_gpu::program::OnDevice;
-use wirespeed_gpu::runtime::{Fleet, Gpu, GpuOptions, SlotSize};
-use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
+
+use crate::fleet::{fleet, losable};
 
 fn options() -> GpuOptions {
     GpuOptions {
@@ -20,22 +19,6 @@ fn options() -> GpuOptions {
         timeout: Duration::from_secs(30),
         ..GpuOptions::default()
     }
-}
-
-/// So many devices as one fleet, where there is one.
-fn fleet(devices: usize) -> Option<Fleet> {
-    let gpus: Option<Vec<Gpu>> = (0..devices)
-        .map(|_| Some(Gpu::start(crate::device::driver()?, options()).expect("it starts")))
-        .collect();
-    Some(Fleet::new(gpus?).expect("one at least"))
-}
-
-/// A device that can be lost, on the host.
-fn losable() -> Option<(Fleet, Arc<AtomicBool>)> {
-    let driver = HostDriver::start(&build(Sanitizers::Off).ok()?).expect("it starts");
-    let switch = driver.switch();
-    let gpu = Gpu::start(Box::new(driver) as Box<dyn Driver>, options()).expect("it starts");
-    Some((Fleet::new(vec![gpu]).expect("one at least"), switch))
 }
 
 fn probes<A: Address>(rib: &Rib<A>) -> Vec<A> {
@@ -54,7 +37,7 @@ fn check<A: Address>(remote: &Remote<A>, rib: &Rib<A>, what: &str) {
 }
 
 fn follows<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(devices: usize) {
-    let Some(fleet) = fleet(devices) else { return };
+    let Some(fleet) = fleet(devices, &options()) else { return };
     let short = |len: u8| len.min(16);
     let routes = scattered_routes::<A>(300);
     let rib: Rib<A> = routes
@@ -96,7 +79,7 @@ fn replicas_on_two_devices_follow_a_live_one() {
 /// All routes have the same next hop in every state, so a batch that sees two states shows it.
 #[test]
 fn batches_on_many_threads_see_one_state_each_while_updates_go_in() {
-    let Some(fleet) = fleet(2) else { return };
+    let Some(fleet) = fleet(2, &options()) else { return };
     let routes: Vec<Prefix<V4>> = [(10, 8), (20, 16), (30, 20), (40, 24)]
         .map(|(octet, len)| Prefix::around(V4(octet << 24), len))
         .into();
@@ -134,7 +117,7 @@ fn batches_on_many_threads_see_one_state_each_while_updates_go_in() {
 
 #[test]
 fn keys_packed_before_a_longer_prefix_came_are_packed_again() {
-    let Some(fleet) = fleet(1) else { return };
+    let Some(fleet) = fleet(1, &options()) else { return };
     let rib: Rib<V4> = [("10.0.0.0/24".parse().unwrap(), NextHop(1))].into_iter().collect();
     let mut live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
     let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
@@ -155,7 +138,7 @@ fn keys_packed_before_a_longer_prefix_came_are_packed_again() {
 
 #[test]
 fn the_cpu_answers_for_a_device_that_is_lost() {
-    let Some((fleet, switch)) = losable() else { return };
+    let Some((fleet, switch)) = losable(&options()) else { return };
     let rib: Rib<V4> = scattered_routes::<V4>(500).into_iter().zip((1..200).cycle().map(NextHop)).collect();
     let mut live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
     let reader = live.reader();
@@ -213,7 +196,7 @@ fn the_cpu_answers_for_a_device_that_is_lost() {
 
 #[test]
 fn by_load_small_batches_stay_on_the_cpu() {
-    let Some(fleet) = fleet(1) else { return };
+    let Some(fleet) = fleet(1, &options()) else { return };
     let rib: Rib<V4> = [("0.0.0.0/0".parse().unwrap(), NextHop(1))].into_iter().collect();
     let live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
     let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");

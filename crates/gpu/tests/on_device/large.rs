@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use crate::device::{self, Mirrored};
+use crate::device;
+use crate::mirror::Mirrored;
 use wirespeed_fib::conformance::{Expected, check, scattered};
 use wirespeed_fib::{Address, BuildOptions, Engine, NextHop, Prefix, Rib, V4, V6, oracle};
 use wirespeed_gpu::program::OnDevice;

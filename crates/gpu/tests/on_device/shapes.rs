@@ -9,7 +9,8 @@ use wirespeed_gpu::ip::programs_with_fibs;
 use wirespeed_gpu::program::{OnDevice, Sections};
 use wirespeed_sail::{FibId, Fibs, SailL, SailM, SailMTable};
 
-use crate::device::{MirroredTable, device, lock};
+use crate::device::{device, lock};
+use crate::mirror::MirroredTable;
 
 /// Holds a table that an engine builds with options against the oracle, on the device.
 fn hold<A: Address, E: Engine<A>>(rib: &Rib<A>, options: &BuildOptions, what: &str)

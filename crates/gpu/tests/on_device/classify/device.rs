@@ -1,8 +1,5 @@
 //! Engines of rules whose tables answer from the device.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
 use bytemuck::bytes_of;
 use wirespeed_classify::{
     BuildError, BuildOptions, Changed, Classify, ClassifyEngine, Load, Outgrown, RuleSet, Step, Tuple,
@@ -11,21 +8,10 @@ use wirespeed_gpu::GpuError;
 use wirespeed_gpu::classify::{bytes_of as bytes_of_tuples, pack, unpack};
 use wirespeed_gpu::driver::Shape;
 use wirespeed_gpu::program::{OnDevice, Program};
-use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, Table};
+use wirespeed_image::Patch;
 
-use crate::device::{Copy, Device, Shared, batch, device, lock};
-
-/// An engine whose tables answer from the device.
-pub(crate) struct Mirrored<E>(E);
-
-/// A table that answers from the device's copy of its image.
-pub(crate) struct MirroredTable<C> {
-    table: C,
-    device: Shared,
-    copy: Mutex<Option<Copy>>,
-    /// Whether the device was asked in this state of the table.
-    has_answered: AtomicBool,
-}
+use crate::device::{Device, batch};
+use crate::mirror::{Mirrored, MirroredTable};
 
 impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> ClassifyEngine<T> for Mirrored<E> {
     const NAME: &'static str = E::NAME;
@@ -45,73 +31,6 @@ impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> ClassifyEngine<T> for Mirr
     }
 }
 
-impl<C> MirroredTable<C> {
-    fn new(table: C) -> Self {
-        let device = device().expect("tests ask for the device first");
-        Self { table, device, copy: Mutex::new(None), has_answered: AtomicBool::new(false) }
-    }
-
-    /// Gives the copy back.
-    fn forget(&mut self) {
-        if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            lock(&self.device).forget(&copy);
-        }
-    }
-}
-
-impl<C: OnDevice> Clone for MirroredTable<C> {
-    fn clone(&self) -> Self {
-        Self::new(self.table.clone())
-    }
-}
-
-impl<C> Drop for MirroredTable<C> {
-    fn drop(&mut self) {
-        self.forget();
-    }
-}
-
-impl<C: OnDevice> Table for MirroredTable<C> {
-    const KIND: &'static str = C::KIND;
-    const LAYOUT: u32 = C::LAYOUT;
-
-    fn from_image(image: Image) -> Result<Self, ImageError> {
-        C::from_image(image).map(Self::new)
-    }
-
-    fn image(&self) -> &Image {
-        self.table.image()
-    }
-
-    fn image_mut(&mut self, checked: Checked) -> &mut Image {
-        // Whoever writes past `apply` has the copy made anew.
-        *self.has_answered.get_mut() = false;
-        self.forget();
-        self.table.image_mut(checked)
-    }
-
-    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
-        self.table.admits(section, value, results)
-    }
-
-    fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
-        self.table.admits_at(section, index, value, results)
-    }
-
-    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
-        self.table.check(patch)
-    }
-
-    fn apply(&mut self, patch: &Patch) -> Result<(), PatchError> {
-        self.table.apply(patch)?;
-        *self.has_answered.get_mut() = false;
-        if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            lock(&self.device).patch(self.table.image(), &copy.sections, patch);
-        }
-        Ok(())
-    }
-}
-
 impl<T: Tuple, C: OnDevice + Classify<T>> Classify<T> for MirroredTable<C> {
     fn lookup(&self, tuple: &T) -> u32 {
         let mut number = [u32::MAX];
@@ -120,18 +39,13 @@ impl<T: Tuple, C: OnDevice + Classify<T>> Classify<T> for MirroredTable<C> {
     }
 
     fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
-        static TURN: AtomicUsize = AtomicUsize::new(0);
         assert_eq!(tuples.len(), numbers.len(), "a result for each tuple");
-        // As for addresses: each state's first batch and all long ones are the device's to answer, of the rest one in sixteen.
-        let turn = TURN.fetch_add(1, Ordering::Relaxed);
-        let is_first = !self.has_answered.swap(true, Ordering::Relaxed);
-        if !is_first && tuples.len() < 128 && !turn.is_multiple_of(16) {
-            return self.table.lookup_batch(tuples, numbers);
+        match self.turn(tuples.len()) {
+            Some(turn) => self.ask(|device, programs| {
+                device.classify(&programs[turn % programs.len()], tuples, turn / programs.len(), numbers);
+            }),
+            None => self.table.lookup_batch(tuples, numbers),
         }
-        let mut device = lock(&self.device);
-        let mut copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
-        let Copy { programs, .. } = copy.get_or_insert_with(|| device.upload(&self.table));
-        device.classify(&programs[turn % programs.len()], tuples, turn / programs.len(), numbers);
     }
 
     fn shape(&self) -> Option<String> {

@@ -7,7 +7,7 @@ use wirespeed_classify::oracle::{Expected, Right};
 use wirespeed_classify::{Classify, ClassifyEngine, LiveRules, Rule, RuleSet, RuleUpdate, Tuple};
 use wirespeed_fib::synth::rng::Rng;
 
-use super::device::Mirrored;
+use crate::mirror::Mirrored;
 
 /// Sets that each have something of their own.
 fn hand_picked<T: Tuple>() -> Vec<(&'static str, RuleSet<T>)> {
@@ -97,7 +97,7 @@ macro_rules! on_device_rules {
             $(#[test]
             fn $test() {
                 if super::runs(stringify!($module), stringify!($test)) {
-                    wirespeed_classify::conformance::$test::<$tuple, crate::classify::device::Mirrored<$engine>>();
+                    wirespeed_classify::conformance::$test::<$tuple, crate::mirror::Mirrored<$engine>>();
                 }
             })+
             #[test]

@@ -1,8 +1,7 @@
 //! Tables of rules on GPUs that follow live ones: every answer is that of the live table, whatever happens to it and to the GPU, and
 //! however wide its numbers get.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use wirespeed_classify::bloom::BloomSearch;
@@ -15,10 +14,10 @@ use wirespeed_classify::{
 };
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_gpu::classify::{Meter, Offload, Pipeline, Remote, Use};
-use wirespeed_gpu::driver::Driver;
 use wirespeed_gpu::program::OnDevice;
-use wirespeed_gpu::runtime::{Fleet, Gpu, GpuOptions, SlotSize};
-use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
+
+use crate::fleet::{fleet, losable};
 
 /// Slots for tuples of 37 bytes.
 fn options() -> GpuOptions {
@@ -28,21 +27,6 @@ fn options() -> GpuOptions {
         timeout: Duration::from_secs(60),
         ..GpuOptions::default()
     }
-}
-
-/// So many devices as one fleet, where there is one.
-fn fleet(devices: usize) -> Option<Fleet> {
-    let start = |_| Some(Gpu::start(crate::device::driver()?, options()).expect("it starts"));
-    let gpus: Option<Vec<Gpu>> = (0..devices).map(start).collect();
-    Some(Fleet::new(gpus?).expect("one at least"))
-}
-
-/// A device that can be lost, on the host.
-fn losable() -> Option<(Fleet, Arc<AtomicBool>)> {
-    let driver = HostDriver::start(&build(Sanitizers::Off).ok()?).expect("it starts");
-    let switch = driver.switch();
-    let gpu = Gpu::start(Box::new(driver) as Box<dyn Driver>, options()).expect("it starts");
-    Some((Fleet::new(vec![gpu]).expect("one at least"), switch))
 }
 
 fn seeded() -> BuildOptions {
@@ -60,7 +44,7 @@ fn check<T: Tuple>(remote: &Remote<T>, rules: &RuleSet<T>, what: &str) {
 }
 
 fn follows<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(devices: usize) {
-    let Some(fleet) = fleet(devices) else { return };
+    let Some(fleet) = fleet(devices, &options()) else { return };
     let rules: RuleSet<T> = classes(&mut Rng::new(5), 30, 200);
     let pool: RuleSet<T> = classes(&mut Rng::new(6), 60, 400);
     let mut live = LiveRules::<T, E>::new(rules, seeded()).expect("it is built");
@@ -103,10 +87,7 @@ fn replicas_on_two_devices_follow_a_live_one() {
 
 #[test]
 fn the_cpu_answers_for_a_device_that_is_lost() {
-    let Some((fleet, switch)) = losable() else {
-        eprintln!("skipped: no C++ compiler for the host build of the kernels");
-        return;
-    };
+    let Some((fleet, switch)) = losable(&options()) else { return };
     let rules: RuleSet<OpenFlowTuple> = classes(&mut Rng::new(5), 30, 200);
     let (_, table) = Linear::build(&rules, &seeded()).expect("it is built");
     let probes = around(&rules, 100);

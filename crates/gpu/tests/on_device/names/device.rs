@@ -1,8 +1,5 @@
 //! Engines of names whose tables answer from the device.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
 use bytemuck::bytes_of;
 use wirespeed_gpu::driver::Shape;
 use wirespeed_gpu::names::{
@@ -10,16 +7,14 @@ use wirespeed_gpu::names::{
 };
 use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::Form;
-use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, Table};
+use wirespeed_image::Patch;
 use wirespeed_namelookup::{
     BuildError, BuildOptions, Match, Name, NameBatch, NameEngine, NameLpm, NameTable, Names, NodeId,
     Outgrown, Step,
 };
 
-use crate::device::{Copy, Device, Shared, device, lock};
-
-/// An engine whose tables answer from the device.
-pub(crate) struct Mirrored<E>(E);
+use crate::device::Device;
+use crate::mirror::{Mirrored, MirroredTable};
 
 /// Tables that input numbers are cut for.
 pub(crate) trait Stride {
@@ -45,15 +40,6 @@ impl Stride for wirespeed_namelookup::stt::SttTable {
     }
 }
 
-/// A table that answers from the device's copy of its image.
-pub(crate) struct MirroredTable<T> {
-    table: T,
-    device: Shared,
-    copy: Mutex<Option<Copy>>,
-    /// Whether the device was asked in this state of the table.
-    has_answered: AtomicBool,
-}
-
 impl<E: NameEngine<Table: OnDevice + Stride>> NameEngine for Mirrored<E> {
     const NAME: &'static str = E::NAME;
     type Table = MirroredTable<E::Table>;
@@ -72,73 +58,6 @@ impl<E: NameEngine<Table: OnDevice + Stride>> NameEngine for Mirrored<E> {
     }
 }
 
-impl<T> MirroredTable<T> {
-    pub(crate) fn new(table: T) -> Self {
-        let device = device().expect("tests ask for the device first");
-        Self { table, device, copy: Mutex::new(None), has_answered: AtomicBool::new(false) }
-    }
-
-    /// Gives the copy back.
-    fn forget(&mut self) {
-        if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            lock(&self.device).forget(&copy);
-        }
-    }
-}
-
-impl<T: OnDevice> Clone for MirroredTable<T> {
-    fn clone(&self) -> Self {
-        Self::new(self.table.clone())
-    }
-}
-
-impl<T> Drop for MirroredTable<T> {
-    fn drop(&mut self) {
-        self.forget();
-    }
-}
-
-impl<T: OnDevice> Table for MirroredTable<T> {
-    const KIND: &'static str = T::KIND;
-    const LAYOUT: u32 = T::LAYOUT;
-
-    fn from_image(image: Image) -> Result<Self, ImageError> {
-        T::from_image(image).map(Self::new)
-    }
-
-    fn image(&self) -> &Image {
-        self.table.image()
-    }
-
-    fn image_mut(&mut self, checked: Checked) -> &mut Image {
-        // Whoever writes past `apply` has the copy made anew.
-        *self.has_answered.get_mut() = false;
-        self.forget();
-        self.table.image_mut(checked)
-    }
-
-    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
-        self.table.admits(section, value, results)
-    }
-
-    fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
-        self.table.admits_at(section, index, value, results)
-    }
-
-    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
-        self.table.check(patch)
-    }
-
-    fn apply(&mut self, patch: &Patch) -> Result<(), PatchError> {
-        self.table.apply(patch)?;
-        *self.has_answered.get_mut() = false;
-        if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            lock(&self.device).patch(self.table.image(), &copy.sections, patch);
-        }
-        Ok(())
-    }
-}
-
 impl<T: OnDevice + NameLpm + Stride> NameLpm for MirroredTable<T> {
     fn lookup(&self, name: &Name) -> Match {
         let batch: NameBatch = [name].into_iter().collect();
@@ -154,18 +73,14 @@ impl<T: OnDevice + NameLpm + Stride> NameLpm for MirroredTable<T> {
     }
 
     fn match_batch(&self, names: Names<'_>, matches: &mut [Match]) {
-        static TURN: AtomicUsize = AtomicUsize::new(0);
         assert_eq!(names.len(), matches.len(), "a match for each name");
-        // As for addresses: each state's first batch and all long ones are the device's to answer, of the rest one in sixteen.
-        let turn = TURN.fetch_add(1, Ordering::Relaxed);
-        let is_first = !self.has_answered.swap(true, Ordering::Relaxed);
-        if !is_first && names.len() < 128 && !turn.is_multiple_of(16) {
-            return self.table.match_batch(names, matches);
+        match self.turn(names.len()) {
+            Some(turn) => self.ask(|device, programs| {
+                let program = &programs[turn % programs.len()];
+                device.match_all(program, names, self.table.stride(), turn, matches);
+            }),
+            None => self.table.match_batch(names, matches),
         }
-        let mut device = lock(&self.device);
-        let mut copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
-        let Copy { programs, .. } = copy.get_or_insert_with(|| device.upload(&self.table));
-        device.match_all(&programs[turn % programs.len()], names, self.table.stride(), turn, matches);
     }
 
     fn shape(&self) -> Option<String> {

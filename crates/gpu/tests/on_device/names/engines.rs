@@ -4,7 +4,7 @@
 use wirespeed_namelookup::oracle::Oracle;
 use wirespeed_namelookup::{BuildOptions, Match, Name, NameBatch, NameBuf, NameEngine, NameLpm, NameTable};
 
-use super::device::Mirrored;
+use crate::mirror::Mirrored;
 
 /// Holds a table's answers against the oracle's.
 fn hold(table: &impl NameLpm, oracle: &Oracle, probes: &[NameBuf], what: &str) {
@@ -126,7 +126,7 @@ macro_rules! on_device_names {
             $(#[test]
             fn $test() {
                 if super::runs(stringify!($module), stringify!($test)) {
-                    wirespeed_namelookup::conformance::$test::<crate::names::device::Mirrored<$engine>>();
+                    wirespeed_namelookup::conformance::$test::<crate::mirror::Mirrored<$engine>>();
                 }
             })+
             #[test]

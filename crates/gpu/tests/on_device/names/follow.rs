@@ -2,21 +2,20 @@
 //! whichever way names travel.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use wirespeed_gpu::driver::Driver;
 use wirespeed_gpu::names::{Meter, Offload, Remote, Use, Wanted, pack, pack_ends, take, take_matches};
 use wirespeed_gpu::program::OnDevice;
-use wirespeed_gpu::runtime::{Fleet, Gpu, GpuOptions, SlotSize, Way};
+use wirespeed_gpu::runtime::{Gpu, GpuOptions, SlotSize, Way};
 use wirespeed_image::Table;
-use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 use wirespeed_namelookup::oracle::Oracle;
 use wirespeed_namelookup::{
     Acta, BuildOptions, LiveNames, Match, Name, NameBatch, NameBuf, NameEngine, NameLpm, NameTable,
     NameUpdate,
 };
+
+use crate::fleet::{fleet, losable};
 
 /// Slots for names of 32 bytes on average and matches.
 fn options() -> GpuOptions {
@@ -27,21 +26,6 @@ fn options() -> GpuOptions {
         timeout: Duration::from_secs(60),
         ..GpuOptions::default()
     }
-}
-
-/// So many devices as one fleet, where there is one.
-fn fleet(devices: usize) -> Option<Fleet> {
-    let start = |_| Some(Gpu::start(crate::device::driver()?, options()).expect("it starts"));
-    let gpus: Option<Vec<Gpu>> = (0..devices).map(start).collect();
-    Some(Fleet::new(gpus?).expect("one at least"))
-}
-
-/// A device that can be lost, on the host.
-fn losable() -> Option<(Fleet, Arc<AtomicBool>)> {
-    let driver = HostDriver::start(&build(Sanitizers::Off).ok()?).expect("it starts");
-    let switch = driver.switch();
-    let gpu = Gpu::start(Box::new(driver) as Box<dyn Driver>, options()).expect("it starts");
-    Some((Fleet::new(vec![gpu]).expect("one at least"), switch))
 }
 
 fn name(text: &str) -> NameBuf {
@@ -83,7 +67,7 @@ fn check(remote: &Remote, table: &NameTable, what: &str) {
 }
 
 fn follows<E: NameEngine<Table: OnDevice>>(devices: usize) {
-    let Some(fleet) = fleet(devices) else { return };
+    let Some(fleet) = fleet(devices, &options()) else { return };
     let table: NameTable = (0..300).map(|n| (entry(n), 1 + n % 200)).collect();
     let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
     let mut live = LiveNames::<E>::new(table, options).expect("it is built");
@@ -223,10 +207,7 @@ fn names_that_are_on_the_device() {
 
 #[test]
 fn the_cpu_answers_for_a_device_that_is_lost_and_for_names_that_no_slot_holds() {
-    let Some((fleet, switch)) = losable() else {
-        eprintln!("skipped: no C++ compiler for the host build of the kernels");
-        return;
-    };
+    let Some((fleet, switch)) = losable(&options()) else { return };
     let names: NameTable = (0..300).map(|n| (entry(n), 1 + n)).collect();
     let (_, table) = Acta::build(&names, &BuildOptions::default()).expect("it is built");
     let sample = probes();

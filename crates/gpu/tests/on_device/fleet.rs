@@ -1,0 +1,26 @@
+//! Fleets of the device under test, and one that can be lost.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use wirespeed_gpu::runtime::{Fleet, Gpu, GpuOptions};
+use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+
+/// So many devices as one fleet, where there is one.
+pub(crate) fn fleet(devices: usize, options: &GpuOptions) -> Option<Fleet> {
+    let start = |_| Some(Gpu::start(crate::device::driver()?, options.clone()).expect("it starts"));
+    let gpus: Option<Vec<Gpu>> = (0..devices).map(start).collect();
+    Some(Fleet::new(gpus?).expect("one at least"))
+}
+
+/// A device that is lost when the switch is set, on the host; `None`, after saying why, where it can't be built.
+pub(crate) fn losable(options: &GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
+    let Ok(program) = build(Sanitizers::Off) else {
+        eprintln!("skipped: no C++ compiler for the host build of the kernels");
+        return None;
+    };
+    let driver = HostDriver::start(&program).expect("it starts");
+    let switch = driver.switch();
+    let gpu = Gpu::start(Box::new(driver), options.clone()).expect("it starts");
+    Some((Fleet::new(vec![gpu]).expect("one at least"), switch))
+}

@@ -1,0 +1,115 @@
+//! Engines whose tables answer from the device, be it addresses, names or rules that they look up: what these have in common.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use wirespeed_gpu::program::{OnDevice, Program};
+use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, Table};
+
+use super::device::{Copy, Device, Shared, device, lock};
+
+/// An engine whose tables answer from the device.
+pub(crate) struct Mirrored<E>(pub(crate) E);
+
+/// A table that answers from the device's copy of its image.
+pub(crate) struct MirroredTable<T> {
+    pub(crate) table: T,
+    device: Shared,
+    copy: Mutex<Option<Copy>>,
+    /// Whether the device was asked in this state of the table.
+    has_answered: AtomicBool,
+}
+
+impl<T> MirroredTable<T> {
+    pub(crate) fn new(table: T) -> Self {
+        let device = device().expect("tests ask for the device first");
+        Self { table, device, copy: Mutex::new(None), has_answered: AtomicBool::new(false) }
+    }
+
+    /// Whether the device is to answer a batch of so many keys: a number that is another one each time; `None` where the table answers.
+    ///
+    /// Suites ask each state for its keys in one batch and then again in short ones and one by one. What comes first is the device's to
+    /// answer, and all that is long; of the rest one in sixteen, as each crosses to another process several times.
+    pub(crate) fn turn(&self, keys: usize) -> Option<usize> {
+        static TURN: AtomicUsize = AtomicUsize::new(0);
+        let turn = TURN.fetch_add(1, Ordering::Relaxed);
+        let is_first = !self.has_answered.swap(true, Ordering::Relaxed);
+        (is_first || !is_short(keys) || turn.is_multiple_of(16)).then_some(turn)
+    }
+
+    /// Asks the device, where the table is uploaded first if it isn't there.
+    pub(crate) fn ask(&self, ask: impl FnOnce(&mut Device, &[Program]))
+    where
+        T: OnDevice,
+    {
+        let mut device = lock(&self.device);
+        let mut copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
+        let copy = copy.get_or_insert_with(|| device.upload(&self.table));
+        ask(&mut device, &copy.programs);
+    }
+
+    /// Gives the copy back.
+    fn forget(&mut self) {
+        if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            lock(&self.device).forget(&copy);
+        }
+    }
+}
+
+/// Whether a batch is one of the short ones, of which suites have very many.
+pub(crate) const fn is_short(keys: usize) -> bool {
+    keys < 128
+}
+
+impl<T: OnDevice> Clone for MirroredTable<T> {
+    fn clone(&self) -> Self {
+        Self::new(self.table.clone())
+    }
+}
+
+impl<T> Drop for MirroredTable<T> {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+impl<T: OnDevice> Table for MirroredTable<T> {
+    const KIND: &'static str = T::KIND;
+    const LAYOUT: u32 = T::LAYOUT;
+
+    fn from_image(image: Image) -> Result<Self, ImageError> {
+        T::from_image(image).map(Self::new)
+    }
+
+    fn image(&self) -> &Image {
+        self.table.image()
+    }
+
+    fn image_mut(&mut self, checked: Checked) -> &mut Image {
+        // Whoever writes past `apply` has the copy made anew.
+        *self.has_answered.get_mut() = false;
+        self.forget();
+        self.table.image_mut(checked)
+    }
+
+    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
+        self.table.admits(section, value, results)
+    }
+
+    fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
+        self.table.admits_at(section, index, value, results)
+    }
+
+    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
+        self.table.check(patch)
+    }
+
+    fn apply(&mut self, patch: &Patch) -> Result<(), PatchError> {
+        self.table.apply(patch)?;
+        *self.has_answered.get_mut() = false;
+        if let Some(copy) = self.copy.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            lock(&self.device).patch(self.table.image(), &copy.sections, patch);
+        }
+        Ok(())
+    }
+}
