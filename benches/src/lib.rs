@@ -24,6 +24,7 @@
 //! cargo run --release -p wirespeed-benches --bin sail-m              ──► screen: its figure 12, against the number of FIBs
 //! ```
 
+pub mod beside;
 pub mod classify;
 pub mod contest;
 pub mod data;

@@ -97,8 +97,8 @@ impl Session {
     }
 
     /// Sets the ratios of rows that were measured together, prints them and keeps them.
-    pub fn show(&mut self, measured: impl Iterator<Item = Row>) {
-        let mut measured: Vec<Row> = measured.collect();
+    pub fn show(&mut self, measured: impl IntoIterator<Item = Row>) {
+        let mut measured: Vec<Row> = measured.into_iter().collect();
         let reference = measured.iter().find(|row| (self.is_reference)(&row.engine));
         if let Some(reference) = reference.map(|row| row.rounds.clone()) {
             for row in &mut measured {

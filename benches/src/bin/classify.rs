@@ -9,9 +9,11 @@ use wirespeed_benches::classify::data::{self, Set};
 use wirespeed_benches::classify::lane::{Lane, Mode};
 use wirespeed_benches::classify::lineup::{self, Entry, REFERENCES, is_scan};
 use wirespeed_benches::classify::trace::Trace;
-use wirespeed_benches::classify::update::Turn;
-use wirespeed_benches::report;
+use wirespeed_benches::classify::update::{Turn, busy};
 use wirespeed_benches::session::{self, Session};
+use wirespeed_benches::{machine, report};
+use wirespeed_classify::quilt::Quilt;
+use wirespeed_classify::{ClassifyEngine, Ipv4Tuple};
 
 /// Measures engines of rules and their rivals side by side and writes MACHINE/DATE-classify.csv.
 #[derive(Parser)]
@@ -44,9 +46,10 @@ fn main() -> Result<()> {
     // Before this thread goes to one core, and those that it starts with it.
     rayon::ThreadPoolBuilder::new().build_global()?;
     let sets: Vec<Set> = options.sets.iter().map(|name| data::set(name)).collect::<Result<_>>()?;
+    let core = options.session.core.unwrap_or_else(machine::last_core);
     let machine = options.session.start()?;
     let session = Session::new(&options.session, |name| name == reference());
-    let mut run = Run { options: &options, session };
+    let mut run = Run { options: &options, core, session };
     for set in &sets {
         run.lookups(set);
         if !options.no_updates {
@@ -70,6 +73,8 @@ fn reference() -> &'static str {
 /// What a run goes by, and its rows.
 struct Run<'o> {
     options: &'o Options,
+    /// The core that lookups are measured on.
+    core: usize,
     session: Session,
 }
 
@@ -136,6 +141,27 @@ impl Run<'_> {
                 ensure!(is_right(lane, Mode::Batch(1024), &whole), "{} after {}", lane.name, turn.names[0]);
             }
         }
+        drop(lanes);
+        self.busy::<Quilt<_>>(set, &turns[0])
+    }
+
+    /// Lookups of an engine beside updates.
+    fn busy<E: ClassifyEngine<Ipv4Tuple>>(&mut self, set: &Set, turn: &Turn) -> Result<()> {
+        let words = &self.options.engines;
+        if !words.is_empty() && !words.iter().any(|word| E::NAME.contains(word.as_str())) {
+            return Ok(());
+        }
+        let (plan, size) = (self.options.session.plan(), (1024, 256));
+        let (shuffled, right) = set.shuffled(self.options.session.seed);
+        let trace = Trace::new("shuffled", self.options.session.seed, shuffled, right);
+        let rounds = (plan.rounds, 4 * plan.slice);
+        let Some((beside, rebuilds, memory)) = busy::<E>(&set.rules, &trace, turn, size, rounds, self.core)?
+        else {
+            return Ok(());
+        };
+        eprintln!("{}: built anew {rebuilds} times", E::NAME);
+        let (setting, engine) = (setting_on(&setting(set), &trace), format!("{}-live", E::NAME));
+        self.session.show(beside.rows(&setting, &engine, size, "tuples/s", memory));
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use wirespeed_benches::names::contest::{self, keep_right, row, setting, setting_
 use wirespeed_benches::names::data::{self, Kind, Table, Trace};
 use wirespeed_benches::names::lane::{Lane, Mode};
 use wirespeed_benches::names::lineup::{self, Entry, REFERENCE};
-use wirespeed_benches::names::update::{Beside, Stream, beside};
-use wirespeed_benches::report::{self, Row, Setting};
+use wirespeed_benches::names::update::{Stream, busy};
+use wirespeed_benches::report::{self, Setting};
 use wirespeed_benches::session::{self, Session};
 use wirespeed_namelookup::generate::Paths;
 use wirespeed_namelookup::{Acta, NameEngine, NameTable, NameUpdate};
@@ -203,24 +203,12 @@ impl Run<'_> {
         let (plan, batch, call) = (self.options.session.plan(), 1024, 256);
         let trace = self.trace(names, Kind::Average)?;
         let rounds = (plan.rounds, 4 * plan.slice);
-        let measured = beside::<E>(names, trace.names.names(), updates, (batch, call), rounds, self.core)?;
-        let Some(Beside { quiet, beside, updates, rebuilds, memory }) = measured else {
-            eprintln!("lookups beside updates: left out, there is one core");
-            return Ok(());
-        };
+        let measured = busy::<E>(names, trace.names.names(), updates, (batch, call), rounds, self.core)?;
+        let Some((beside, rebuilds, memory)) = measured else { return Ok(()) };
         eprintln!("{}: built anew {rebuilds} times", E::NAME);
         let setting = setting_on(&setting(table), &trace);
         let engine = format!("{}-live", E::NAME);
-        for (what, batch, rounds, unit) in [
-            ("batch", batch, quiet, "names/s"),
-            ("batch-beside-updates", batch, beside, "names/s"),
-            ("update-beside-batches", call, updates, "updates/s"),
-        ] {
-            let (setting, engine) = (setting.clone(), engine.clone());
-            let (build_seconds, ratio) = (0.0, None);
-            let row = Row { setting, engine, what, batch, rounds, unit, memory, build_seconds, ratio };
-            self.session.show(std::iter::once(row));
-        }
+        self.session.show(beside.rows(&setting, &engine, (batch, call), "names/s", memory));
         Ok(())
     }
 }

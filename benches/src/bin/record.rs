@@ -153,7 +153,7 @@ fn updates<A: Lineup>(
         }
         measured.push(row(&setting, lane.as_ref(), "update", batch, result.rates, "updates/s"));
     }
-    session.show(measured.into_iter());
+    session.show(measured);
     Ok(())
 }
 
