@@ -3,7 +3,7 @@
 
 mod rules;
 
-pub use rules::rules;
+pub use rules::{rule_updates, rules};
 
 use wirespeed_fib::read::{
     Format, ReadOptions, TimedUpdate, collect_updates_from, read_fib_from,

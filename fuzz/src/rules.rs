@@ -1,7 +1,7 @@
 //! Readers of rules: nothing panics, strict and lenient reading agree, and what is read, written in plain, reads back equal.
 
-use wirespeed_classify::read::{ReadOptions, RuleFile, RuleFormat, read_rules_from};
-use wirespeed_classify::write::{write_classbench, write_rules};
+use wirespeed_classify::read::{ReadOptions, RuleFile, RuleFormat, read_rules_from, read_updates_from};
+use wirespeed_classify::write::{write_classbench, write_rules, write_updates};
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
 
 /// Reads bytes in a format and in that which is recognised, as rules of every tuple.
@@ -10,6 +10,39 @@ pub fn rules(format: RuleFormat, bytes: &[u8]) {
         of::<Ipv4Tuple>(format, bytes);
         of::<Ipv6Tuple>(format, bytes);
         of::<OpenFlowTuple>(format, bytes);
+    }
+}
+
+/// Reads bytes as updates of rules of every tuple.
+pub fn rule_updates(bytes: &[u8]) {
+    updates_of::<Ipv4Tuple>(bytes);
+    updates_of::<Ipv6Tuple>(bytes);
+    updates_of::<OpenFlowTuple>(bytes);
+}
+
+fn updates_of<T: Tuple>(bytes: &[u8]) {
+    let options = |lenient| ReadOptions { lenient, ..ReadOptions::default() };
+    let strictly = read_updates_from::<T>(bytes, "fuzz", &options(false));
+    let Ok((updates, report)) = read_updates_from::<T>(bytes, "fuzz", &options(true)) else {
+        assert!(strictly.is_err(), "strict reading took what lenient reading refused");
+        return;
+    };
+    let _shown = report.to_string();
+    if let Ok((strictly, _)) = strictly {
+        assert_eq!(strictly, updates);
+    }
+    let mut text = Vec::new();
+    write_updates(&updates, &mut text).expect("a Vec takes what is written");
+    let (again, _) =
+        read_updates_from::<T>(&text[..], "again", &options(false)).expect("what was written reads back");
+    assert_eq!(again, updates);
+    // They are taken one by one: what a set refuses leaves it as it was.
+    let mut rules = RuleSet::new();
+    for update in &updates {
+        let before = rules.len();
+        if rules.apply(update).is_err() {
+            assert_eq!(rules.len(), before);
+        }
     }
 }
 
