@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use wirespeed::GpuError;
 use wirespeed::gpu::driver::devices;
@@ -36,6 +36,14 @@ impl On {
             Self::Cpu => Ok(None),
             Self::Gpu => Device::Gpu.open(options),
         }
+    }
+
+    /// The same for `lookup`, which can't explain what a GPU reads.
+    pub(crate) fn open_for_lookup(self, options: &GpuOptions, explain: bool) -> Result<Option<Fleet>> {
+        if explain && self == Self::Gpu {
+            bail!("--explain tells the steps of a lookup on the CPU: --device cpu");
+        }
+        self.open(options)
     }
 
     /// As it is reported.

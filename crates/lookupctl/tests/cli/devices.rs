@@ -38,9 +38,13 @@ fn a_gpu_that_is_asked_for_has_to_be_there() {
         eprintln!("skipped: there is a GPU");
         return;
     };
-    for verb in
-        ["replay --fib v4", "replay --fib no-such-file", "verify --fib v4", "verify --fib v4 --exhaustive"]
-    {
+    for verb in [
+        "replay --fib v4",
+        "replay --fib no-such-file",
+        "verify --fib v4",
+        "verify --fib v4 --exhaustive",
+        "lookup --fib v4 192.0.2.1",
+    ] {
         folder.run(&format!("{verb} --device gpu")).refused(&["--device gpu", &why]);
     }
     folder.run("build --fib v4 -o v4.img").ok();
@@ -57,9 +61,9 @@ fn a_gpu_that_is_asked_for_has_to_be_there() {
     ] {
         folder.run(&format!("names {verb} --device gpu")).refused(&["--device gpu", &why]);
     }
-    folder
-        .run("names lookup --table names --device gpu --explain /com")
-        .refused(&["--explain", "--device cpu"]);
+    for verb in ["lookup --fib v4 192.0.2.1", "names lookup --table names /com"] {
+        folder.run(&format!("{verb} --device gpu --explain")).refused(&["--explain", "--device cpu"]);
+    }
 }
 
 #[test]
@@ -67,6 +71,7 @@ fn several_fibs_stay_on_the_cpu() {
     let folder = Folder::new();
     let both = "replay --fib v4 --fib v4 --keys 1k --seconds 0.02 --json";
     folder.run(&format!("{both} --device gpu")).refused(&["several FIBs", "CPU"]);
+    folder.run("lookup --fib v4 --fib v4 --device gpu 192.0.2.1").refused(&["--device gpu", "one FIB"]);
     assert_eq!(folder.run(both).ok().json()[0]["device"], "cpu");
 }
 

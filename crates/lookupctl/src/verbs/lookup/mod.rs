@@ -10,17 +10,19 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
+use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::image_file::ImageFile;
 use wirespeed_fib::{Family, Step};
 use wirespeed_sail::FibId;
 
 use crate::Outcome;
+use crate::device::On;
 use crate::engine::{self, Choice};
 use crate::lines;
 use crate::output::Output;
 use crate::several;
 use crate::source::{ReadArguments, TableArguments};
-use tables::{Found, Routes, Tables};
+use tables::{Compile, Found, Routes, Tables};
 
 /// Looks addresses up: the longest prefix that matches each, and its next hop.
 #[derive(Debug, Args)]
@@ -46,6 +48,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
+    /// What looks up: the engine on this machine's cores, or its kernel on its GPUs
+    #[arg(long, default_value = "cpu")]
+    device: On,
+
     /// Show each element that a lookup reads
     #[arg(long)]
     explain: bool,
@@ -67,6 +73,7 @@ Examples:
   lookupctl lookup --fib fib.txt --explain 192.0.2.1
   lookupctl lookup --fib rib.mrt.bz2 --json < hosts | jq -r .next_hop | sort
   lookupctl lookup --image fib.img 192.0.2.1
+  lookupctl lookup --fib fib.txt --device gpu 192.0.2.1
   lookupctl lookup --fib red.txt --fib blue.txt --in 1 192.0.2.1
 
 Every answer of the engine is checked against the routes, where they are at hand.
@@ -83,12 +90,17 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     }
     if options.fib.len() > 1 {
         several::check_engine(options.engine, options.fib.len())?;
+        if options.device == On::Gpu {
+            bail!("--device gpu looks up in one FIB, and {} are given", options.fib.len());
+        }
     }
+    let fleet = options.device.open_for_lookup(&GpuOptions::default(), options.explain)?;
     let fibs = several::load(&options.read, &options.fib)?;
     let image = options.image.as_deref().map(ImageFile::open).transpose()?;
     let routes = (!fibs.is_empty()).then_some(Routes { fibs: &fibs, within: FibId(options.within) });
+    let compile = Compile { engine: options.engine, build: options.table.build_options(1), fleet };
     let mut session = Session {
-        tables: Tables::new(routes, image, options.engine, options.table.build_options(1))?,
+        tables: Tables::new(routes, image, compile)?,
         output: Output::new(),
         explain: options.explain,
         json: options.json,

@@ -4,7 +4,9 @@ use std::cell::OnceCell;
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail};
-use wirespeed::engine::{self, Engines, OnDevice, Visitor};
+use wirespeed::Fleet;
+use wirespeed::engine::{self, Engines, OnDevice, Visitor, best, best_on_gpu};
+use wirespeed::gpu::ip::Remote;
 use wirespeed::image_file::{self, ImageFile};
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, Step, V4, V6};
 use wirespeed_image::Table;
@@ -26,13 +28,20 @@ impl<'a> Routes<'a> {
     }
 }
 
+/// How tables are compiled, and where they are looked up in.
+pub(super) struct Compile {
+    pub(super) engine: Choice,
+    pub(super) build: BuildOptions,
+    /// The GPUs that look up; without them the CPU does.
+    pub(super) fleet: Option<Fleet>,
+}
+
 /// What answers, by family. A family's table is made when its first address comes.
 pub(super) struct Tables<'a> {
     routes: Option<Routes<'a>>,
     /// What an image calls its next hops.
     named: NextHops,
-    engine: Choice,
-    build: BuildOptions,
+    compile: Compile,
     v4: OnceCell<Box<dyn Answer + 'a>>,
     v6: OnceCell<Box<dyn Answer + 'a>>,
     /// The image and its family, which is the only one there is then.
@@ -43,8 +52,7 @@ impl<'a> Tables<'a> {
     pub(super) fn new(
         routes: Option<Routes<'a>>,
         image: Option<ImageFile>,
-        engine: Choice,
-        build: BuildOptions,
+        compile: Compile,
     ) -> Result<Self> {
         let (v4, v6) = (OnceCell::new(), OnceCell::new());
         let only = image.as_ref().map(|image| (image.path().display().to_string(), image.family()));
@@ -52,11 +60,11 @@ impl<'a> Tables<'a> {
         if let Some(image) = image {
             let fib = routes.map(Routes::fib);
             let _ = match image.family() {
-                Family::V4 => v4.set(adopt::<V4>(image, fib)?),
-                Family::V6 => v6.set(adopt::<V6>(image, fib)?),
+                Family::V4 => v4.set(adopt::<V4>(image, fib, &compile)?),
+                Family::V6 => v6.set(adopt::<V6>(image, fib, &compile)?),
             };
         }
-        Ok(Self { routes, named, engine, build, v4, v6, image: only })
+        Ok(Self { routes, named, compile, v4, v6, image: only })
     }
 
     /// What a next hop is called; its number where nothing says.
@@ -79,8 +87,8 @@ impl<'a> Tables<'a> {
         if cell.get().is_none() {
             let routes = self.routes.context("neither a table nor an image")?;
             let made = match family {
-                Family::V4 => compile::<V4>(self.engine, routes, &self.build)?,
-                Family::V6 => compile::<V6>(self.engine, routes, &self.build)?,
+                Family::V4 => self.compile.table::<V4>(routes)?,
+                Family::V6 => self.compile.table::<V6>(routes)?,
             };
             let _ = cell.set(made);
         }
@@ -88,48 +96,58 @@ impl<'a> Tables<'a> {
     }
 }
 
-fn compile<'a, A: Engines>(
-    engine: Choice,
-    routes: Routes<'a>,
-    build: &BuildOptions,
-) -> Result<Box<dyn Answer + 'a>> {
-    let rib = A::rib(routes.fib());
-    if routes.fibs.len() == 1 {
-        return engine.visit(rib, &build.strides, Make { rib: Some(rib), from: Origin::Routes(build) })?;
+impl Compile {
+    /// Compiles what answers for a family.
+    fn table<'a, A: Engines>(&self, routes: Routes<'a>) -> Result<Box<dyn Answer + 'a>> {
+        let rib = A::rib(routes.fib());
+        if routes.fibs.len() > 1 {
+            let table = SailM::overlay(&several::routes::<A>(routes.fibs)?, &self.build);
+            let (_, table) = table.with_context(|| format!("{} can't be built", several::ENGINE))?;
+            return Ok(Box::new(AnswersWithin { rib, table, fib: routes.within }));
+        }
+        let best = || if self.fleet.is_some() { best_on_gpu(rib) } else { best(rib) };
+        let engine = self.engine.resolve_by::<A>(best, &self.build.strides)?;
+        engine::visit(engine, Make { rib: Some(rib), image: None, compile: self })?
     }
-    let table = SailM::overlay(&several::routes::<A>(routes.fibs)?, build);
-    let (_, table) = table.with_context(|| format!("{} can't be built", several::ENGINE))?;
-    Ok(Box::new(AnswersWithin { rib, table, fib: routes.within }))
 }
 
-fn adopt<'a, A: Engines>(image: ImageFile, fib: Option<&'a Fib>) -> Result<Box<dyn Answer + 'a>> {
-    engine::visit(image.engine(), Make { rib: fib.map(A::rib), from: Origin::Image(Box::new(image)) })?
+fn adopt<'a, A: Engines>(
+    image: ImageFile,
+    fib: Option<&'a Fib>,
+    compile: &Compile,
+) -> Result<Box<dyn Answer + 'a>> {
+    engine::visit(image.engine(), Make { rib: fib.map(A::rib), image: Some(image), compile })?
 }
 
-/// Makes what answers for a family.
-struct Make<'a, 'b, A> {
+/// Makes what answers for a family, from an image where there is one.
+struct Make<'a, 'c, A> {
     rib: Option<&'a Rib<A>>,
-    from: Origin<'b>,
-}
-
-/// What a table is made from.
-enum Origin<'b> {
-    Routes(&'b BuildOptions),
-    Image(Box<ImageFile>),
+    image: Option<ImageFile>,
+    compile: &'c Compile,
 }
 
 impl<'a, A: Address> Visitor<A> for Make<'a, '_, A> {
     type Output = Result<Box<dyn Answer + 'a>>;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
-        let table = match self.from {
-            Origin::Image(image) => image.into_table::<E::Table>()?,
-            Origin::Routes(build) => {
-                let rib = self.rib.context("no routes to build a table of")?;
-                E::build(rib, build).with_context(|| format!("{} can't be built", E::NAME))?.1
+        let Self { rib, image, compile: Compile { build, fleet, .. } } = self;
+        let table = match image {
+            Some(image) => image.into_table::<E::Table>()?,
+            None => {
+                let rib = rib.context("no routes to build a table of")?;
+                let strides =
+                    if fleet.is_some() { build.strides.clone().on_gpu() } else { build.strides.clone() };
+                let build = BuildOptions { strides, ..build.clone() };
+                E::build(rib, &build).with_context(|| format!("{} can't be built", E::NAME))?.1
             }
         };
-        Ok(Box::new(Answers { rib: self.rib, table, engine: E::NAME }))
+        let upload = |fleet| {
+            // Whole addresses do for any table.
+            let remote = Remote::<A>::upload(fleet, &table, A::BITS);
+            remote.with_context(|| format!("{} can't be brought to the GPU", E::NAME))
+        };
+        let remote = fleet.as_ref().map(upload).transpose()?;
+        Ok(Box::new(Answers { rib, table, remote, engine: E::NAME }))
     }
 }
 
@@ -152,13 +170,22 @@ pub(super) struct Found {
 struct Answers<'a, A, T> {
     rib: Option<&'a Rib<A>>,
     table: T,
+    /// The table on GPUs, if these look up.
+    remote: Option<Remote<A>>,
     engine: &'static str,
 }
 
 impl<A: Address, T: Table + Lpm<A>> Answer for Answers<'_, A, T> {
     fn answer(&self, address: IpAddr) -> Result<Found> {
         let address = own::<A>(address)?;
-        let next_hop = self.table.lookup(address);
+        let mut next_hop = [NextHop::NONE];
+        match &self.remote {
+            None => next_hop[0] = self.table.lookup(address),
+            Some(remote) => {
+                remote.lookup_batch(&[address], &mut next_hop).context("the lookup on the GPU")?;
+            }
+        }
+        let [next_hop] = next_hop;
         let Some(rib) = self.rib else {
             let prefix = image_file::longest_match(self.table.image(), address);
             return Ok(Found { prefix: prefix.map(|prefix| prefix.to_string()), next_hop, wrong: None });
@@ -203,4 +230,40 @@ impl Found {
 
 fn own<A: Address>(address: IpAddr) -> Result<A> {
     A::from_ip(address).with_context(|| format!("{address} is not an {} address", A::FAMILY))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::on_host;
+
+    #[test]
+    fn kernels_answer_for_both_families() {
+        let Some((fleet, switch)) = on_host::fleet() else { return };
+        let mut fib = Fib::default();
+        let routes = [("10.0.0.0/8", 1), ("10.1.2.3/32", 2), ("2001:db8::/32", 3), ("2001:db8::7/128", 4)];
+        for (prefix, next_hop) in routes {
+            match prefix.parse() {
+                Ok(prefix) => drop(fib.v4.insert(prefix, NextHop(next_hop))),
+                Err(_) => drop(fib.v6.insert(prefix.parse().unwrap(), NextHop(next_hop))),
+            }
+        }
+        let (fibs, build, engine) = ([fib], BuildOptions::default(), Choice::Auto);
+        let routes = Routes { fibs: &fibs, within: FibId(0) };
+        let tables = Tables::new(Some(routes), None, Compile { engine, build, fleet: Some(fleet) }).unwrap();
+        let answer = |address: &str| {
+            let address: IpAddr = address.parse().unwrap();
+            tables.of(Family::of(address)).unwrap().answer(address)
+        };
+        for (address, right) in
+            [("10.1.2.3", 2), ("10.1.2.4", 1), ("11.0.0.0", 0), ("2001:db8::7", 4), ("2001:db8::8", 3)]
+        {
+            let found = answer(address).unwrap();
+            assert_eq!((found.next_hop.0, found.wrong), (right, None), "{address}");
+        }
+        switch.store(true, Ordering::Relaxed);
+        assert!(answer("10.1.2.3").is_err(), "a GPU that is lost answers nothing");
+    }
 }

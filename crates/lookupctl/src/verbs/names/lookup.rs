@@ -88,10 +88,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     if from_stdin && options.table.as_ref().is_some_and(|table| table == "-") {
         bail!("the table and the names can't both come from standard input");
     }
-    if options.explain && options.device == On::Gpu {
-        bail!("--explain tells the steps of a lookup on the CPU: --device cpu");
-    }
-    let fleet = options.device.open(&device::options())?;
+    let fleet = options.device.open_for_lookup(&device::options(), options.explain)?;
     let fib = options.table.as_ref().map(|table| options.read.load(table)).transpose()?;
     let (table, rib, labels) = match (options.image, fib) {
         (Some(path), fib) => {

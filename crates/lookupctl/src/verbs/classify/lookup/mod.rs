@@ -99,9 +99,6 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     if options.tuples.is_empty() && options.rules.as_ref().is_some_and(|rules| rules == "-") {
         bail!("the rules and the tuples can't both come from standard input");
     }
-    if options.explain && options.device == On::Gpu {
-        bail!("--explain tells the steps of a lookup on the CPU: --device cpu");
-    }
     let (tuple, from) = match (&options.image, &options.rules) {
         (Some(path), _) => {
             let image = RuleImageFile::open(path)?;
@@ -132,7 +129,7 @@ impl TupleVisitor for Job<'_> {
 
     fn visit<T: Tuple>(self) -> Result<Outcome> {
         let Self { options, from } = self;
-        let fleet = options.device.open(&device::options::<T>())?;
+        let fleet = options.device.open_for_lookup(&device::options::<T>(), options.explain)?;
         let (compiled, rules, actions) = match from {
             From::Rules(raw) => {
                 let file = raw.load::<T>(&options.read)?;
