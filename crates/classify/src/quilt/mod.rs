@@ -41,7 +41,7 @@
 
 mod build;
 mod cell;
-mod hash;
+pub mod hash;
 pub mod layout;
 mod lookup;
 mod plan;

@@ -10,7 +10,7 @@ pub use crate::engine::{AUTO, OnDevice};
 
 engines! {
     /// [`Quilt`](wirespeed_classify::quilt::Quilt): few merged classes, whose keys are all tried at once.
-    Quilt: cpu wirespeed_classify::quilt::Quilt,
+    Quilt: gpu wirespeed_classify::quilt::Quilt,
     /// [`BloomSearch`](wirespeed_classify::bloom::BloomSearch): a cuckoo table and a Bloom filter for each mask.
     Bloom: gpu wirespeed_classify::bloom::BloomSearch,
     /// [`TupleSearch`](wirespeed_classify::tuple_search::TupleSearch): a cuckoo table for each mask.
