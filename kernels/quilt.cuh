@@ -7,19 +7,33 @@
 //     cells    by groups of four: of each block a of 4 cells, b of 4 cells      128·B bytes
 //     ranks    of four cells                                                    32 bytes
 //
-// What a lookup costs was counted before it was written: a multiprocessor answers a warp's 32 loads from as many places of the memory in
-// 32 cycles, wherever they hit, and from as many places of shared memory in 3 or 4. A lookup of a ClassBench set takes a slot in each of
-// some tens of layers, most of which are empty or of another key, and 2 to 5 buckets. So a block first brings the records of the layers to
-// its shared memory, and of each slot the filter, a byte of eight; then it goes through its tuples without another barrier:
+// Counted before it was written. A multiprocessor answers a warp's 32 loads from as many places of the memory in 32 cycles, wherever they
+// hit, and from as many places of shared memory in 3 or 4. So a block first brings the records of the layers to its shared memory, and of
+// each slot the filter, a byte of eight; then it goes through its tuples without another barrier:
 //
-//     a layer    shared memory: the record, read by all threads at once for all tuples of a thread; 4 of 8 bits by hash; the slot's filter.
-//                Of IPv4 8 operations for the key, 2 products, 3 for the place, 6 for the filter: about 20, of 12 fields 32. No memory.
-//     a bucket   memory: the slot, then two ranks at a time, then 32·B bytes of each cell whose rank is above what was found: 3 reads
-//                that wait for each other, 1 + 2 + 2·B for each cell in all, of 2 + 4·B sectors of 32 bytes.
+//     a layer       shared memory: the record, read by all threads at once; 4 of 8 bits by hash; the slot's filter. Of IPv4 8 operations
+//                   for the key, 2 products, 3 for the place, 6 for the filter: about 20; of 12 fields 32. No memory.
+//     a candidate   what the filter lets pass. Memory: the slot, 8 bytes. It says where the bucket is, and whether it is above what was
+//                   found. About 60 operations, most of them for whose turn it is and the key again.
+//     a bucket      memory, after the slot: two ranks at a time, then of each cell whose rank is above what was found 32·B bytes, and
+//                   about 30·B operations. 3 reads that wait for each other.
 //
-// A thread notes which of 32 layers pass, a bit each, without a branch, and then looks into these few buckets, whatever layer and
-// tuple it is that each thread of a warp is at. Where there are more slots than fit (a directory that ends past them) the filter is read
-// from the slot itself: a read more a layer, none of which waits for another.
+// What lookups of traces come to, in order shuffled, as means; reads are a thread's, of up to 16 bytes:
+//
+//     set                       classes  layers  candidates  buckets  pairs of ranks  cells  reads  sectors of 32 bytes
+//     acl1 of 10 K                  103       6         3.3      1.0             2.3    1.7      9                    7
+//     fw1 of 10 K                   237       7         2.0      1.6             4.3    4.6     15                   12
+//     ipc1 of 10 K                  348      10         3.2      1.5             6.2    7.9     25                   17
+//     12 fields, 16 K rules          64       7         1.2      1.2             2.4    1.7     11                   16
+//     12 fields, 128 K rules        512      11         1.5      1.4             2.7    1.9     12                   19
+//
+// Reads alone would let 132 multiprocessors of 1.75 GHz answer 9 to 25 G lookups a second of the first three; but the threads of a warp
+// have not as many candidates and cells each. So threads note which of 32 layers pass, a bit each, without a branch; then each goes on to its
+// next bucket that may be better, whatever layer and tuple that is of, before all look into these. About 2,500 to 5,000 instructions
+// for a warp's 64 tuples of IPv4 are left, two a cycle: 5 to 12 G lookups a second.
+//
+// Where there are more slots than fit (a directory that ends past them) the filter is read from the slot itself: a read more a layer, none
+// of which waits for another.
 //
 // Answers are those of the CPU's lookups in any image, also one whose bounds are wrong: layers go by four, and what was found is held
 // against the bound of the next four only between them.
