@@ -81,8 +81,8 @@ fn image<T: Tuple>(sizes: Sizes, rng: &mut Rng) -> Image {
     let cells = image.section_mut::<u64>(CELLS).expect("its own");
     // Of each block what comes first is a, then b: ranges that hold most numbers, and a few masks that many have.
     for (at, cell) in cells.iter_mut().enumerate() {
-        let is_a = at / (2 * LANES) % 2 == 0;
-        let is_mask = at / group_len::<T>() % 4 == 0;
+        let is_a = (at / (2 * LANES)).is_multiple_of(2);
+        let is_mask = (at / group_len::<T>()).is_multiple_of(4);
         *cell = halves(rng, if is_a || is_mask { 0 } else { 0xffff });
     }
     for rank in image.section_mut::<u64>(RANKS).expect("its own") {
