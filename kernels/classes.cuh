@@ -331,16 +331,6 @@ struct Classes {
         return round(sum * rounds[0]) * rounds[1];
     }
 
-    // Of 32 bits times 32: said so, as a factor that was widened ahead of the loop makes it one of 64 bits.
-    static WS_FN u64 add_product(u64 sum, u32 one, u32 other) {
-#if WS_GPU
-        asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(one), "r"(other));
-        return sum;
-#else
-        return sum + u64(one) * other;
-#endif
-    }
-
     static WS_FN u64 round(u64 x) { return x ^ x >> 32; }
 
     // A class's table where the sections are.
@@ -388,12 +378,8 @@ struct Classes {
     // Four words at once.
     template <bool STAGED>
     static WS_FN Vector<u32, 4> four_of(const u64* at) {
-#if WS_GPU
-        if constexpr (!STAGED) {
-            auto v = __ldg(reinterpret_cast<const uint4*>(at));
-            return Vector<u32, 4>{{v.x, v.y, v.z, v.w}};
-        }
-#endif
-        return *reinterpret_cast<const Vector<u32, 4>*>(at);
+        auto* words = reinterpret_cast<const u32*>(at);
+        if constexpr (!STAGED) return four_elements(words);
+        return *reinterpret_cast<const Vector<u32, 4>*>(words);
     }
 };

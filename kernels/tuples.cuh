@@ -52,6 +52,26 @@ WS_FN u32 given_number(const Batch& batch, u64 tuple) {
     return static_cast<const u32*>(batch.results)[tuple];
 }
 
+// Four elements of a table, 16 bytes at once.
+WS_FN Vector<u32, 4> four_elements(const u32* at) {
+#if WS_GPU
+    auto v = __ldg(reinterpret_cast<const uint4*>(at));
+    return Vector<u32, 4>{{v.x, v.y, v.z, v.w}};
+#else
+    return *reinterpret_cast<const Vector<u32, 4>*>(at);
+#endif
+}
+
+// A product of 32 bits times 32 to a sum: said so, as a factor that was widened ahead of the loop makes it one of 64 bits.
+WS_FN u64 add_product(u64 sum, u32 one, u32 other) {
+#if WS_GPU
+    asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(one), "r"(other));
+    return sum;
+#else
+    return sum + u64(one) * other;
+#endif
+}
+
 // The entry points of a table of rules, one for each kind of tuple: NAME_t4, NAME_t10, NAME_t9. A table is a plain struct with
 //     look_up<Tuple>(block, batch)    a whole batch by a whole grid
 #define WS_TUPLES_OF(name, Table, Tuple, words, threads, blocks)                                                       \

@@ -31,6 +31,7 @@ modules![
     "gather",
     "linear",
     "mata",
+    "quilt",
     "rank",
     "sail_b",
     "sail_l",

@@ -12,6 +12,7 @@ use wirespeed_benches::report::Sheet;
 use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::generate::{Shape, Synthetic};
 use wirespeed_classify::linear::Linear;
+use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::read::{ReadOptions, Source, read_rules, read_trace};
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, OpenFlowTuple, RuleSet, Tuple};
@@ -30,7 +31,7 @@ struct Options {
     #[arg(long, value_delimiter = ',', default_values_t = [String::from("acl1_10k"), "fw1_10k".into(), "ipc1_10k".into()])]
     classbench: Vec<String>,
     /// Engines
-    #[arg(long, value_delimiter = ',', default_value = "linear,tuple,bloom")]
+    #[arg(long, value_delimiter = ',', default_value = "linear,tuple,bloom,quilt")]
     engines: Vec<String>,
     /// Linear search goes through at most so many entries
     #[arg(long, default_value_t = 4096)]
@@ -78,7 +79,7 @@ fn measure_set<T: Tuple>(what: &str, rules: &RuleSet<T>, trace: &[T], options: &
     println!("\n{what}: {} rules, {} entries", rules.len(), rules.entries_len());
     let [packing, copying] = tuples::packing_rates(&trace[..trace.len().min(1 << 16)], 9)?;
     println!("packing by one thread: {:.1} GB/s, copying {:.1} GB/s", packing / 1e9, copying / 1e9);
-    // The right ones, by the engine that is the fastest on CPUs.
+    // The right ones, by the fastest of the paper's engines on CPUs.
     let (_, table) = BloomSearch::<T>::build(rules, &BuildOptions::default())?;
     let mut right = vec![0; trace.len()];
     table.par_lookup_batch(trace, &mut right);
@@ -88,6 +89,7 @@ fn measure_set<T: Tuple>(what: &str, rules: &RuleSet<T>, trace: &[T], options: &
             "linear" => measure::<T, Linear<T>>(what, rules, trace, &right, options)?,
             "tuple" => measure::<T, TupleSearch<T>>(what, rules, trace, &right, options)?,
             "bloom" => measure::<T, BloomSearch<T>>(what, rules, trace, &right, options)?,
+            "quilt" => measure::<T, Quilt<T>>(what, rules, trace, &right, options)?,
             other => println!("no engine {other}"),
         }
     }

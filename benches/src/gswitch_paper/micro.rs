@@ -68,10 +68,8 @@ pub fn batches(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
         times.rows.push(vec!["transfers".into(), batch.to_string(), format!("{:.2}", 1e6 / copies)]);
     }
     for method in &methods {
-        let Some(uploaded) = method.upload(&mut rig.bench) else { continue };
-        let uploaded = uploaded?;
-        let Some(handle) = method.send(&rig.gpu, &subject.trace) else { continue };
-        let handle = handle?;
+        let uploaded = method.upload(&mut rig.bench)?;
+        let handle = method.send(&rig.gpu, &subject.trace)?;
         for batch in scale.batches() {
             let known = subject.part(method.as_ref(), batch);
             if known.0.len() < batch {
@@ -124,8 +122,7 @@ pub fn blocks(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
     for classes in full_classes(scale, 8) {
         let subject = Subject::<OpenFlowTuple>::made(SetShape::even(FULL * classes, classes), scale.tuples)?;
         let method = bloom(&subject.rules, 0)?;
-        let Some(uploaded) = method.upload(&mut rig.bench) else { continue };
-        let uploaded = uploaded?;
+        let uploaded = method.upload(&mut rig.bench)?;
         for blocks in BLOCKS {
             let known = subject.part(method.as_ref(), scale.tuples);
             let Some(kernel) = rig.kernel_of_blocks(&uploaded, known, scale.rounds, blocks)? else {
@@ -168,8 +165,7 @@ pub fn filters(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
         let subject = Subject::<OpenFlowTuple>::made(SetShape::even(FULL * classes, classes), scale.tuples)?;
         for room in ROOMS {
             let method = bloom(&subject.rules, room)?;
-            let Some(uploaded) = method.upload(&mut rig.bench) else { continue };
-            let uploaded = uploaded?;
+            let uploaded = method.upload(&mut rig.bench)?;
             let known = subject.part(method.as_ref(), scale.tuples);
             let kernel = rig.kernel(&uploaded, known, scale.rounds)?;
             rig.bench.forget(&uploaded)?;

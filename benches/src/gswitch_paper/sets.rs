@@ -63,7 +63,7 @@ fn rows<T: Tuple>(
     for method in methods(&subject.rules) {
         let method = method.as_ref();
         let gpu = match rig.as_deref_mut() {
-            Some(rig) => on_gpu(rig, subject, method, scale)?,
+            Some(rig) => Some(on_gpu(rig, subject, method, scale)?),
             None => None,
         };
         let most = scale.cores.last().copied().unwrap_or(1);
@@ -105,22 +105,21 @@ fn rows<T: Tuple>(
     Ok(())
 }
 
-/// `None` of an engine without kernels.
+/// What a GPU makes of it.
 fn on_gpu<T: Tuple>(
     rig: &mut Rig,
     subject: &Subject<T>,
     method: &dyn Method<T>,
     scale: &Scale,
-) -> Result<Option<OnGpu>> {
-    let Some(uploaded) = method.upload(&mut rig.bench) else { return Ok(None) };
-    let uploaded = uploaded?;
+) -> Result<OnGpu> {
+    let uploaded = method.upload(&mut rig.bench)?;
     let known = subject.part(method, scale.tuples);
     let kernel = rig.kernel(&uploaded, known, scale.rounds)?;
     let paper = rig.kernel(&uploaded, subject.part(method, scale.batch), scale.rounds)?;
     rig.bench.forget(&uploaded)?;
-    let Some(handle) = method.send(&rig.gpu, known.0) else { return Ok(None) };
-    let trips = rig.trips(&handle?, known, scale.trip, scale.in_flight, scale.seconds)?;
-    Ok(Some(OnGpu { kernel, tuples: known.0.len(), paper, trips }))
+    let handle = method.send(&rig.gpu, known.0)?;
+    let trips = rig.trips(&handle, known, scale.trip, scale.in_flight, scale.seconds)?;
+    Ok(OnGpu { kernel, tuples: known.0.len(), paper, trips })
 }
 
 /// A figure of made sets, and its pictures: kernels and trips where there is a GPU, else a core.

@@ -9,6 +9,7 @@ use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, RuleSet, Tuple};
+use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{Gpu, TableHandle};
 use wirespeed_image::Table;
 
@@ -97,10 +98,10 @@ pub trait Method<T: Tuple>: Send + Sync {
     fn seconds(&self) -> f64;
     /// It on the CPU.
     fn table(&self) -> &dyn Classify<T>;
-    /// Brings it to a GPU; `None` of an engine that has no kernels.
-    fn upload(&self, bench: &mut Bench) -> Option<Result<Uploaded>>;
+    /// Brings it to a GPU.
+    fn upload(&self, bench: &mut Bench) -> Result<Uploaded>;
     /// Brings it to a GPU's runtime, tuned with tuples.
-    fn send(&self, gpu: &Gpu, sample: &[T]) -> Option<Result<TableHandle>>;
+    fn send(&self, gpu: &Gpu, sample: &[T]) -> Result<TableHandle>;
 
     /// Whether a lookup goes through all rules.
     fn is_scan(&self) -> bool {
@@ -122,58 +123,29 @@ impl<T: Tuple, E: ClassifyEngine<T>> Built<T, E> {
     }
 }
 
-/// What is the same of engines with and without kernels.
-macro_rules! on_cpu {
-    () => {
-        fn bytes(&self) -> u64 {
-            self.table.image().bytes()
-        }
-
-        fn seconds(&self) -> f64 {
-            self.seconds
-        }
-
-        fn table(&self) -> &dyn Classify<T> {
-            &self.table
-        }
-    };
-}
-
-macro_rules! with_kernels {
-    ($($engine:ty),*) => {$(
-        impl<T: Tuple> Method<T> for Built<T, $engine> {
-            on_cpu!();
-
-            fn name(&self) -> &'static str {
-                <$engine>::NAME
-            }
-
-            fn upload(&self, bench: &mut Bench) -> Option<Result<Uploaded>> {
-                Some(bench.upload(&self.table))
-            }
-
-            fn send(&self, gpu: &Gpu, sample: &[T]) -> Option<Result<TableHandle>> {
-                Some(tuples::upload(gpu, &self.table, sample))
-            }
-        }
-    )*};
-}
-
-with_kernels!(Linear<T>, TupleSearch<T>, BloomSearch<T>);
-
-impl<T: Tuple> Method<T> for Built<T, Quilt<T>> {
-    on_cpu!();
-
+impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> Method<T> for Built<T, E> {
     fn name(&self) -> &'static str {
-        Quilt::<T>::NAME
+        E::NAME
     }
 
-    fn upload(&self, _: &mut Bench) -> Option<Result<Uploaded>> {
-        None
+    fn bytes(&self) -> u64 {
+        self.table.image().bytes()
     }
 
-    fn send(&self, _: &Gpu, _: &[T]) -> Option<Result<TableHandle>> {
-        None
+    fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    fn table(&self) -> &dyn Classify<T> {
+        &self.table
+    }
+
+    fn upload(&self, bench: &mut Bench) -> Result<Uploaded> {
+        bench.upload(&self.table)
+    }
+
+    fn send(&self, gpu: &Gpu, sample: &[T]) -> Result<TableHandle> {
+        tuples::upload(gpu, &self.table, sample)
     }
 }
 

@@ -110,7 +110,7 @@ struct OnGpu {
     trip: f64,
 }
 
-/// Rates of an engine by batch; none of one without kernels, and none without a GPU.
+/// Rates of an engine by batch; none without a GPU.
 fn on_gpu(
     rig: Option<&mut Rig>,
     subject: &Subject<Tuple>,
@@ -121,11 +121,7 @@ fn on_gpu(
     let Some(rig) = rig else { return Ok(rates) };
     // Launches are tuned with no more tuples than a scan has time for.
     let (sample, _) = subject.part(method, scale.tuples);
-    let (Some(uploaded), Some(handle)) = (method.upload(&mut rig.bench), method.send(&rig.gpu, sample))
-    else {
-        return Ok(rates);
-    };
-    let (uploaded, handle) = (uploaded?, handle?);
+    let (uploaded, handle) = (method.upload(&mut rig.bench)?, method.send(&rig.gpu, sample)?);
     for batch in batches(scale) {
         let known = (&subject.trace[..batch], &subject.right[..batch]);
         let kernel = rig.kernel(&uploaded, known, scale.rounds)?.rate;

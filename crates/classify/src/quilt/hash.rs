@@ -1,4 +1,5 @@
-//! The hash that leads to slots: products of pairs of words (NH of UMAC, Black et al. 1999), and what is made of it.
+//! The hash that leads to slots: products of pairs of words (NH of UMAC, Black et al. 1999), and what is made of it. Kernels compute the
+//! same.
 //!
 //! ```text
 //! s    = Σ (w₂ᵢ + k₂ᵢ) · (w₂ᵢ₊₁ + k₂ᵢ₊₁)     words under the layer's mask; sums of 32 bits, products and their sum of 64
@@ -13,19 +14,19 @@ use super::layout::BLOCK;
 use crate::tuple::Tuple;
 
 /// Words that are hashed and compared at most.
-pub(super) const MOST_WORDS: usize = 16;
+pub const MOST_WORDS: usize = 16;
 
 /// What a table draws from its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seeds {
+pub struct Seeds {
     /// A number for each word.
-    pub(super) keys: [u32; MOST_WORDS],
+    pub keys: [u32; MOST_WORDS],
     /// An odd number.
-    pub(super) factor: u32,
+    pub factor: u32,
 }
 
 /// Of each of 64 hashes the 4 of 8 bits that it sets in a slot's filter.
-pub(super) const FILTER: [u8; 64] = filter();
+pub const FILTER: [u8; 64] = filter();
 
 const fn filter() -> [u8; 64] {
     let (mut all, mut len, mut byte) = ([0; 64], 0, 0u8);

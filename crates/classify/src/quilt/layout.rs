@@ -54,6 +54,8 @@ pub const HEAD_LEN: usize = KEYS_AT + MOST_WORDS / 2;
 pub const BLOCK: usize = 4;
 /// Cells of a group.
 pub const LANES: usize = 4;
+/// Layers that are tried before what they found is held against the bound of the next.
+pub const LAYERS_AT_ONCE: usize = 4;
 /// Groups of a bucket at most.
 pub const MOST_GROUPS: usize = 4;
 /// Where a layer's record holds the bound of ranks.
@@ -61,7 +63,8 @@ pub const REST_AT: usize = 1;
 /// Where a layer's record holds the mask.
 pub const MASK_AT: usize = 2;
 
-const GROUP_BITS: u32 = 21;
+/// Bits of a group's index.
+pub const GROUP_BITS: u32 = 21;
 /// The most groups.
 pub const GROUPS: u32 = 1 << GROUP_BITS;
 const LEN_SHIFT: u32 = GROUP_BITS;
@@ -232,6 +235,22 @@ impl<T: Tuple> QuiltTable<T> {
     /// Layers that lookups try.
     pub fn layers(&self) -> usize {
         self.view().count()
+    }
+
+    /// What it hashes with.
+    pub fn seeds(&self) -> Seeds {
+        self.view().seeds()
+    }
+
+    /// S, the bits of a rank that its height is without.
+    pub fn shift(&self) -> u32 {
+        self.view().shift()
+    }
+
+    /// Whether the bounds that lookups ask for descend along the layers, as in every image that an engine made.
+    pub fn descends(&self) -> bool {
+        let records = self.view().layers.chunks_exact(record_len::<T>()).take(self.layers());
+        records.step_by(LAYERS_AT_ONCE).map(|record| record[REST_AT]).is_sorted_by(|a, b| a >= b)
     }
 
     fn room(&self) -> u64 {

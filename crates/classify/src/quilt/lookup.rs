@@ -3,15 +3,12 @@
 use super::cell::is_in;
 use super::hash::{Seeds, filter_bits};
 use super::layout::{
-    B_AFTER, BLOCK, Directory, LANES, MASK_AT, QuiltTable, REST_AT, Slot, View, blocks, cell_at, height,
-    record_len,
+    B_AFTER, BLOCK, Directory, LANES, LAYERS_AT_ONCE, MASK_AT, QuiltTable, REST_AT, Slot, View, blocks,
+    cell_at, height, record_len,
 };
 use crate::lookup::{Classify, Load, Step};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
-
-/// Layers that are tried before what they found is looked at.
-pub(super) const LAYERS_AT_ONCE: usize = 4;
 
 impl<T: Tuple> Classify<T> for QuiltTable<T> {
     fn lookup(&self, tuple: &T) -> u32 {

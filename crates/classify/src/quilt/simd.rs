@@ -50,10 +50,9 @@ mod avx512 {
     use super::super::cell::Form;
     use super::super::hash::{FILTER, MOST_WORDS, Seeds};
     use super::super::layout::{
-        B_AFTER, BLOCK, Directory, FILTER_SHIFT, FORM_SHIFT, GROUPS, LANES, MASK_AT, MOST_GROUPS, REST_AT,
-        Slot, View, blocks, cell_at, record_len,
+        B_AFTER, BLOCK, Directory, FILTER_SHIFT, FORM_SHIFT, GROUPS, LANES, LAYERS_AT_ONCE, MASK_AT,
+        MOST_GROUPS, REST_AT, Slot, View, blocks, cell_at, record_len,
     };
-    use super::super::lookup::LAYERS_AT_ONCE;
     use crate::rank::Rank;
     use crate::tuple::Tuple;
 

@@ -11,10 +11,9 @@ use wirespeed_image::Changes;
 use super::cell::{Cell, Form};
 use super::hash::{Seeds, filter_bits};
 use super::layout::{
-    B_AFTER, BLOCK, CELLS, COUNT_AT, Directory, GROUPS, HEAD, LANES, LAYERS, MOST_BITS, MOST_GROUPS, RANKS,
-    REST_AT, SLOTS, Slot, blocks, cell_at, group_len, height, record_len,
+    B_AFTER, BLOCK, CELLS, COUNT_AT, Directory, GROUPS, HEAD, LANES, LAYERS, LAYERS_AT_ONCE, MOST_BITS,
+    MOST_GROUPS, RANKS, REST_AT, SLOTS, Slot, blocks, cell_at, group_len, height, record_len,
 };
-use super::lookup::LAYERS_AT_ONCE;
 use super::plan;
 use super::space::Space;
 use super::tune::Tally;

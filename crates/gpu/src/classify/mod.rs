@@ -5,11 +5,13 @@
 //! remote    a table on GPUs that follows a live one
 //! linear    its programs, beside the kernel's source in `kernels`
 //! classes   those of tuple search and Bloom search
+//! quilt     those of quilt
 //! ```
 
 mod classes;
 mod form;
 mod linear;
+mod quilt;
 mod remote;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};

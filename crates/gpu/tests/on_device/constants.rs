@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use wirespeed_classify::linear::layout as linear;
+use wirespeed_classify::quilt::{hash as quilt_hash, layout as quilt};
 use wirespeed_classify::tss::{hash as tss_hash, layout as tss};
 use wirespeed_dir24::layout as dir24;
 use wirespeed_fib::{Address, V4, V6};
@@ -86,6 +87,19 @@ layouts! {
         GAMT_JUMP_BITS: gamt::JUMP_BITS,
         GAMT_MOST_LEVELS_V4: V4::BITS,
         GAMT_MOST_LEVELS_V6: V6::BITS,
+    }
+    quilt {
+        QUILT_COUNT_AT: quilt::COUNT_AT,
+        QUILT_REST_AT: quilt::REST_AT,
+        QUILT_MASK_AT: quilt::MASK_AT,
+        QUILT_BLOCK: quilt::BLOCK,
+        QUILT_LANES: quilt::LANES,
+        QUILT_GROUP_BITS: quilt::GROUP_BITS,
+        QUILT_FORM_SHIFT: quilt::FORM_SHIFT,
+        QUILT_FILTER_SHIFT: quilt::FILTER_SHIFT,
+        QUILT_LAYERS_AT_ONCE: quilt::LAYERS_AT_ONCE,
+        QUILT_KEYS: quilt_hash::MOST_WORDS,
+        QUILT_FILTERS: quilt_hash::FILTER.len(),
     }
     rank {
         RANK_SLOTS: rank::SLOTS,

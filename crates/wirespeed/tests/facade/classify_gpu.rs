@@ -93,21 +93,6 @@ fn follows_updates<T: Tuple>(engine: EngineName) {
     assert!(counts.gpu > 0 && counts.cpu == 0, "{what}: all of it on the GPU: {counts:?}");
 }
 
-#[test]
-fn an_engine_without_a_kernel_stays_on_the_cpu() {
-    for &engine in EngineName::ALL.iter().filter(|engine| !engine.has_device()) {
-        let Some((fleet, _)) = host::<Ipv4Tuple>() else { return };
-        let set = rules::<Ipv4Tuple>(19);
-        let builder = || Classifier::builder().rule_set(set.clone()).engine(engine).fleet(fleet.clone());
-        let error = builder().device(Device::Gpu).build().unwrap_err();
-        assert!(matches!(error, Error::Gpu(_)) && error.to_string().contains(engine.as_str()), "{error}");
-        let classifier = builder().device(Device::Auto).build().unwrap();
-        assert!(classifier.device_note().is_some_and(|note| note.contains(engine.as_str())));
-        assert!(classifier.fleet().is_none() && classifier.lookups().is_none());
-        check(&classifier.reader(), &set, "on the CPU");
-    }
-}
-
 /// A number is another rule's with every update. Batches on the GPU get the action of the rule that they found all the same.
 #[test]
 fn numbers_that_change_hands_during_lookups_have_the_right_actions() {

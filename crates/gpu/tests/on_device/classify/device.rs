@@ -63,7 +63,13 @@ impl<T: Tuple, C: OnDevice + Classify<T>> Classify<T> for MirroredTable<C> {
 
 impl Device {
     /// Looks tuples up with results of 4 bytes and of one of the others, which has to say where it doesn't hold a number.
-    fn classify<T: Tuple>(&mut self, program: &Program, tuples: &[T], turn: usize, numbers: &mut [u32]) {
+    pub(super) fn classify<T: Tuple>(
+        &mut self,
+        program: &Program,
+        tuples: &[T],
+        turn: usize,
+        numbers: &mut [u32],
+    ) {
         let found = self.look_up_tuples(program, tuples, 4, turn);
         unpack(&found, 4, numbers).expect("4 bytes hold any number");
         let bytes = 1 + turn % 2;

@@ -76,8 +76,8 @@ fn updates<T: Tuple>(rules: &RuleSet<T>) -> Vec<RuleUpdate<T>> {
 /// made up at random, with one tuple for each kernel, and the kernels' own edges for all, or everything with `WIRESPEED_TEST_WHOLE`.
 fn runs(module: &str, test: &str) -> bool {
     let is_whole = crate::device::is_whole();
-    let is_short =
-        matches!((module, test), ("linear_ipv6" | "bloom_openflow" | "tuple_search_ipv4", "random_sets"));
+    let shorts = ["linear_ipv6", "bloom_openflow", "tuple_search_ipv4", "quilt_openflow"];
+    let is_short = test == "random_sets" && shorts.contains(&module);
     if !is_whole && !is_short {
         println!("skipped: minutes on the host build; WIRESPEED_TEST_WHOLE=1 runs it");
     }
@@ -120,4 +120,7 @@ on_device_rules! {
     bloom_ipv4, Ipv4Tuple, wirespeed_classify::bloom::BloomSearch<Ipv4Tuple>;
     bloom_ipv6, Ipv6Tuple, wirespeed_classify::bloom::BloomSearch<Ipv6Tuple>;
     bloom_openflow, OpenFlowTuple, wirespeed_classify::bloom::BloomSearch<OpenFlowTuple>;
+    quilt_ipv4, Ipv4Tuple, wirespeed_classify::quilt::Quilt<Ipv4Tuple>;
+    quilt_ipv6, Ipv6Tuple, wirespeed_classify::quilt::Quilt<Ipv6Tuple>;
+    quilt_openflow, OpenFlowTuple, wirespeed_classify::quilt::Quilt<OpenFlowTuple>;
 }

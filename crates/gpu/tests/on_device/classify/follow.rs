@@ -9,6 +9,7 @@ use wirespeed_classify::conformance::probes::around;
 use wirespeed_classify::conformance::sets::classes;
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::oracle::{Expected, Right};
+use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::{
     BuildOptions, Classify, ClassifyEngine, LiveRules, OpenFlowTuple, RuleSet, RuleUpdate, Tuple,
 };
@@ -78,6 +79,7 @@ fn follows<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(devices: usize) {
 fn a_table_on_one_device_follows_a_live_one() {
     follows::<OpenFlowTuple, Linear<_>>(1);
     follows::<OpenFlowTuple, BloomSearch<_>>(1);
+    follows::<OpenFlowTuple, Quilt<_>>(1);
 }
 
 #[test]

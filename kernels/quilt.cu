@@ -1,0 +1,3 @@
+#include "quilt.cuh"
+
+WS_TUPLES(quilt, Quilt, 1024, 1)
