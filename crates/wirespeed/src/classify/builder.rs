@@ -181,8 +181,7 @@ impl<T: Tuple> ClassifierBuilder<T> {
     /// [`RuleGuard`](super::RuleGuard) stay on the CPU. Updates reach both, and a GPU that fails costs no answer: the CPU gives it.
     ///
     /// A batch of up to 16,384 tuples, or what a slot of the GPUs holds where that is less, sees one state of the rules there too; a
-    /// larger one goes in parts, each of which does. `auto` takes an engine that there are kernels for
-    /// ([`EngineName::has_device`](super::engine::EngineName::has_device)); of another, by name, [`Device::Gpu`] is an error.
+    /// larger one goes in parts, each of which does.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -220,7 +219,7 @@ impl<T: Tuple> ClassifierBuilder<T> {
     /// Builds the classifier.
     ///
     /// An error where a source could not be read, or not whole, no engine has that name, the rules are more than the engine or the cap
-    /// allows, or only GPUs will do and none is usable, or none by that engine.
+    /// allows, or only GPUs will do and none is usable.
     pub fn build(self) -> Result<Classifier<T>, Error> {
         if let Some(error) = self.error {
             return Err(error);

@@ -10,7 +10,6 @@ use wirespeed_classify::{
     RuleSet, RuleUpdate, Tuple, UpdateError,
 };
 use wirespeed_fib::NextHops;
-use wirespeed_gpu::GpuError;
 use wirespeed_gpu::classify::{Counts, Offload};
 use wirespeed_gpu::runtime::Fleet;
 
@@ -248,28 +247,12 @@ struct Build<'d, T> {
 /// A live table and its copy on GPUs.
 type Built<T> = (Box<dyn AnyLive<T>>, Option<Arc<Offload<T>>>);
 
-impl<T: Tuple> Build<'_, T> {
-    fn live<E: ClassifyEngine<T>>(
-        rules: RuleSet<T>,
-        options: BuildOptions,
-        memory_cap: Option<u64>,
-    ) -> Result<LiveRules<T, E, Actions>, Error> {
-        LiveRules::with(rules, options).map_err(|source: BuildError| Error::of_rules(source, memory_cap))
-    }
-}
-
 impl<T: Tuple> Visitor<T> for Build<'_, T> {
     type Output = Result<Built<T>, Error>;
 
-    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
-        if self.device.fleet.take().is_some() {
-            self.device.or_cpu::<()>(Err(GpuError::Unsupported(E::NAME.to_owned())))?;
-        }
-        Ok((Box::new(Self::live::<E>(self.rules, self.options, self.memory_cap)?), None))
-    }
-
-    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
-        let mut live = Self::live::<E>(self.rules, self.options, self.memory_cap)?;
+    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        let live = LiveRules::<T, E, Actions>::with(self.rules, self.options);
+        let mut live = live.map_err(|source: BuildError| Error::of_rules(source, self.memory_cap))?;
         let Some(fleet) = self.device.fleet.clone() else { return Ok((Box::new(live), None)) };
         let (sample, by, mut offload) = (device::sample(live.rules(), &fleet), self.device.by(), None);
         let followed = live.follow(|table| {
@@ -290,7 +273,7 @@ struct Resume<T> {
 impl<T: Tuple> Visitor<T> for Resume<T> {
     type Output = Result<Box<dyn AnyLive<T>>, Error>;
 
-    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
+    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
         let table = self.file.into_table()?;
         let live = LiveRules::<T, E, Actions>::resume_with(self.rules, table, BuildOptions::default());
         Ok(Box::new(live))

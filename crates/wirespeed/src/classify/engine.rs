@@ -1,5 +1,5 @@
-//! The engines of rules, by name. The list below is the only one in the project, and says for which there are kernels: an engine joins
-//! the façade, the command line and the benches by a line there.
+//! The engines of rules, by name. The list below is the only one in the project: an engine joins the façade, the command line and the
+//! benches by a line there.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ pub use crate::engine::{AUTO, OnDevice};
 
 engines! {
     /// [`Quilt`](wirespeed_classify::quilt::Quilt): few merged classes, whose keys are all tried at once.
-    Quilt: gpu wirespeed_classify::quilt::Quilt,
+    Quilt: wirespeed_classify::quilt::Quilt,
     /// [`BloomSearch`](wirespeed_classify::bloom::BloomSearch): a cuckoo table and a Bloom filter for each mask.
-    Bloom: gpu wirespeed_classify::bloom::BloomSearch,
+    Bloom: wirespeed_classify::bloom::BloomSearch,
     /// [`TupleSearch`](wirespeed_classify::tuple_search::TupleSearch): a cuckoo table for each mask.
-    Tuple: gpu wirespeed_classify::tuple_search::TupleSearch,
+    Tuple: wirespeed_classify::tuple_search::TupleSearch,
     /// [`Linear`](wirespeed_classify::linear::Linear): rule after rule, sixteen at once.
-    Linear: gpu wirespeed_classify::linear::Linear,
+    Linear: wirespeed_classify::linear::Linear,
 }
 
 /// The engine that suits a set best on the CPU: what `auto` means.
@@ -85,12 +85,7 @@ pub trait Visitor<T: Tuple>: Sized {
     type Output;
 
     /// Does it.
-    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output;
-
-    /// Does it with an engine that there are kernels for.
-    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
-        self.visit::<E>()
-    }
+    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output;
 }
 
 /// A name that is no engine's.
@@ -128,14 +123,14 @@ struct Kind;
 impl<T: Tuple> Visitor<T> for Kind {
     type Output = &'static str;
 
-    fn visit<E: ClassifyEngine<T>>(self) -> &'static str {
+    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> &'static str {
         E::Table::KIND
     }
 }
 
-/// For each engine its variant, whether there are kernels for it, and its type without the tuple.
+/// For each engine its variant, and its type without the tuple.
 macro_rules! engines {
-    ($($(#[$doc:meta])* $variant:ident: $place:ident $($engine:ident)::+,)+) => {
+    ($($(#[$doc:meta])* $variant:ident: $($engine:ident)::+,)+) => {
         /// An engine of rules of this build. Where a name is wanted, such as
         /// [`ClassifierBuilder::engine`](super::ClassifierBuilder::engine), it can be given as it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -154,39 +149,17 @@ macro_rules! engines {
                     $(Self::$variant => <$($engine)::+<Ipv4Tuple> as ClassifyEngine<Ipv4Tuple>>::NAME,)+
                 }
             }
-
-            /// Whether there are kernels for it.
-            pub const fn has_device(self) -> bool {
-                match self {
-                    $(Self::$variant => by_place!($place true, false),)+
-                }
-            }
         }
 
         /// Visits an engine.
         pub fn visit<T: Tuple, V: Visitor<T>>(engine: EngineName, visitor: V) -> V::Output {
             match engine {
-                $(EngineName::$variant => by_place!(
-                    $place
-                    visitor.visit_on_device::<$($engine)::+<T>>(),
-                    visitor.visit::<$($engine)::+<T>>()
-                ),)+
+                $(EngineName::$variant => visitor.visit::<$($engine)::+<T>>(),)+
             }
         }
     };
 }
 use engines;
-
-/// The first for an engine that there are kernels for, the second for another.
-macro_rules! by_place {
-    (gpu $there:expr, $here:expr) => {
-        $there
-    };
-    (cpu $there:expr, $here:expr) => {
-        $here
-    };
-}
-use by_place;
 
 #[cfg(test)]
 mod tests {
@@ -194,18 +167,14 @@ mod tests {
 
     use super::*;
 
-    /// Which way a visitor came.
-    struct Way;
+    /// The name that an engine has itself.
+    struct OwnName;
 
-    impl<T: Tuple> Visitor<T> for Way {
-        type Output = (&'static str, bool);
+    impl<T: Tuple> Visitor<T> for OwnName {
+        type Output = &'static str;
 
-        fn visit<E: ClassifyEngine<T>>(self) -> (&'static str, bool) {
-            (E::NAME, false)
-        }
-
-        fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> (&'static str, bool) {
-            (E::NAME, true)
+        fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> &'static str {
+            E::NAME
         }
     }
 
@@ -219,9 +188,8 @@ mod tests {
         let mut names: Vec<_> = EngineName::ALL.iter().map(|engine| engine.as_str()).collect();
         for &engine in EngineName::ALL {
             assert_eq!(choose(engine.as_str(), &set(0)), Ok(engine));
-            let way = (engine.as_str(), engine.has_device());
-            assert_eq!(visit::<Ipv4Tuple, _>(engine, Way), way);
-            assert_eq!(visit::<OpenFlowTuple, _>(engine, Way), way);
+            assert_eq!(visit::<Ipv4Tuple, _>(engine, OwnName), engine.as_str());
+            assert_eq!(visit::<OpenFlowTuple, _>(engine, OwnName), engine.as_str());
         }
         names.sort_unstable();
         names.dedup();
@@ -235,7 +203,6 @@ mod tests {
     fn auto_is_the_best_where_lookups_run() {
         assert_eq!(choose(AUTO, &set(3)), Ok(EngineName::Quilt));
         assert_eq!(choose_by(AUTO, || best_on_gpu(&set(3))), Ok(EngineName::Quilt));
-        assert!(best_on_gpu(&set(3)).has_device());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use wirespeed_fib::NextHop;
 use wirespeed_gpu::classify::Offload;
 use wirespeed_image::live::State;
 
-use super::engine::{EngineName, Visitor, visit};
+use super::engine::{EngineName, OnDevice, Visitor, visit};
 use super::erased::{AnyReader, AnyState};
 use super::image_file::RuleImageFile;
 use super::pipeline::RulePipeline;
@@ -315,7 +315,7 @@ struct Fixed(RuleImageFile);
 impl<T: Tuple> Visitor<T> for Fixed {
     type Output = Result<RuleReader<T>, Error>;
 
-    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
+    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
         let (engine, rules) = (self.0.engine(), self.0.rules::<T>()?);
         let table: E::Table = self.0.into_table()?;
         let state = State { table, beside: Actions::of(&rules) };

@@ -13,8 +13,6 @@ use wirespeed_classify::{BuildError, BuildOptions, Classify, ClassifyEngine, Rul
 use wirespeed_fib::NextHops;
 use wirespeed_image::{Image, Table};
 
-use super::live::no_kernel;
-
 /// A compiled set.
 pub(super) struct Compiled<T: Tuple> {
     pub(super) engine: EngineName,
@@ -80,14 +78,9 @@ struct Build<'a, T> {
 impl<T: Tuple> Visitor<T> for Build<'_, T> {
     type Output = Result<(Box<dyn AnyTable<T>>, u64), BuildError>;
 
-    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
+    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
         let (engine, table) = E::build(self.rules, self.options)?;
-        Ok((Box::new(Held::<T, E> { table, upload: None }), engine.memory_usage()))
-    }
-
-    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
-        let (engine, table) = E::build(self.rules, self.options)?;
-        Ok((Box::new(Held::<T, E>::with_kernels(table)), engine.memory_usage()))
+        Ok((Box::new(Held::<T, E>(table)), engine.memory_usage()))
     }
 }
 
@@ -96,43 +89,28 @@ struct Adopt(RuleImageFile);
 impl<T: Tuple> Visitor<T> for Adopt {
     type Output = Result<Box<dyn AnyTable<T>>>;
 
-    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
-        Ok(Box::new(Held::<T, E> { table: self.0.into_table()?, upload: None }))
-    }
-
-    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
-        Ok(Box::new(Held::<T, E>::with_kernels(self.0.into_table()?)))
+    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        Ok(Box::new(Held::<T, E>(self.0.into_table()?)))
     }
 }
 
-type Upload<T, C> = fn(&Fleet, &C) -> Result<Remote<T>, GpuError>;
+/// That of an engine.
+struct Held<T: Tuple, E: ClassifyEngine<T>>(E::Table);
 
-/// That of an engine, and how it gets to GPUs where there are kernels for it.
-struct Held<T: Tuple, E: ClassifyEngine<T>> {
-    table: E::Table,
-    upload: Option<Upload<T, E::Table>>,
-}
-
-impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> Held<T, E> {
-    fn with_kernels(table: E::Table) -> Self {
-        Self { table, upload: Some(|fleet, table| Remote::upload(fleet, table, &[])) }
-    }
-}
-
-impl<T: Tuple, E: ClassifyEngine<T>> AnyTable<T> for Held<T, E> {
+impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyTable<T> for Held<T, E> {
     fn lookups(&self) -> &dyn Classify<T> {
-        &self.table
+        &self.0
     }
 
     fn image(&self) -> &Image {
-        self.table.image()
+        self.0.image()
     }
 
     fn upload(&self, fleet: &Fleet) -> Result<Remote<T>, GpuError> {
-        self.upload.map_or_else(|| Err(no_kernel(E::NAME)), |upload| upload(fleet, &self.table))
+        Remote::upload(fleet, &self.0, &[])
     }
 
     fn save(&self, rules: &RuleSet<T>, labels: &NextHops, to: &Path) -> Result<Image> {
-        Ok(save::<T, E>(&self.table, rules, labels, to)?)
+        Ok(save::<T, E>(&self.0, rules, labels, to)?)
     }
 }

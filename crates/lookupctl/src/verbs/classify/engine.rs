@@ -46,16 +46,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 pub(super) struct Selection(Option<EngineName>);
 
 impl Selection {
-    /// The engines, of those with a kernel where GPUs are to look up. Says which of all are left out.
-    pub(super) fn engines(self, on_gpu: bool) -> Vec<EngineName> {
-        if let Some(engine) = self.0 {
-            return vec![engine];
-        }
-        let (taken, left): (Vec<_>, Vec<_>) =
-            EngineName::ALL.iter().partition(|engine| !on_gpu || engine.has_device());
-        for engine in left {
-            eprintln!("{engine}: left out, as there is no kernel for it");
-        }
-        taken
+    /// The engines.
+    pub(super) fn engines(self) -> Vec<EngineName> {
+        self.0.map_or_else(|| EngineName::ALL.to_vec(), |engine| vec![engine])
     }
 }

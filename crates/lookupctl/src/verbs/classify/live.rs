@@ -63,116 +63,64 @@ struct Build<T> {
 impl<T: Tuple> Visitor<T> for Build<T> {
     type Output = Result<Box<dyn AnyLive<T>>>;
 
-    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
-        Ok(Box::new(Held::<T, E> { live: LiveRules::new(self.rules, self.options)?, kernels: None }))
-    }
-
-    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
-        let kernels = Some(Kernels::<T, E>::of());
-        Ok(Box::new(Held { live: LiveRules::new(self.rules, self.options)?, kernels }))
+    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        Ok(Box::new(Held::<T, E>(LiveRules::new(self.rules, self.options)?)))
     }
 }
 
 struct Adopt(RuleImageFile);
 
-impl Adopt {
-    fn live<T: Tuple, E: ClassifyEngine<T>>(self) -> Result<LiveRules<T, E>> {
-        Ok(LiveRules::resume(RuleSet::new(), self.0.into_table::<E::Table>()?, BuildOptions::default()))
-    }
-}
-
 impl<T: Tuple> Visitor<T> for Adopt {
     type Output = Result<Box<dyn AnyLive<T>>>;
 
-    fn visit<E: ClassifyEngine<T>>(self) -> Self::Output {
-        Ok(Box::new(Held::<T, E> { live: self.live()?, kernels: None }))
-    }
-
-    fn visit_on_device<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
-        Ok(Box::new(Held { live: self.live()?, kernels: Some(Kernels::<T, E>::of()) }))
+    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        let table = self.0.into_table::<E::Table>()?;
+        Ok(Box::new(Held::<T, E>(LiveRules::resume(RuleSet::new(), table, BuildOptions::default()))))
     }
 }
 
 /// That of an engine.
-struct Held<T: Tuple, E: ClassifyEngine<T>> {
-    live: LiveRules<T, E>,
-    kernels: Option<Kernels<T, E>>,
-}
-
-/// What can be done on GPUs with an engine that there are kernels for.
-struct Kernels<T: Tuple, E: ClassifyEngine<T>> {
-    upload: Uploading<T, E>,
-    offload: Offloading<T, E>,
-}
-
-/// As [`AnyLive::upload`] does it.
-type Uploading<T, E> = fn(&mut LiveRules<T, E>, &Fleet) -> Result<Remote<T>, GpuError>;
-/// As [`AnyLive::offload`] does it.
-type Offloading<T, E> = fn(&mut LiveRules<T, E>, &Wanted<'_, T>) -> Result<Option<Offload<T>>>;
-
-impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> Kernels<T, E> {
-    fn of() -> Self {
-        Self {
-            upload: |live, fleet| {
-                let remote = Remote::upload(fleet, &*live.reader().enter(), &[])?;
-                live.follow(|_| Ok::<_, GpuError>(remote.follower()))?;
-                Ok(remote)
-            },
-            offload: |live, wanted| {
-                let Wanted { device, gpus, sample, by, threads } = wanted;
-                let beside = |fleet: &Fleet, table: &E::Table| beside(fleet, table, sample, *by, *threads);
-                play::offload(*device, gpus, beside, |make| live.follow(make))
-            },
-        }
-    }
-}
+struct Held<T: Tuple, E: ClassifyEngine<T>>(LiveRules<T, E>);
 
 impl<T: Tuple, E: ClassifyEngine<T>> Live for Held<T, E> {
     type Update = RuleUpdate<T>;
 
     fn take(&mut self, updates: &[RuleUpdate<T>]) -> Result<()> {
-        self.live.take(updates)
+        self.0.take(updates)
     }
 
     fn rebuilds(&self) -> u64 {
-        self.live.rebuilds()
+        self.0.rebuilds()
     }
 }
 
-impl<T: Tuple, E: ClassifyEngine<T>> AnyLive<T> for Held<T, E> {
+impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyLive<T> for Held<T, E> {
     fn with(&self, then: &mut dyn FnMut(&dyn Classify<T>, &Image)) {
-        let reader = self.live.reader();
+        let reader = self.0.reader();
         let table = reader.enter();
         then(&*table, table.image());
     }
 
     fn upload(&mut self, fleet: &Fleet) -> Result<Remote<T>, GpuError> {
-        match &self.kernels {
-            Some(kernels) => (kernels.upload)(&mut self.live, fleet),
-            None => Err(no_kernel(E::NAME)),
-        }
+        let remote = Remote::upload(fleet, &*self.0.reader().enter(), &[])?;
+        self.0.follow(|_| Ok::<_, GpuError>(remote.follower()))?;
+        Ok(remote)
     }
 
     fn offload(&mut self, wanted: &Wanted<'_, T>) -> Result<Option<Offload<T>>> {
-        match &self.kernels {
-            Some(kernels) => (kernels.offload)(&mut self.live, wanted),
-            None => wanted.device.unless_missing(Err(no_kernel(E::NAME))),
-        }
+        let Wanted { device, gpus, sample, by, threads } = wanted;
+        let beside = |fleet: &Fleet, table: &E::Table| beside(fleet, table, sample, *by, *threads);
+        play::offload(*device, gpus, beside, |make| self.0.follow(make))
     }
 
     fn place<'p>(&self, trace: &'p [T], offload: Option<Offload<T>>, in_flight: usize) -> Erased<'p> {
-        let (trace, reader) = (Tuples(trace), self.live.reader());
+        let (trace, reader) = (Tuples(trace), self.0.reader());
         let place: Box<dyn AnyPlace + 'p> = match offload {
             None => Box::new(OnCpu { trace, reader }),
             Some(offload) => Box::new(OnEither { trace, reader, offload, in_flight }),
         };
         Erased(place)
     }
-}
-
-/// Of an engine of the CPU.
-pub(super) fn no_kernel(engine: &str) -> GpuError {
-    GpuError::Unsupported(format!("there is no kernel for {engine}"))
 }
 
 /// A live table takes updates through its box.

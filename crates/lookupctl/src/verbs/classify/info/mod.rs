@@ -176,7 +176,7 @@ impl TupleVisitor for OfRules<'_> {
             output.flush()?;
         }
         let mut report = Report::of_rules::<T>(&loaded.report, census);
-        for engine in options.engine.engines(false) {
+        for engine in options.engine.engines() {
             let built = Compiled::build(engine, rules, &options.build.options(1, None));
             let engine = EngineReport::of(engine, built, rules.len() as u64);
             if !options.json {
