@@ -41,6 +41,7 @@
 //! - Buckets fetched 24 nodes ahead instead of 8, and the second one only where the first says that it is needed.
 
 mod build;
+mod edit;
 pub mod hash;
 pub mod layout;
 mod long;
@@ -48,6 +49,7 @@ mod lookup;
 mod memo;
 mod place;
 mod simd;
+mod states;
 #[cfg(test)]
 mod tests;
 mod update;

@@ -6,17 +6,32 @@
 
 use wirespeed_image::{Patch, PatchBuilder};
 
-use super::build::{Acta, NONE, bytes_of, gives};
+use super::build::{Acta, bytes_of, gives};
 use super::layout::{BUCKET_WORDS, BUCKETS, HEAD, HEADER_BYTES, LONG, ROOT_STATE_AT, State};
 use super::place::{Full, Key};
-use crate::fetch::prefetch;
 use crate::lookup::Outgrown;
 use crate::table::{NameTable, NodeId};
 
 /// How many nodes ahead the first buckets are fetched; the second ones half as many.
 const AHEAD: usize = 24;
-/// How many nodes ahead states are.
-const STATES_AHEAD: usize = 32;
+/// How many nodes ahead they are while they are sorted.
+const NODES_AHEAD: usize = 16;
+
+/// The root's state and result.
+const ROOT_WRITES: usize = 2;
+
+/// The nodes of an update, with what they are found by; all but the root.
+#[derive(Default)]
+struct Sorted {
+    /// Those that went.
+    gone: Vec<(NodeId, Key)>,
+    /// Those that came.
+    came: Vec<(NodeId, Key)>,
+    /// Those that were there, and give something else.
+    stay: Vec<(NodeId, Key)>,
+    /// Those of all that have states and no children any more.
+    leaving: Vec<NodeId>,
+}
 
 impl From<Full> for Outgrown {
     fn from(Full: Full) -> Self {
@@ -30,71 +45,95 @@ impl Acta {
             return Err(Outgrown("result width"));
         }
         self.results = self.results.max(names.results());
-        let leaving = self.renew_states(names, changed)?;
-        let is_gone = |id: &&NodeId| names.node(**id).is_gone();
-        let gone = self.keyed(names, changed.iter().filter(is_gone));
+        let Sorted { gone, came, stay, leaving } = self.sort(names, changed)?;
         for (at, (id, key)) in gone.iter().enumerate() {
-            self.fetch(names, &gone, at, 0);
+            self.fetch(names, &gone, at, true, 0);
             if let Some((bucket, slot)) = self.form.find(key, names.node(*id).component()) {
                 self.form.remove(key, bucket, slot);
             }
         }
-        let there = self.keyed(names, changed.iter().filter(|id| !is_gone(id)));
-        for (at, (id, key)) in there.iter().enumerate() {
-            self.fetch(names, &there, at, HEADER_BYTES + self.form.width);
-            self.put(names, *id, key)?;
+        let size = HEADER_BYTES + self.form.width;
+        for (at, (id, key)) in stay.iter().enumerate() {
+            self.fetch(names, &stay, at, true, size);
+            self.replace(names, *id, key)?;
         }
-        let freed = leaving.iter().map(|id| std::mem::replace(&mut self.states[id.index()], NONE));
-        self.pool.take_back(freed);
+        for (at, (id, key)) in came.iter().enumerate() {
+            self.fetch(names, &came, at, false, size);
+            let node = names.node(*id);
+            self.form.insert(key, node.component(), gives(node, &self.states))?;
+        }
+        for id in leaving {
+            self.states.take(id).into_iter().for_each(|state| self.pool.take_back(state));
+        }
         Ok(self.finish(names))
     }
 
-    /// Gives states to nodes that have children now; the nodes that have none any more.
-    fn renew_states(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Vec<NodeId>, Outgrown> {
-        self.states.resize(names.id_bound(), NONE);
-        let mut leaving = Vec::new();
+    /// Gives states to nodes that have children now, and says what is to be done with each node.
+    fn sort(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Sorted, Outgrown> {
+        self.states.reach(names.id_bound());
+        let mut sorted = Sorted::default();
         for (at, &id) in changed.iter().enumerate() {
-            if let Some(ahead) = changed.get(at + STATES_AHEAD) {
-                prefetch(&self.states, ahead.index());
+            if let Some(&ahead) = changed.get(at + NODES_AHEAD) {
+                names.fetch_node(ahead);
+                self.states.fetch(ahead);
+            }
+            let half_way = changed.get(at + NODES_AHEAD / 2).map(|&ahead| names.node(ahead));
+            if let Some(parent) = half_way.and_then(|node| node.parent_id()) {
+                self.states.fetch_state(parent);
             }
             let node = names.node(id);
-            let state = &mut self.states[id.index()];
-            match (!node.is_gone() && node.has_children(), *state != NONE) {
-                (true, false) => *state = self.pool.take().ok_or(Outgrown("states"))?.0,
-                (false, true) => leaving.push(id),
+            match (!node.is_gone() && node.has_children(), self.states.has(id)) {
+                (true, false) => {
+                    self.state_of(id)?;
+                }
+                (false, true) => {
+                    self.states.fetch_state(id);
+                    sorted.leaving.push(id);
+                }
                 _ => {}
             }
-        }
-        Ok(leaving)
-    }
-
-    /// Nodes with what they are found by, but for the root.
-    fn keyed<'c>(&self, names: &NameTable, nodes: impl Iterator<Item = &'c NodeId>) -> Vec<(NodeId, Key)> {
-        let count = self.form.count();
-        let key = |&id: &NodeId| {
-            let node = names.node(id);
-            let state = State(self.states[node.parent()?.id().index()]);
+            let Some(parent) = node.parent_id() else { continue };
             let component = node.component();
-            Some((id, Key::new(state, self.form.seeds.hash(component), component.len(), count)))
-        };
-        nodes.filter_map(key).collect()
+            let state = self.state_of(parent)?;
+            let key = Key::new(state, self.form.seeds.hash(component), component.len(), self.form.count());
+            let nodes = match (node.is_gone(), self.states.is_placed(id)) {
+                (true, _) => &mut sorted.gone,
+                (false, true) => &mut sorted.stay,
+                (false, false) => &mut sorted.came,
+            };
+            nodes.push((id, key));
+            self.states.set_placed(id, !node.is_gone());
+        }
+        Ok(sorted)
     }
 
-    /// Asks for what the nodes some way behind this one read; `size` is what those that go in take beside their components.
+    /// The state of a node that has children, or had some before this update.
     #[inline]
-    fn fetch(&self, names: &NameTable, nodes: &[(NodeId, Key)], at: usize, size: usize) {
+    fn state_of(&mut self, id: NodeId) -> Result<State, Outgrown> {
+        if let Some(state) = self.states.of(id) {
+            return Ok(state);
+        }
+        let state = self.pool.take().ok_or(Outgrown("states"))?;
+        self.states.set(id, state);
+        Ok(state)
+    }
+
+    /// Asks for what the nodes some way behind this one read; whether they are to be found, and what those that go in take beside their
+    /// components, 0 where none do.
+    #[inline]
+    fn fetch(&self, names: &NameTable, nodes: &[(NodeId, Key)], at: usize, is_sought: bool, size: usize) {
         if let Some((id, key)) = nodes.get(at + AHEAD) {
             names.fetch_node(*id);
             self.form.fetch(key);
         }
         if let Some((_, key)) = nodes.get(at + AHEAD / 2) {
             let size = if size == 0 { 0 } else { size + key.wanted.component_bytes() };
-            self.form.fetch_second(key, size);
+            self.form.fetch_second(key, is_sought, size);
         }
     }
 
-    /// Makes a node's transition give what it does now.
-    fn put(&mut self, names: &NameTable, id: NodeId, key: &Key) -> Result<(), Outgrown> {
+    /// Makes the transition of a node that was there give what it does now.
+    fn replace(&mut self, names: &NameTable, id: NodeId, key: &Key) -> Result<(), Outgrown> {
         let node = names.node(id);
         let mut gives = gives(node, &self.states);
         if !node.has_children() {
@@ -110,7 +149,7 @@ impl Acta {
     }
 
     fn finish(&mut self, names: &NameTable) -> Patch {
-        let mut patch = PatchBuilder::new();
+        let mut patch = PatchBuilder::with_capacity(BUCKET_WORDS * self.form.touched() + ROOT_WRITES);
         self.form.each_touched(|at, before, now| {
             let first = u64::from(at) * BUCKET_WORDS as u64;
             // Which words differ can't be foreseen; one jump a word that does is less than one each.
