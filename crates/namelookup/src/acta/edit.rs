@@ -169,7 +169,8 @@ mod tests {
         let mut waiting = vec![Vec::new()];
         let mut seen = 0;
         while let Some(entries) = waiting.pop() {
-            let taken = |entries: &[(u16, usize, u8)]| entries.iter().map(|entry| HEADER_BYTES + entry.1).sum();
+            let taken =
+                |entries: &[(u16, usize, u8)]| entries.iter().map(|entry| HEADER_BYTES + entry.1).sum();
             let line = plainly(&entries);
             let all: usize = taken(&entries);
             for slot in Bucket::of(&line).slots(0) {
@@ -182,7 +183,10 @@ mod tests {
                 let number = u8::try_from(entries.len() + 1).unwrap();
                 let header = u16::try_from(len).unwrap() | if len % 2 == 0 { ENDS } else { 0 };
                 let more = [&entries[..], &[(header, len, number)]].concat();
-                if more.len() > 5 && len != 1 || taken(&more) > BUCKET_BYTES - HEADER_BYTES || more.len() > MOST_ENTRIES {
+                if more.len() > 5 && len != 1
+                    || taken(&more) > BUCKET_BYTES - HEADER_BYTES
+                    || more.len() > MOST_ENTRIES
+                {
                     continue;
                 }
                 let mut put_in = line;

@@ -20,15 +20,21 @@ const NODES_AHEAD: usize = 16;
 /// The root's state and result.
 const ROOT_WRITES: usize = 2;
 
-/// The nodes of an update, with what they are found by; all but the root.
+/// A node of an update, with what it is found by.
+struct One {
+    id: NodeId,
+    key: Key,
+    /// Whether it lay in a bucket before.
+    was_placed: bool,
+}
+
+/// The nodes of an update, all but the root.
 #[derive(Default)]
 struct Sorted {
     /// Those that went.
-    gone: Vec<(NodeId, Key)>,
-    /// Those that came.
-    came: Vec<(NodeId, Key)>,
-    /// Those that were there, and give something else.
-    stay: Vec<(NodeId, Key)>,
+    gone: Vec<One>,
+    /// Those that came or give something else.
+    there: Vec<One>,
     /// Those of all that have states and no children any more.
     leaving: Vec<NodeId>,
 }
@@ -45,22 +51,16 @@ impl Acta {
             return Err(Outgrown("result width"));
         }
         self.results = self.results.max(names.results());
-        let Sorted { gone, came, stay, leaving } = self.sort(names, changed)?;
-        for (at, (id, key)) in gone.iter().enumerate() {
-            self.fetch(names, &gone, at, true, 0);
-            if let Some((bucket, slot)) = self.form.find(key, names.node(*id).component()) {
-                self.form.remove(key, bucket, slot);
+        let Sorted { gone, there, leaving } = self.sort(names, changed)?;
+        for (at, one) in gone.iter().enumerate() {
+            self.fetch(names, &gone, at, 0);
+            if let Some((bucket, slot)) = self.form.find(&one.key, names.node(one.id).component()) {
+                self.form.remove(&one.key, bucket, slot);
             }
         }
-        let size = HEADER_BYTES + self.form.width;
-        for (at, (id, key)) in stay.iter().enumerate() {
-            self.fetch(names, &stay, at, true, size);
-            self.replace(names, *id, key)?;
-        }
-        for (at, (id, key)) in came.iter().enumerate() {
-            self.fetch(names, &came, at, false, size);
-            let node = names.node(*id);
-            self.form.insert(key, node.component(), gives(node, &self.states))?;
+        for (at, one) in there.iter().enumerate() {
+            self.fetch(names, &there, at, HEADER_BYTES + self.form.width);
+            self.put(names, one)?;
         }
         for id in leaving {
             self.states.take(id).into_iter().for_each(|state| self.pool.take_back(state));
@@ -96,12 +96,9 @@ impl Acta {
             let component = node.component();
             let state = self.state_of(parent)?;
             let key = Key::new(state, self.form.seeds.hash(component), component.len(), self.form.count());
-            let nodes = match (node.is_gone(), self.states.is_placed(id)) {
-                (true, _) => &mut sorted.gone,
-                (false, true) => &mut sorted.stay,
-                (false, false) => &mut sorted.came,
-            };
-            nodes.push((id, key));
+            let one = One { id, key, was_placed: self.states.is_placed(id) };
+            let nodes = if node.is_gone() { &mut sorted.gone } else { &mut sorted.there };
+            nodes.push(one);
             self.states.set_placed(id, !node.is_gone());
         }
         Ok(sorted)
@@ -118,28 +115,27 @@ impl Acta {
         Ok(state)
     }
 
-    /// Asks for what the nodes some way behind this one read; whether they are to be found, and what those that go in take beside their
-    /// components, 0 where none do.
+    /// Asks for what the nodes some way behind this one read; `size` is what those that go in take beside their components.
     #[inline]
-    fn fetch(&self, names: &NameTable, nodes: &[(NodeId, Key)], at: usize, is_sought: bool, size: usize) {
-        if let Some((id, key)) = nodes.get(at + AHEAD) {
+    fn fetch(&self, names: &NameTable, nodes: &[One], at: usize, size: usize) {
+        if let Some(One { id, key, .. }) = nodes.get(at + AHEAD) {
             names.fetch_node(*id);
             self.form.fetch(key);
         }
-        if let Some((_, key)) = nodes.get(at + AHEAD / 2) {
+        if let Some(One { key, was_placed, .. }) = nodes.get(at + AHEAD / 2) {
             let size = if size == 0 { 0 } else { size + key.wanted.component_bytes() };
-            self.form.fetch_second(key, is_sought, size);
+            self.form.fetch_second(key, *was_placed, size);
         }
     }
 
-    /// Makes the transition of a node that was there give what it does now.
-    fn replace(&mut self, names: &NameTable, id: NodeId, key: &Key) -> Result<(), Outgrown> {
+    /// Makes a node's transition give what it does now.
+    fn put(&mut self, names: &NameTable, &One { id, ref key, was_placed }: &One) -> Result<(), Outgrown> {
         let node = names.node(id);
         let mut gives = gives(node, &self.states);
         if !node.has_children() {
             gives.state = None;
         }
-        if let Some((bucket, slot)) = self.form.find(key, node.component()) {
+        if was_placed && let Some((bucket, slot)) = self.form.find(key, node.component()) {
             if self.form.replace(bucket, slot, gives) {
                 return Ok(());
             }
