@@ -99,8 +99,8 @@ impl NameTable {
     pub fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
         let mut ahead = Ahead::new(updates.into_iter());
         let mut changes = 0;
-        while let Some(way) = ahead.next(self) {
-            changes += usize::from(self.apply_by(way.steps(), way.update));
+        while let Some((update, steps)) = ahead.next(self) {
+            changes += usize::from(self.apply_by(steps, update));
         }
         changes
     }

@@ -41,29 +41,31 @@ pub(super) struct Step {
 /// A change and the steps that it will take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way<'u> {
-    pub(super) update: &'u NameUpdate,
+    /// None yet, of a place that was not taken.
+    update: Option<&'u NameUpdate>,
     steps: [Step; LEVELS],
     len: usize,
 }
 
 impl<'u> Way<'u> {
-    /// The first step: asks for where the nodes may be found.
+    const NONE: Self = Self { update: None, steps: [Step { hash: 0, child: NONE }; LEVELS], len: 0 };
+
+    /// The first step, for another change: asks for where the nodes may be found.
     #[inline]
-    pub(super) fn new(update: &'u NameUpdate, names: &NameTable) -> Self {
-        let mut way = Self { update, steps: [Step { hash: 0, child: NONE }; LEVELS], len: 0 };
+    fn start(&mut self, update: &'u NameUpdate, names: &NameTable) {
+        (self.update, self.len) = (Some(update), 0);
         let mut hash = names.root_hash();
-        for (step, component) in way.steps.iter_mut().zip(update.name().components()) {
+        for (step, component) in self.steps.iter_mut().zip(update.name().components()) {
             hash = names.hash(hash, component);
             names.index.fetch(hash);
-            step.hash = hash;
-            way.len += 1;
+            *step = Step { hash, child: NONE };
+            self.len += 1;
         }
-        way
     }
 
     /// The second step: asks for the nodes. Takes the hash's word for what they are.
     #[inline]
-    pub(super) fn go(&mut self, names: &NameTable) {
+    fn go(&mut self, names: &NameTable) {
         for step in &mut self.steps[..self.len] {
             // What is beneath is not there either.
             let Some(id) = names.index.find(step.hash, |_| true) else { break };
@@ -74,17 +76,17 @@ impl<'u> Way<'u> {
 
     /// The third step: asks for what is linked to where it ends.
     #[inline]
-    pub(super) fn look_around(&self, names: &NameTable) {
+    fn look_around(&self, names: &NameTable) {
         let Some(last) = self.steps[..self.len].iter().rev().find(|step| step.child != NONE) else { return };
         let node = &names.nodes[last.child as usize];
         if node.is_long() {
             prefetch(&names.text, node.text());
         }
         match self.update {
-            NameUpdate::Insert(..) => prefetch(&names.nodes, node.first as usize),
-            NameUpdate::Remove(_) => {
+            Some(NameUpdate::Remove(_)) => {
                 [node.next, node.previous].into_iter().for_each(|id| prefetch(&names.nodes, id as usize));
             }
+            _ => prefetch(&names.nodes, node.first as usize),
         }
     }
 
@@ -96,7 +98,8 @@ impl<'u> Way<'u> {
 
     /// Walks some ways and leaves it at that.
     pub(super) fn walk_all(updates: &[&'u NameUpdate], names: &NameTable) {
-        let mut ways: Vec<_> = updates.iter().map(|update| Self::new(update, names)).collect();
+        let mut ways = vec![Self::NONE; updates.len()];
+        ways.iter_mut().zip(updates).for_each(|(way, update)| way.start(update, names));
         ways.iter_mut().for_each(|way| way.go(names));
         ways.iter().for_each(|way| way.look_around(names));
     }
@@ -105,35 +108,48 @@ impl<'u> Way<'u> {
 /// Changes that are walked ahead.
 pub(super) struct Ahead<'u, U> {
     updates: Fuse<U>,
-    ways: [Option<Way<'u>>; WAYS],
-    /// How many steps of the kind have been taken, the first of which is of a way without a turn yet.
+    /// By the number of the change, around.
+    ways: [Way<'u>; WAYS],
+    /// Changes that have a way.
+    begun: usize,
+    /// The change that is to be begun next, where there is one.
     turn: usize,
 }
 
 impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
     pub(super) fn new(updates: U) -> Self {
-        Self { updates: updates.fuse(), ways: [None; WAYS], turn: 0 }
+        Self { updates: updates.fuse(), ways: [Way::NONE; WAYS], begun: 0, turn: 0 }
     }
 
-    /// The next change, and all that it has to know before; `None` after the last.
+    /// The next change with the steps that were walked; `None` after the last.
     #[inline]
-    pub(super) fn next(&mut self, names: &NameTable) -> Option<Way<'u>> {
-        loop {
-            let turn = self.turn;
-            self.turn += 1;
-            let at = |steps: usize| turn.wrapping_sub(steps * APART) % WAYS;
-            self.ways[at(0)] = self.updates.next().map(|update| Way::new(update, names));
-            if let Some(way) = &mut self.ways[at(1)] {
-                way.go(names);
+    pub(super) fn next(&mut self, names: &NameTable) -> Option<(&'u NameUpdate, &[Step])> {
+        let now = loop {
+            if let Some(update) = self.updates.next() {
+                self.ways[self.turn % WAYS].start(update, names);
+                self.begun += 1;
             }
-            if let Some(way) = &self.ways[at(2)] {
-                way.look_around(names);
+            if let Some(way) = self.place(1) {
+                self.ways[way].go(names);
+            }
+            if let Some(way) = self.place(2) {
+                self.ways[way].look_around(names);
             }
             names.fetch_free(2 * APART);
-            let now = self.ways[at(3)].take();
-            if now.is_some() || turn >= 3 * APART && self.ways.iter().all(Option::is_none) {
-                return now;
+            let now = self.place(3);
+            self.turn += 1;
+            if now.is_some() || self.turn > self.begun + 3 * APART {
+                break now;
             }
-        }
+        };
+        let way = &self.ways[now?];
+        Some((way.update?, way.steps()))
+    }
+
+    /// Where the way is that is so many steps behind, where there is one.
+    #[inline]
+    fn place(&self, steps: usize) -> Option<usize> {
+        let change = self.turn.checked_sub(steps * APART)?;
+        (change < self.begun).then_some(change % WAYS)
     }
 }
