@@ -5,6 +5,10 @@
 //! does not. Then a base is taken where only smaller states are in the way, mostly those with a single transition, which fit
 //! anywhere, and these are placed anew themselves. A state too large for that goes to one of the short arrays that were kept empty;
 //! when there are no more, it is halved.
+//!
+//! What can't be expected to be found is not searched: vacant slots for all transitions of a large state in a long array that is nearly
+//! full, or a base there that only small states would have to leave. Searching all the same, and in each array from the last one on
+//! that took a state, however full, took 0.16 M/s new names into 3.6 M where now it is 0.44.
 
 use super::arrays::{NONE, Owner, TOP};
 use super::build::Aligned;

@@ -1,8 +1,8 @@
 //! [`NameTable`]: what the user owns: names with results, to insert, remove, iterate and look up in.
 //!
 //! A trie of components. Nodes lie in one array, with their components where these are short, and long components in another; a node is
-//! found by its parent and component through a hash index, and knows its first child and its siblings. A line of 64 bytes a node, 11
-//! to 21 in the index, and the component where it is over 23 bytes.
+//! found through an index by the hash of all components that lead to it, and knows its parent, its first child and its siblings. A
+//! line of 64 bytes a node, 11 to 21 in the index, and the component where it is over 23 bytes.
 //!
 //! A node's [`NodeId`] stays as long as the node is there, so that engines keep what they know of a node in arrays of their own. Where
 //! changes are tracked ([`track`](NameTable::track)), nodes that went stay readable until the engine has seen that
