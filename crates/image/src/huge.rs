@@ -41,6 +41,14 @@ impl<T> HugeVec<T> {
         }
     }
 
+    /// Makes room for so many more and none beside, where it has to grow.
+    pub fn reserve_exact(&mut self, more: usize) {
+        let wanted = self.0.len().saturating_add(more);
+        if self.0.capacity() < wanted {
+            self.move_to(wanted);
+        }
+    }
+
     /// How many there is room for.
     pub const fn capacity(&self) -> usize {
         self.0.capacity()
@@ -48,8 +56,11 @@ impl<T> HugeVec<T> {
 
     #[cold]
     fn grow(&mut self, more: usize) {
-        let wanted = self.0.len().saturating_add(more);
-        let mut grown = Self::with_capacity(wanted.max(2 * self.0.capacity()));
+        self.move_to(self.0.len().saturating_add(more).max(2 * self.0.capacity()));
+    }
+
+    fn move_to(&mut self, capacity: usize) {
+        let mut grown = Self::with_capacity(capacity);
         grown.0.append(&mut self.0);
         *self = grown;
     }
@@ -150,5 +161,9 @@ mod tests {
         assert!(huge.capacity() >= huge.len());
         assert_eq!(HugeVec::filled(3u8, 5)[..], [3; 5]);
         assert!(HugeVec::<u8>::default().is_empty());
+        copy.reserve_exact(1_000);
+        assert_eq!((copy.capacity(), copy[5]), (copy.len() + 1_000, 8));
+        copy.reserve_exact(999);
+        assert_eq!(copy.capacity(), copy.len() + 1_000);
     }
 }

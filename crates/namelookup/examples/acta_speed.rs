@@ -1,8 +1,8 @@
-//! How fast ACTA is on names of a list: `acta_speed DOMAINS [URLS] [--copies N] [--only build|lookup|update]`.
+//! How fast ACTA is on names of a list: `acta_speed DOMAINS [URLS] [--copies N] [--only build|lookup|update] [--rounds N]`.
 //!
 //! The table is the domains reversed, the result of each its line number, then one of 62; the queries are random names of it, each
 //! with the path of a random URL behind it. One thread looks up; answers are compared with the names' own. With `--copies` each
-//! domain is there so many times, under first components of its own.
+//! domain is there so many times, under first components of its own. Updates are as many names out and in again, `--rounds` times.
 
 use std::time::Instant;
 
@@ -27,6 +27,7 @@ fn main() -> Result<(), Error> {
     };
     let copies: u32 = option("--copies").map_or(Ok(1), |n| n.parse())?;
     let only = option("--only");
+    let rounds: usize = option("--rounds").map_or(Ok(3), |n| n.parse())?;
     let wants = |what: &str| only.as_deref().is_none_or(|only| only == what);
     let domains = lines(&args[0])?;
     let paths = args.get(1).map_or(Ok(vec![]), |urls| lines(urls))?;
@@ -71,7 +72,7 @@ fn main() -> Result<(), Error> {
             lookups(&table, &compiled, &names, &paths);
         }
         if wants("update") {
-            updates(table, &names, result)?;
+            updates(table, &names, rounds, result)?;
         }
     }
     Ok(())
@@ -135,6 +136,7 @@ fn lookups(table: &NameTable, compiled: &<Acta as NameEngine>::Table, names: &[N
 fn updates(
     table: NameTable,
     names: &[NameBuf],
+    rounds: usize,
     result: impl Fn(usize) -> Result<u32, std::num::TryFromIntError>,
 ) -> Result<(), Error> {
     let mut rng = Rng::new(9);
@@ -150,8 +152,10 @@ fn updates(
         insertions.push(NameUpdate::Insert(names[at].clone(), result(at)?));
     }
     let mut live = LiveNames::<Acta>::new(table, BuildOptions { seed: Some(1), ..BuildOptions::default() })?;
-    for round in 0..3 {
-        for (what, updates) in [("deletions", &removals), ("insertions", &insertions)] {
+    let mut rates = [Vec::new(), Vec::new()];
+    let both = [("deletions", &removals), ("insertions", &insertions)];
+    for round in 0..rounds {
+        for ((what, updates), rates) in both.iter().zip(&mut rates) {
             let start = Instant::now();
             let (mut changes, mut writes) = (0, 0);
             for updates in updates.chunks(CALL) {
@@ -159,13 +163,18 @@ fn updates(
                 changes += applied.changes;
                 writes += applied.writes;
             }
+            let rate = changes as f64 / start.elapsed().as_secs_f64() / 1e6;
+            rates.push(rate);
             println!(
-                "  {what:10} {:6.2} M/s, {:.2} writes each, {} rebuilds (round {round})",
-                changes as f64 / start.elapsed().as_secs_f64() / 1e6,
+                "  {what:10} {rate:6.2} M/s, {:.2} writes each, {} rebuilds (round {round})",
                 writes as f64 / changes as f64,
                 live.rebuilds()
             );
         }
+    }
+    for ((what, _), mut rates) in both.iter().zip(rates) {
+        rates.sort_by(f64::total_cmp);
+        println!("  {what:10} {:6.2} M/s (median of {rounds})", rates.get(rounds / 2).unwrap_or(&f64::NAN));
     }
     Ok(())
 }

@@ -20,7 +20,10 @@
 
 use crate::live::NameUpdate;
 use crate::name::Name;
-use crate::table::{NameTable, NodeId, TOGETHER};
+use crate::table::{NameTable, NodeId};
+
+/// How many changes are fetched for together.
+const TOGETHER: usize = 32;
 
 /// A table of names and its reduced one, kept in step. Memory: that of both.
 #[derive(Clone, Debug, Default)]

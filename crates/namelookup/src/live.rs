@@ -71,7 +71,9 @@ enum Held {
 
 impl Held {
     /// Takes names, and from now on tracks the changes of those that are compiled.
-    fn new(names: NameTable, options: &BuildOptions) -> Self {
+    fn new(mut names: NameTable, options: &BuildOptions) -> Self {
+        // Or the first update that brings new names would move all nodes.
+        names.reserve(names.node_count() * FIRST_ROOM as usize / 100);
         let mut held = match options.aggregate {
             false => Self::Whole(names),
             true => Self::Aggregated(Aggregated::new(names)),

@@ -78,8 +78,9 @@ pub struct NameBatch {
 }
 
 impl NameBatch {
-    /// The most bytes of all names.
-    pub const MAX_BYTES: usize = u32::MAX as usize;
+    /// The most bytes of all names. A little less than what 32 bits count, as lookups go on to the slash after the last byte, and read a
+    /// few bytes at once.
+    pub const MAX_BYTES: usize = u32::MAX as usize - 63;
 
     /// None.
     pub const fn new() -> Self {
@@ -94,7 +95,8 @@ impl NameBatch {
     /// Adds a name. Where all would be over [`MAX_BYTES`](Self::MAX_BYTES) that is an error, and nothing is added.
     pub fn push(&mut self, name: &Name) -> Result<(), NameError> {
         let found = self.bytes.len() + name.len();
-        let Ok(end) = u32::try_from(found) else {
+        let end = u32::try_from(found).ok().filter(|_| found <= Self::MAX_BYTES);
+        let Some(end) = end else {
             return Err(NameError::TooLong { found, limit: Self::MAX_BYTES });
         };
         self.bytes.extend_from_slice(name.as_bytes());
@@ -136,6 +138,12 @@ impl<'n> FromIterator<&'n Name> for NameBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// MATA's lookups step over the slash that follows the last byte, and count where they are in 32 bits.
+    #[test]
+    fn what_follows_the_last_byte_has_an_index() {
+        assert!(u32::try_from(NameBatch::MAX_BYTES + 4).is_ok());
+    }
 
     #[test]
     fn names_come_back_in_order_and_in_parts() {

@@ -23,7 +23,12 @@ impl BuildHasher for Seed {
     type Hasher = Folded;
 
     fn build_hasher(&self) -> Folded {
-        Folded { state: self.0, seed: self.0.rotate_left(32) ^ K }
+        let seed = match self.0.rotate_left(32) ^ K {
+            // By 0 all products would be alike.
+            0 => K,
+            seed => seed,
+        };
+        Folded { state: self.0, seed }
     }
 }
 
@@ -52,5 +57,19 @@ impl Hasher for Folded {
     #[inline]
     fn finish(&self) -> u64 {
         self.state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_differ_under_the_seed_that_would_cancel_itself_out() {
+        for seed in [0, 1, K.rotate_left(32), u64::MAX] {
+            let hashes: std::collections::HashSet<_> =
+                (0..100u64).map(|mask| Seed(seed).hash_one([mask, !mask])).collect();
+            assert_eq!(hashes.len(), 100, "seed {seed:#x}");
+        }
     }
 }

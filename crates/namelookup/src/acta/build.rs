@@ -4,14 +4,15 @@
 //! order of the nodes' ids too, with their buckets fetched ahead. The same names and seed make the same image, byte for byte.
 
 use rayon::prelude::*;
-use wirespeed_image::{HugeVec, Patch, Table};
+use wirespeed_image::{Patch, Table};
 
 use super::hash::Seeds;
 use super::layout::{
     ActaTable, B_AT, BUCKETS, HEAD, HEAD_LEN, HEADER_BYTES, INLINE_MOST, LONG, LONG_BYTES, MOST_BUCKETS,
-    NO_STATE, ROOT_RESULT_AT, ROOT_STATE_AT, SEEDS_AT, STATE_BYTES, State, TURNS, WIDTH_AT, allocate,
+    NO_STATE, ROOT_RESULT_AT, ROOT_STATE_AT, SEEDS_AT, STATE_BYTES, State, WIDTH_AT, allocate,
 };
 use super::place::{Form, Full, Gives, Key, ROOM};
+use super::states::{OfNodes, States};
 use crate::fetch::prefetch;
 use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
 use crate::table::{NameTable, Node, NodeId};
@@ -29,15 +30,11 @@ const PART: usize = 1 << 16;
 /// How many nodes ahead buckets are fetched.
 const AHEAD: usize = 12;
 
-/// No state, in [`Acta::states`].
-pub(super) const NONE: u32 = u32::MAX;
-
 /// The control plane of ACTA.
 #[derive(Debug)]
 pub struct Acta {
     pub(super) form: Form,
-    /// The states of nodes with children by their ids.
-    pub(super) states: HugeVec<u32>,
+    pub(super) states: OfNodes,
     pub(super) pool: States,
     /// The largest result of the table.
     pub(super) results: u32,
@@ -83,7 +80,7 @@ impl NameEngine for Acta {
     }
 
     fn memory_usage(&self) -> u64 {
-        let states = (self.states.capacity() + self.pool.free.capacity()) * size_of::<u32>();
+        let states = self.states.memory_usage() + self.pool.memory_usage();
         self.form.memory_usage() + states as u64
     }
 }
@@ -91,10 +88,7 @@ impl NameEngine for Acta {
 impl Acta {
     /// The state of the root and its result, as `head` has them.
     pub(super) fn root(&self, names: &NameTable) -> [u64; 2] {
-        let state = match self.states[NodeId::ROOT.index()] {
-            NONE => NO_STATE,
-            state => u64::from(state),
-        };
+        let state = self.states.of(NodeId::ROOT).map_or(NO_STATE, |State(state)| u64::from(state));
         [state, u64::from(names.root().result())]
     }
 
@@ -127,60 +121,6 @@ pub(super) const fn bytes_of(result: u32) -> usize {
         0x1_0000..=0xff_ffff => 3,
         _ => 4,
     }
-}
-
-/// Which states are in use.
-#[derive(Debug)]
-pub(super) struct States {
-    buckets: u32,
-    /// How far two states of one turn that follow each other are apart.
-    stride: u32,
-    /// States from here on have never been used.
-    fresh: u64,
-    free: Vec<u32>,
-}
-
-impl States {
-    fn new(buckets: u32) -> Self {
-        let about = (u64::from(buckets) * 618 / 1000).max(1);
-        let stride = (about..).find(|&stride| coprime(stride, u64::from(buckets)));
-        let stride = u32::try_from(stride.unwrap_or(1)).expect("below twice the buckets");
-        Self { buckets, stride, fresh: 0, free: Vec::new() }
-    }
-
-    /// A state that is not in use, `None` where there is none.
-    pub(super) fn take(&mut self) -> Option<State> {
-        if let Some(state) = self.free.pop() {
-            return Some(State(state));
-        }
-        let buckets = u64::from(self.buckets);
-        let turn = u32::try_from(self.fresh / buckets).ok().filter(|&turn| turn < TURNS)?;
-        let base = self.fresh % buckets * u64::from(self.stride) % buckets;
-        self.fresh += 1;
-        Some(State::new(u32::try_from(base).ok()?, turn))
-    }
-
-    /// Takes back states.
-    pub(super) fn take_back(&mut self, states: impl IntoIterator<Item = u32>) {
-        self.free.extend(states);
-    }
-
-    /// States for all nodes that have children, by their ids; `None` where there are too few.
-    fn of_all(&mut self, names: &NameTable) -> Option<HugeVec<u32>> {
-        let mut states = HugeVec::filled(NONE, names.id_bound());
-        for node in names.nodes_of(0..names.id_bound()).filter(Node::has_children) {
-            states[node.id().index()] = self.take()?.0;
-        }
-        Some(states)
-    }
-}
-
-fn coprime(a: u64, b: u64) -> bool {
-    let (mut a, mut b) = (a, b);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a == 1
 }
 
 /// How much there is to place.
@@ -252,13 +192,13 @@ impl Census {
 }
 
 /// Places all nodes, the largest first: small ones fit into what these leave.
-fn place(names: &NameTable, form: &mut Form, states: &[u32]) -> Result<(), Full> {
+fn place(names: &NameTable, form: &mut Form, states: &OfNodes) -> Result<(), Full> {
     let (seeds, count, width, ids) = (form.seeds, form.count(), form.width, names.id_bound());
     let hashed = |part: usize| {
         let mut classes: [Vec<(NodeId, Key)>; CLASSES.len()] = Default::default();
         for node in names.nodes_of(part * PART..(part + 1) * PART) {
             let Some(parent) = node.parent() else { continue };
-            let state = State(states[parent.id().index()]);
+            let state = states.of_parent(parent.id());
             let component = node.component();
             let key = Key::new(state, seeds.hash(component), component.len(), count);
             let size = HEADER_BYTES + key.payload_bytes(gives(node, states), width);
@@ -276,7 +216,7 @@ fn place(names: &NameTable, form: &mut Form, states: &[u32]) -> Result<(), Full>
 fn place_part(
     names: &NameTable,
     form: &mut Form,
-    states: &[u32],
+    states: &OfNodes,
     part: &[(NodeId, Key)],
 ) -> Result<(), Full> {
     for (at, (id, key)) in part.iter().enumerate() {
@@ -290,7 +230,6 @@ fn place_part(
 }
 
 /// What a node's transition gives.
-pub(super) fn gives(node: Node<'_>, states: &[u32]) -> Gives {
-    let state = states[node.id().index()];
-    Gives { state: (state != NONE).then_some(State(state)), result: node.result() }
+pub(super) fn gives(node: Node<'_>, states: &OfNodes) -> Gives {
+    Gives { state: states.of(node.id()), result: node.result() }
 }

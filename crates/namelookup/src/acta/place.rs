@@ -8,10 +8,11 @@
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::HugeVec;
 
+use super::edit::{self, Payload};
 use super::hash::{Hash, Seeds, base, bucket};
 use super::layout::{
     BUCKET_BYTES, BUCKET_WORDS, Bucket, COUNT_BITS, ENDS, FILTER_BITS, HEADER_BYTES, Header, INLINE_MOST,
-    LEADS, MOST_ENTRIES, SECOND, Slot, State,
+    LEADS, MOST_ENTRIES, SECOND, STATE_BYTES, Slot, State,
 };
 use super::long::Long;
 use crate::fetch::{prefetch, same};
@@ -86,24 +87,22 @@ impl Gives {
 /// An entry on its way.
 #[derive(Clone, Copy)]
 struct Entry {
+    /// As it is in the first choice.
     header: Header,
-    payload: [u8; BUCKET_BYTES],
-    len: usize,
+    payload: Payload,
 }
 
 impl Entry {
-    fn payload(&self) -> &[u8] {
-        &self.payload[..self.len]
+    /// That of a slot, for another place.
+    fn of(bucket: Bucket<'_>, slot: Slot) -> Self {
+        let mut payload = Payload::new();
+        payload.push(bucket.payload(slot));
+        Self { header: Header(slot.header.0 & !SECOND), payload }
     }
 
     /// Bytes that it takes in a bucket.
     const fn size(&self) -> usize {
-        HEADER_BYTES + self.len
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.payload[self.len..][..bytes.len()].copy_from_slice(bytes);
-        self.len += bytes.len();
+        HEADER_BYTES + self.payload.len()
     }
 }
 
@@ -183,24 +182,30 @@ impl Form {
         let first = key.buckets[0] as usize;
         prefetch(&self.buckets, first);
         prefetch(&self.taken, first);
-        prefetch(&self.away, first);
     }
 
-    /// Asks for the second bucket where the first one, which is there by now, says that it is needed: to find the transition or, as it
-    /// is `size` bytes large, to put it in.
+    /// Asks for the second bucket where the first one, which is there by now, says that it is needed: to find the transition, where that
+    /// is sought, or to put it in, as it is `size` bytes large.
     #[inline]
-    pub(super) fn fetch_second(&self, key: &Key, size: usize) {
+    pub(super) fn fetch_second(&self, key: &Key, is_sought: bool, size: usize) {
         let [first, second] = key.buckets.map(|at| at as usize);
-        let is_away = Bucket::of(&self.buckets[first].0).head() & key.hash.filter_bit() != 0;
+        let is_away = is_sought && Bucket::of(&self.buckets[first].0).head() & key.hash.filter_bit() != 0;
         if is_away || self.taken(key.buckets[0]) + size > ROOM {
             prefetch(&self.buckets, second);
             prefetch(&self.taken, second);
+            // Only what goes to its second choice, or leaves it, is counted.
+            prefetch(&self.away, first);
         }
     }
 
     /// From now on remembers what it touches.
     pub(super) fn track(&mut self) {
         self.touched = Some(Touched::default());
+    }
+
+    /// How many buckets were touched since they were last seen.
+    pub(super) fn touched(&self) -> usize {
+        self.touched.as_ref().map_or(0, |touched| touched.places.len())
     }
 
     /// Calls `see` with the buckets that were touched since the last call, in order, with their words before and now.
@@ -243,21 +248,20 @@ impl Form {
 
     /// Puts a transition in that isn't there.
     pub(super) fn insert(&mut self, key: &Key, component: &[u8], gives: Gives) -> Result<(), Full> {
-        let mut entry =
-            Entry { header: Header(key.wanted.0 | gives.flags()), payload: [0; BUCKET_BYTES], len: 0 };
+        let mut payload = Payload::new();
         if component.len() > INLINE_MOST {
-            let at = self.long.put(component).ok_or(Full)?;
-            entry.push(&at.to_le_bytes());
-            entry.push(&u32::try_from(component.len()).expect("a name's length").to_le_bytes());
+            payload.push_number(self.long.put(component).ok_or(Full)?, 4);
+            payload.push_number(u32::try_from(component.len()).expect("a name's length"), 4);
         } else {
-            entry.push(component);
+            payload.push(component);
         }
         if let Some(state) = gives.state {
-            entry.push(&state.0.to_le_bytes());
+            payload.push_number(state.0, STATE_BYTES);
         }
         if gives.result != 0 {
-            entry.push(&gives.result.to_le_bytes()[..self.width]);
+            payload.push_number(gives.result, self.width);
         }
+        let entry = Entry { header: Header(key.wanted.0 | gives.flags()), payload };
         let homeless = Homeless { entry, hash: key.hash, buckets: key.buckets };
         match self.room_for(&homeless) {
             Some(choice) => self.settle(&homeless, choice),
@@ -284,7 +288,7 @@ impl Form {
             return false;
         }
         let width = self.width;
-        let bytes = self.touch(at);
+        let bytes: &mut [u8; BUCKET_BYTES] = bytemuck::cast_mut(self.touch(at));
         let mut end = slot.end;
         if gives.result != 0 {
             end -= width;
@@ -343,12 +347,10 @@ impl Form {
     /// Puts an entry into one of its buckets, which has room.
     #[inline]
     fn settle(&mut self, homeless: &Homeless, choice: usize) {
-        let mut entry = homeless.entry;
         if choice == 1 {
-            entry.header.0 |= SECOND;
             self.leave(homeless.buckets[0], homeless.hash);
         }
-        self.push(homeless.buckets[choice], &entry);
+        self.push(homeless.buckets[choice], &homeless.entry, choice);
     }
 
     /// Puts a large entry in, for which several small ones have to go, and these wherever they find room. What is left when that
@@ -385,8 +387,7 @@ impl Form {
         let slot = slot.expect("an empty bucket has room for any entry");
         let hash = self.seeds.hash(self.component(bucket_of, slot));
         let other = self.other(at, bucket_of, slot);
-        let mut entry = Entry { header: Header(slot.header.0 & !SECOND), payload: [0; BUCKET_BYTES], len: 0 };
-        entry.push(bucket_of.payload(slot));
+        let entry = Entry::of(bucket_of, slot);
         self.cut(at, slot);
         if slot.header.is_second() {
             self.come_back(other, hash);
@@ -440,15 +441,15 @@ impl Form {
         let line = self.buckets[from as usize];
         let bucket = Bucket::of(&line.0);
         let hash = self.seeds.hash(self.component(bucket, slot));
-        let mut entry = Entry { header: Header(slot.header.0 ^ SECOND), payload: [0; BUCKET_BYTES], len: 0 };
-        entry.push(bucket.payload(slot));
+        let entry = Entry::of(bucket, slot);
         self.cut(from, slot);
         if slot.header.is_second() {
             self.come_back(to, hash);
+            self.push(to, &entry, 0);
         } else {
             self.leave(from, hash);
+            self.push(to, &entry, 1);
         }
-        self.push(to, &entry);
     }
 
     /// The other bucket of an entry.
@@ -471,7 +472,7 @@ impl Form {
         }
         if count == 0 {
             let head = Bucket::of(&self.buckets[at as usize].0).head() | hash.filter_bit();
-            self.touch(at)[..HEADER_BYTES].copy_from_slice(&head.to_le_bytes());
+            self.set_head(at, head);
         }
     }
 
@@ -485,42 +486,32 @@ impl Form {
         }
         if count == 1 {
             let head = Bucket::of(&self.buckets[at as usize].0).head() & !hash.filter_bit();
-            self.touch(at)[..HEADER_BYTES].copy_from_slice(&head.to_le_bytes());
+            self.set_head(at, head);
         }
     }
 
-    /// Adds an entry to a bucket that has room.
-    fn push(&mut self, at: u32, entry: &Entry) {
+    fn set_head(&mut self, at: u32, head: u16) {
+        let bytes: &mut [u8; BUCKET_BYTES] = bytemuck::cast_mut(self.touch(at));
+        bytes[..HEADER_BYTES].copy_from_slice(&head.to_le_bytes());
+    }
+
+    /// Adds an entry to a bucket that has room, and is one of its choices.
+    fn push(&mut self, at: u32, entry: &Entry, choice: usize) {
         let taken = self.taken(at);
-        let bytes = self.touch(at);
-        let entries = usize::from(bytes[0]) & MOST_ENTRIES;
-        let end = BUCKET_BYTES - (taken - HEADER_BYTES * entries);
-        bytes[end - entry.len..end].copy_from_slice(entry.payload());
-        let header = HEADER_BYTES * (1 + entries);
-        bytes[header..header + HEADER_BYTES].copy_from_slice(&entry.header.0.to_le_bytes());
-        bytes[0] += 1;
+        let header = Header(entry.header.0 | if choice == 1 { SECOND } else { 0 });
+        edit::put(self.touch(at), taken, header, &entry.payload);
         self.set_taken(at, taken + entry.size());
     }
 
     /// Takes an entry out of a bucket, and closes up.
     fn cut(&mut self, at: u32, slot: Slot) {
         let taken = self.taken(at);
-        let bytes = self.touch(at);
-        let entries = usize::from(bytes[0]) & MOST_ENTRIES;
-        let size = slot.end - slot.start;
-        let lowest = BUCKET_BYTES - (taken - HEADER_BYTES * entries);
-        bytes.copy_within(lowest..slot.start, lowest + size);
-        bytes[lowest..lowest + size].fill(0);
-        let headers = HEADER_BYTES * (1 + entries);
-        let header = HEADER_BYTES * (1 + slot.number);
-        bytes.copy_within(header + HEADER_BYTES..headers, header);
-        bytes[headers - HEADER_BYTES..headers].fill(0);
-        bytes[0] -= 1;
-        self.set_taken(at, taken - size - HEADER_BYTES);
+        edit::cut(self.touch(at), taken, slot);
+        self.set_taken(at, taken - (slot.end - slot.start) - HEADER_BYTES);
     }
 
-    /// A bucket's bytes, to write.
-    fn touch(&mut self, at: u32) -> &mut [u8; BUCKET_BYTES] {
+    /// A bucket, to write.
+    fn touch(&mut self, at: u32) -> &mut [u64; BUCKET_WORDS] {
         let line = &mut self.buckets[at as usize];
         let taken = &mut self.taken[at as usize];
         if let Some(touched) = self.touched.as_mut().filter(|_| *taken & TOUCHED == 0) {
@@ -528,7 +519,7 @@ impl Form {
             touched.places.push(u64::from(at) << 32 | touched.before.len() as u64);
             touched.before.push(*line);
         }
-        bytemuck::cast_mut(&mut line.0)
+        &mut line.0
     }
 }
 

@@ -6,17 +6,38 @@
 
 use wirespeed_image::{Patch, PatchBuilder};
 
-use super::build::{Acta, NONE, bytes_of, gives};
+use super::build::{Acta, bytes_of, gives};
 use super::layout::{BUCKET_WORDS, BUCKETS, HEAD, HEADER_BYTES, LONG, ROOT_STATE_AT, State};
 use super::place::{Full, Key};
-use crate::fetch::prefetch;
 use crate::lookup::Outgrown;
 use crate::table::{NameTable, NodeId};
 
 /// How many nodes ahead the first buckets are fetched; the second ones half as many.
 const AHEAD: usize = 24;
-/// How many nodes ahead states are.
-const STATES_AHEAD: usize = 32;
+/// How many nodes ahead they are while they are sorted.
+const NODES_AHEAD: usize = 16;
+
+/// The root's state and result.
+const ROOT_WRITES: usize = 2;
+
+/// A node of an update, with what it is found by.
+struct One {
+    id: NodeId,
+    key: Key,
+    /// Whether it lay in a bucket before.
+    was_placed: bool,
+}
+
+/// The nodes of an update, all but the root.
+#[derive(Default)]
+struct Sorted {
+    /// Those that went.
+    gone: Vec<One>,
+    /// Those that came or give something else.
+    there: Vec<One>,
+    /// Those of all that have states and no children any more.
+    leaving: Vec<NodeId>,
+}
 
 impl From<Full> for Outgrown {
     fn from(Full: Full) -> Self {
@@ -30,77 +51,91 @@ impl Acta {
             return Err(Outgrown("result width"));
         }
         self.results = self.results.max(names.results());
-        let leaving = self.renew_states(names, changed)?;
-        let is_gone = |id: &&NodeId| names.node(**id).is_gone();
-        let gone = self.keyed(names, changed.iter().filter(is_gone));
-        for (at, (id, key)) in gone.iter().enumerate() {
+        let Sorted { gone, there, leaving } = self.sort(names, changed)?;
+        for (at, one) in gone.iter().enumerate() {
             self.fetch(names, &gone, at, 0);
-            if let Some((bucket, slot)) = self.form.find(key, names.node(*id).component()) {
-                self.form.remove(key, bucket, slot);
+            if let Some((bucket, slot)) = self.form.find(&one.key, names.node(one.id).component()) {
+                self.form.remove(&one.key, bucket, slot);
             }
         }
-        let there = self.keyed(names, changed.iter().filter(|id| !is_gone(id)));
-        for (at, (id, key)) in there.iter().enumerate() {
+        for (at, one) in there.iter().enumerate() {
             self.fetch(names, &there, at, HEADER_BYTES + self.form.width);
-            self.put(names, *id, key)?;
+            self.put(names, one)?;
         }
-        let freed = leaving.iter().map(|id| std::mem::replace(&mut self.states[id.index()], NONE));
-        self.pool.take_back(freed);
+        for id in leaving {
+            self.states.take(id).into_iter().for_each(|state| self.pool.take_back(state));
+        }
         Ok(self.finish(names))
     }
 
-    /// Gives states to nodes that have children now; the nodes that have none any more.
-    fn renew_states(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Vec<NodeId>, Outgrown> {
-        self.states.resize(names.id_bound(), NONE);
-        let mut leaving = Vec::new();
+    /// Gives states to nodes that have children now, and says what is to be done with each node.
+    fn sort(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Sorted, Outgrown> {
+        self.states.reach(names.id_bound());
+        let mut sorted = Sorted::default();
         for (at, &id) in changed.iter().enumerate() {
-            if let Some(ahead) = changed.get(at + STATES_AHEAD) {
-                prefetch(&self.states, ahead.index());
+            if let Some(&ahead) = changed.get(at + NODES_AHEAD) {
+                names.fetch_node(ahead);
+                self.states.fetch(ahead);
+            }
+            let half_way = changed.get(at + NODES_AHEAD / 2).map(|&ahead| names.node(ahead));
+            if let Some(parent) = half_way.and_then(|node| node.parent_id()) {
+                self.states.fetch_state(parent);
             }
             let node = names.node(id);
-            let state = &mut self.states[id.index()];
-            match (!node.is_gone() && node.has_children(), *state != NONE) {
-                (true, false) => *state = self.pool.take().ok_or(Outgrown("states"))?.0,
-                (false, true) => leaving.push(id),
+            match (!node.is_gone() && node.has_children(), self.states.has(id)) {
+                (true, false) => {
+                    self.state_of(id)?;
+                }
+                (false, true) => {
+                    self.states.fetch_state(id);
+                    sorted.leaving.push(id);
+                }
                 _ => {}
             }
+            let Some(parent) = node.parent_id() else { continue };
+            let component = node.component();
+            let state = self.state_of(parent)?;
+            let key = Key::new(state, self.form.seeds.hash(component), component.len(), self.form.count());
+            let one = One { id, key, was_placed: self.states.is_placed(id) };
+            let nodes = if node.is_gone() { &mut sorted.gone } else { &mut sorted.there };
+            nodes.push(one);
+            self.states.set_placed(id, !node.is_gone());
         }
-        Ok(leaving)
+        Ok(sorted)
     }
 
-    /// Nodes with what they are found by, but for the root.
-    fn keyed<'c>(&self, names: &NameTable, nodes: impl Iterator<Item = &'c NodeId>) -> Vec<(NodeId, Key)> {
-        let count = self.form.count();
-        let key = |&id: &NodeId| {
-            let node = names.node(id);
-            let state = State(self.states[node.parent()?.id().index()]);
-            let component = node.component();
-            Some((id, Key::new(state, self.form.seeds.hash(component), component.len(), count)))
-        };
-        nodes.filter_map(key).collect()
+    /// The state of a node that has children, or had some before this update.
+    #[inline]
+    fn state_of(&mut self, id: NodeId) -> Result<State, Outgrown> {
+        if let Some(state) = self.states.of(id) {
+            return Ok(state);
+        }
+        let state = self.pool.take().ok_or(Outgrown("states"))?;
+        self.states.set(id, state);
+        Ok(state)
     }
 
     /// Asks for what the nodes some way behind this one read; `size` is what those that go in take beside their components.
     #[inline]
-    fn fetch(&self, names: &NameTable, nodes: &[(NodeId, Key)], at: usize, size: usize) {
-        if let Some((id, key)) = nodes.get(at + AHEAD) {
+    fn fetch(&self, names: &NameTable, nodes: &[One], at: usize, size: usize) {
+        if let Some(One { id, key, .. }) = nodes.get(at + AHEAD) {
             names.fetch_node(*id);
             self.form.fetch(key);
         }
-        if let Some((_, key)) = nodes.get(at + AHEAD / 2) {
+        if let Some(One { key, was_placed, .. }) = nodes.get(at + AHEAD / 2) {
             let size = if size == 0 { 0 } else { size + key.wanted.component_bytes() };
-            self.form.fetch_second(key, size);
+            self.form.fetch_second(key, *was_placed, size);
         }
     }
 
     /// Makes a node's transition give what it does now.
-    fn put(&mut self, names: &NameTable, id: NodeId, key: &Key) -> Result<(), Outgrown> {
+    fn put(&mut self, names: &NameTable, &One { id, ref key, was_placed }: &One) -> Result<(), Outgrown> {
         let node = names.node(id);
         let mut gives = gives(node, &self.states);
         if !node.has_children() {
             gives.state = None;
         }
-        if let Some((bucket, slot)) = self.form.find(key, node.component()) {
+        if was_placed && let Some((bucket, slot)) = self.form.find(key, node.component()) {
             if self.form.replace(bucket, slot, gives) {
                 return Ok(());
             }
@@ -110,7 +145,7 @@ impl Acta {
     }
 
     fn finish(&mut self, names: &NameTable) -> Patch {
-        let mut patch = PatchBuilder::new();
+        let mut patch = PatchBuilder::with_capacity(BUCKET_WORDS * self.form.touched() + ROOT_WRITES);
         self.form.each_touched(|at, before, now| {
             let first = u64::from(at) * BUCKET_WORDS as u64;
             // Which words differ can't be foreseen; one jump a word that does is less than one each.

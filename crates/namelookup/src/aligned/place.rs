@@ -47,6 +47,10 @@ pub(super) struct Space<F> {
     used: Vec<u64>,
     /// Where bases were tried last.
     spread: u32,
+    /// The array where a state was last placed that others had to leave.
+    forced: usize,
+    /// The arrays that are not halved, and those that are: the one with the most room, and for how many states more that is said.
+    roomiest: [(usize, u32); 2],
     /// Of the state being placed.
     residues: Vec<u32>,
     apart: Residues,
@@ -65,6 +69,8 @@ impl<F: Form> Space<F> {
             free: Vec::new(),
             used: Vec::new(),
             spread: 0,
+            forced: 0,
+            roomiest: [(0, 0); 2],
             residues: Vec::new(),
             apart: Residues::default(),
             form: PhantomData,
@@ -175,19 +181,72 @@ impl<F: Form> Space<F> {
     /// A state for some inputs, its slots taken, in one of the arrays that are halved or of those that are not. The array of the last
     /// one is tried first.
     pub(super) fn place(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
+        let fits = |space: &Self, array: usize| space.vacant[array] as usize >= inputs.len();
+        let found = self.place_where(self.last, halved, inputs, fits).map(|(array, state)| {
+            if self.kept[array] == Kept::No {
+                self.last = array;
+            }
+            state
+        });
+        found.or_else(|| if F::MANY_ARRAYS { None } else { self.place_further(inputs, halved) })
+    }
+
+    /// The same for updates: first where there is most room, and not in long arrays that are so full that all tries together would
+    /// hardly find a place.
+    pub(super) fn place_likely(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
+        /// So many places are to be expected.
+        const FOUND: f64 = 2.0;
+        /// In shorter arrays a search is short.
+        const LONG: u32 = 1 << 16;
+        if !F::MANY_ARRAYS {
+            return self.place(inputs, halved);
+        }
+        let others = i32::try_from(inputs.len()).unwrap_or(i32::MAX) - 1;
+        let is_likely = |space: &Self, array: usize| {
+            let (vacant, length) = (space.vacant[array], space.shapes[array].length);
+            let share = f64::from(vacant) / f64::from(length);
+            vacant as usize >= inputs.len() && (length < LONG || TRIES as f64 * share.powi(others) >= FOUND)
+        };
+        let first = self.roomiest(halved);
+        self.place_where(first, halved, inputs, is_likely).map(|(_, state)| state)
+    }
+
+    /// An array that had the most vacant slots not long ago.
+    fn roomiest(&mut self, halved: bool) -> usize {
+        /// For so many states.
+        const LONG: u32 = 1 << 10;
+        let (array, states) = self.roomiest[usize::from(halved)];
+        if states > 0 {
+            self.roomiest[usize::from(halved)].1 -= 1;
+            return array;
+        }
+        let arrays = (0..self.shapes.len()).filter(|&array| self.shapes[array].halved == halved);
+        let array =
+            arrays.filter(|&array| self.kept[array] == Kept::No).max_by_key(|&array| self.vacant[array]);
+        self.roomiest[usize::from(halved)] = (array.unwrap_or(0), LONG);
+        array.unwrap_or(0)
+    }
+
+    /// The same in arrays that are said to be worth a search, from one on in turn; the array and the state.
+    fn place_where(
+        &mut self,
+        first: usize,
+        halved: bool,
+        inputs: &[u32],
+        is_worth: impl Fn(&Self, usize) -> bool,
+    ) -> Option<(usize, u32)> {
         for kept in [Kept::No, Kept::ForLarge] {
-            for array in self.in_turn() {
+            for array in in_turn(self.shapes.len(), first) {
                 let is_it = self.shapes[array].halved == halved && self.kept[array] == kept;
-                let fits = is_it && self.vacant[array] as usize >= inputs.len();
-                if fits && let Some(state) = self.place_in(array, inputs) {
-                    if kept == Kept::No {
-                        self.last = array;
-                    }
-                    return Some(state);
+                if is_it
+                    && is_worth(self, array)
+                    && let Some(state) = self.place_in(array, inputs)
+                {
+                    return Some((array, state));
                 }
             }
         }
-        if F::MANY_ARRAYS { None } else { self.place_further(inputs, halved) }
+        None
     }
 
     /// The same in the only array, from places further on in it, the last ones first: what was passed over must not keep a state out.
@@ -235,8 +294,8 @@ impl<F: Form> Space<F> {
         self.apart.are_distinct(&self.residues, shape.length)
     }
 
-    /// The slots that the inputs of a state would have in an array by each of some bases, as `fits` wants them; the base and whether
-    /// it was found. The bases are spread over the array.
+    /// A base in an array by which each slot of a state's inputs is vacant or as `fits` wants it. At most so many bases are tried, spread
+    /// over the array, and fewer where the first ones say that it is in vain.
     pub(super) fn base_for_slots(
         &mut self,
         array: usize,
@@ -248,13 +307,27 @@ impl<F: Form> Space<F> {
         if !self.keeps_apart(shape, inputs) {
             return None;
         }
-        (0..tries).find_map(|_| {
+        let mut seen = Seen::default();
+        for tried in 0..tries {
+            if tried >= Seen::FEWEST && seen.expected(inputs.len(), tries - tried) < Seen::HOPE {
+                return None;
+            }
             self.spread = self.spread.wrapping_add(0x9e37_79b9);
             let base = shape.residue(self.spread);
+            if is_set(&self.used, shape.first + base) {
+                continue;
+            }
             let slots = || self.residues.iter().map(|&residue| shape.slot(base, residue));
-            let is_used = is_set(&self.used, shape.first + base);
-            (!is_used && slots().all(|slot| self.is_vacant(slot) || fits(self, slot))).then_some(base)
-        })
+            let is_fine = |&slot: &u32| self.is_vacant(slot) || fits(self, slot);
+            match slots().position(|slot| !is_fine(&slot)) {
+                None => {
+                    self.forced = array;
+                    return Some(base);
+                }
+                Some(fine) => seen.add(fine),
+            }
+        }
+        None
     }
 
     /// A state has a base from now on; its slots are taken one by one. The state.
@@ -263,14 +336,11 @@ impl<F: Form> Space<F> {
         state::<F>(array, base)
     }
 
-    /// Arrays that are in use, the last one that took a state first.
-    pub(super) fn in_use(&self) -> impl Iterator<Item = usize> {
-        self.in_turn().filter(|&array| self.kept[array] != Kept::Empty)
-    }
-
-    fn in_turn(&self) -> impl Iterator<Item = usize> + use<F> {
-        let (arrays, last) = (self.shapes.len(), self.last);
-        (0..arrays).map(move |at| (last + at) % arrays)
+    /// Arrays that are in use and halved or not, the last one that states had to leave first.
+    pub(super) fn in_use(&self, halved: bool) -> impl Iterator<Item = usize> {
+        let is_it =
+            move |array: &usize| self.kept[*array] != Kept::Empty && self.shapes[*array].halved == halved;
+        in_turn(self.shapes.len(), self.forced).filter(is_it)
     }
 
     fn take_all(&mut self, array: usize, base: u32) {
@@ -305,6 +375,37 @@ impl<F: Form> Space<F> {
     /// The array of a slot.
     pub(super) fn array_of(&self, slot: u32) -> usize {
         self.shapes.partition_point(|array| array.first <= slot) - 1
+    }
+}
+
+/// So many arrays, from one on and around.
+fn in_turn(arrays: usize, first: usize) -> impl Iterator<Item = usize> {
+    (first..arrays).chain(0..first)
+}
+
+/// What was seen of the slots of an array.
+#[derive(Default)]
+struct Seen {
+    fine: f64,
+    bases: f64,
+}
+
+impl Seen {
+    /// Bases to see before anything is said.
+    const FEWEST: u32 = 6;
+    /// Fewer bases that fit are not worth looking for.
+    const HOPE: f64 = 0.2;
+
+    /// A base, of whose slots so many were fine before the first that wasn't.
+    fn add(&mut self, fine: usize) {
+        self.fine += f64::from(u32::try_from(fine).unwrap_or(u32::MAX));
+        self.bases += 1.0;
+    }
+
+    /// How many bases of so many are to be expected to fit a state of so many inputs.
+    fn expected(&self, inputs: usize, bases: u32) -> f64 {
+        let fine = (self.fine + 1.0) / (self.fine + self.bases + 1.0);
+        f64::from(bases) * fine.powi(i32::try_from(inputs).unwrap_or(i32::MAX))
     }
 }
 

@@ -208,7 +208,7 @@ impl<F: Form> Aligned<F> {
 
     /// A new state for one transition.
     fn first_transition(&mut self, from: u32, input: u32) -> Result<u32, Outgrown> {
-        let state = self.space.place(&[input], false).ok_or(Outgrown("vacant slots"))?;
+        let state = self.space.place_likely(&[input], false).ok_or(Outgrown("vacant slots"))?;
         let place = self.space.place_of(state);
         self.arrays.owners[place] = Owner { head: NONE, incoming: from };
         self.lead(from, state);

@@ -1,4 +1,4 @@
-//! [`Index`]: which node a parent and a component lead to, by their hash.
+//! [`Index`]: which node some components lead to, by their hash.
 //!
 //! ```text
 //! slots  u64 × 2^bits, at most three quarters taken     hash 32 | id 32; all ones: free

@@ -1,8 +1,8 @@
 //! [`NameTable`]: what the user owns: names with results, to insert, remove, iterate and look up in.
 //!
 //! A trie of components. Nodes lie in one array, with their components where these are short, and long components in another; a node is
-//! found by its parent and component through a hash index, and knows its first child and its siblings. A line of 64 bytes a node, 11
-//! to 21 in the index, and the component where it is over 23 bytes.
+//! found through an index by the hash of all components that lead to it, and knows its parent, its first child and its siblings. A
+//! line of 64 bytes a node, 11 to 21 in the index, and the component where it is over 23 bytes.
 //!
 //! A node's [`NodeId`] stays as long as the node is there, so that engines keep what they know of a node in arrays of their own. Where
 //! changes are tracked ([`track`](NameTable::track)), nodes that went stay readable until the engine has seen that
@@ -25,8 +25,10 @@ use crate::name::{Name, NameBuf};
 use index::Index;
 use node::{Changed, Inner, NONE};
 pub use node::{Node, NodeId};
-pub(crate) use way::TOGETHER;
-use way::{Step, Way};
+use way::{Ahead, Step, Way};
+
+/// How many changed nodes ahead they are fetched.
+const AHEAD: usize = 16;
 
 /// Names with results.
 #[derive(Clone, Debug)]
@@ -74,7 +76,7 @@ impl NameTable {
 
     /// Makes room for so many more nodes at once, which saves about a third of the time that many names take to come in.
     pub fn reserve(&mut self, nodes: usize) {
-        self.nodes.reserve(nodes);
+        self.nodes.reserve_exact(nodes);
         self.index.reserve(nodes);
     }
 
@@ -95,20 +97,12 @@ impl NameTable {
 
     /// Makes changes in order; how many changed anything. Faster than one by one, as what many of them read is fetched at once.
     pub fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
-        let mut updates = updates.into_iter();
-        let (mut ways, mut next) = (Vec::with_capacity(TOGETHER), Vec::with_capacity(TOGETHER));
+        let mut ahead = Ahead::new(updates.into_iter());
         let mut changes = 0;
-        loop {
-            // A group's turn comes once the next one has been walked: what it asked for last is there by then.
-            next.extend(updates.by_ref().take(TOGETHER).map(Way::new));
-            Way::walk_all(&mut next, self);
-            if ways.is_empty() && next.is_empty() {
-                return changes;
-            }
-            changes += ways.iter().filter(|way: &&Way<'_>| self.apply_by(way.steps(), way.update)).count();
-            ways.clear();
-            std::mem::swap(&mut ways, &mut next);
+        while let Some((update, steps)) = ahead.next(self) {
+            changes += usize::from(self.apply_by(steps, update));
         }
+        changes
     }
 
     /// Asks for a node.
@@ -119,8 +113,15 @@ impl NameTable {
 
     /// Asks for what these changes will read.
     pub(crate) fn fetch(&self, updates: &[&NameUpdate]) {
-        let mut ways: Vec<_> = updates.iter().map(|update| Way::new(update)).collect();
-        Way::walk_all(&mut ways, self);
+        Way::walk_all(updates, self);
+    }
+
+    /// Asks for the node that will be taken for the one that comes after so many others.
+    #[inline]
+    fn fetch_free(&self, after: usize) {
+        if let Some(&id) = self.free.len().checked_sub(after + 1).and_then(|at| self.free.get(at)) {
+            prefetch(&self.nodes, id as usize);
+        }
     }
 
     /// The result of this very name, 0 for none.
@@ -150,7 +151,7 @@ impl NameTable {
 
     /// A node's child by this component.
     pub fn child(&self, at: NodeId, component: &[u8]) -> Option<NodeId> {
-        self.take(self.step(None, at, component), component)
+        self.take(at, Step { hash: self.hash(self.inner(at).hash, component), child: NONE }, component)
     }
 
     /// A node. Panics where the id is of none.
@@ -177,8 +178,7 @@ impl NameTable {
     /// [`id_bound`](Self::id_bound) on are none.
     pub fn nodes_of(&self, ids: std::ops::Range<usize>) -> impl Iterator<Item = Node<'_>> {
         let ids = ids.start..ids.end.min(self.nodes.len());
-        let id = |at| NodeId(u32::try_from(at).expect("fewer than 2^32 nodes"));
-        ids.map(move |at| self.node(id(at))).filter(|node| !node.is_gone())
+        ids.map(|at| self.node(NodeId::from_index(at))).filter(|node| !node.is_gone())
     }
 
     /// All entries with their results, in no particular order.
@@ -228,27 +228,26 @@ impl NameTable {
     /// another result than before, or went from no children to some or back; each once. Those that went are to be given to
     /// [`forget_gone`](Self::forget_gone) afterwards.
     pub fn take_changed(&mut self) -> Vec<NodeId> {
-        let changed = self.changed.as_mut().map(std::mem::take).unwrap_or_default();
-        let nodes = &mut self.nodes;
-        let is_news = |&id: &NodeId| {
-            let node = &mut nodes[id.0 as usize];
+        let Some(mut changed) = self.changed.take() else { return Vec::new() };
+        let mut news = Vec::with_capacity(changed.len());
+        for (turn, &id) in changed.iter().enumerate() {
+            if let Some(&ahead) = changed.get(turn + AHEAD) {
+                self.fetch_node(ahead);
+            }
+            let node = &mut self.nodes[id.index()];
             let before = node.changed.take().expect("what is listed has changed");
             let now = (!node.is_gone).then_some((node.result, node.children > 0));
             let was = (!before.came).then_some((before.result, before.had_children));
-            if now.is_none() && was.is_none() {
-                // Nobody saw it: no engine has to.
-                node.changed = Some(before);
-            }
-            now != was
-        };
-        let (news, unseen): (Vec<_>, Vec<_>) = changed.into_iter().partition(is_news);
-        let gone = |id: &NodeId, nodes: &[Inner]| nodes[id.0 as usize].is_gone;
-        for id in unseen {
-            self.nodes[id.0 as usize].changed = None;
-            if gone(&id, &self.nodes) {
+            if now != was {
+                news.push(id);
+            } else if now.is_none() {
+                // It came and went, and no engine has to see it.
                 self.recycle(id);
             }
         }
+        // Its memory serves the next ones.
+        changed.clear();
+        self.changed = Some(changed);
         news
     }
 
@@ -272,10 +271,11 @@ impl NameTable {
 
     fn insert_by(&mut self, steps: &[Step], name: &Name, result: u32) -> u32 {
         assert!(result != 0, "0 says that there is no result");
-        let mut at = NodeId::ROOT;
+        let (mut at, mut hash) = (NodeId::ROOT, self.root_hash());
         for (level, component) in name.components().enumerate() {
-            let step = self.step(steps.get(level), at, component);
-            at = self.take(step, component).unwrap_or_else(|| self.add(at, component, step.hash));
+            let step = self.step(steps.get(level), hash, component);
+            at = self.take(at, step, component).unwrap_or_else(|| self.add(at, component, step.hash));
+            hash = step.hash;
         }
         self.results = self.results.max(result);
         self.set_result(at, result)
@@ -293,26 +293,27 @@ impl NameTable {
     }
 
     fn find_by(&self, steps: &[Step], name: &Name) -> Option<NodeId> {
-        name.components().enumerate().try_fold(NodeId::ROOT, |at, (level, component)| {
-            self.take(self.step(steps.get(level), at, component), component)
-        })
-    }
-
-    /// A step that was walked ahead, where it is from this node still; otherwise one without a hint.
-    #[inline]
-    fn step(&self, hint: Option<&Step>, at: NodeId, component: &[u8]) -> Step {
-        match hint {
-            Some(&hint) if hint.parent == at.0 => hint,
-            _ => Step { parent: at.0, hash: self.hash(at.0, component), child: NONE },
+        let (mut at, mut hash) = (NodeId::ROOT, self.root_hash());
+        for (level, component) in name.components().enumerate() {
+            let step = self.step(steps.get(level), hash, component);
+            at = self.take(at, step, component)?;
+            hash = step.hash;
         }
+        Some(at)
     }
 
-    /// The child that a step leads to.
+    /// A step that was walked ahead, otherwise one without a hint.
     #[inline]
-    fn take(&self, step: Step, component: &[u8]) -> Option<NodeId> {
+    fn step(&self, hint: Option<&Step>, above: u32, component: &[u8]) -> Step {
+        hint.copied().unwrap_or_else(|| Step { hash: self.hash(above, component), child: NONE })
+    }
+
+    /// The child that a step from a node leads to.
+    #[inline]
+    fn take(&self, at: NodeId, step: Step, component: &[u8]) -> Option<NodeId> {
         let is_it = |other: u32| {
             let other = &self.nodes[other as usize];
-            other.parent == step.parent && !other.is_gone && same(other.component(&self.text), component)
+            other.parent == at.0 && !other.is_gone && same(other.component(&self.text), component)
         };
         if step.child != NONE && is_it(step.child) {
             return Some(NodeId(step.child));
@@ -324,10 +325,19 @@ impl NameTable {
         &self.nodes[at.0 as usize]
     }
 
+    /// The hash of the node beneath one of some hash: so it follows from the components alone, wherever nodes are. Nodes with the same
+    /// hash are told apart by what they are.
     #[allow(clippy::cast_possible_truncation)] // of 64 bits, 32 are as good as any
-    fn hash(&self, parent: u32, component: &[u8]) -> u32 {
-        let parent = u64::from(parent).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        xxh3_64_with_seed(component, self.seed.wrapping_add(parent)) as u32
+    #[inline]
+    fn hash(&self, above: u32, component: &[u8]) -> u32 {
+        let above = u64::from(above).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        xxh3_64_with_seed(component, self.seed.wrapping_add(above)) as u32
+    }
+
+    /// The root's.
+    #[inline]
+    const fn root_hash(&self) -> u32 {
+        Inner::ROOT.hash
     }
 
     fn set_result(&mut self, at: NodeId, result: u32) -> u32 {
@@ -364,8 +374,9 @@ impl NameTable {
                 NodeId(id)
             }
             None => {
+                let id = NodeId::from_index(self.nodes.len());
                 self.nodes.push(node);
-                NodeId(u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes"))
+                id
             }
         };
         let above = &mut self.nodes[parent.0 as usize];

@@ -18,9 +18,9 @@ impl NodeId {
         self.0 as usize
     }
 
-    /// The id of a number.
+    /// The id of a number. The largest of 32 bits says that there is no node.
     pub(crate) fn from_index(index: usize) -> Self {
-        Self(u32::try_from(index).expect("fewer than 2^32 nodes"))
+        Self(u32::try_from(index).ok().filter(|&id| id != NONE).expect("fewer than 2^32 nodes"))
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Inner {
     pub(super) previous: u32,
     pub(super) children: u32,
     pub(super) result: u32,
-    /// Of its parent and component.
+    /// Of its components, from the first on.
     pub(super) hash: u32,
     /// Bytes of its component.
     pub(super) len: u32,
@@ -127,7 +127,12 @@ impl<'t> Node<'t> {
 
     /// The node above; the root has none. A node that went remembers it.
     pub fn parent(&self) -> Option<Node<'t>> {
-        (self.inner.parent != NONE).then(|| self.names.node(NodeId(self.inner.parent)))
+        self.parent_id().map(|parent| self.names.node(parent))
+    }
+
+    /// The id of the node above, without a look at that.
+    pub(crate) fn parent_id(&self) -> Option<NodeId> {
+        (self.inner.parent != NONE).then_some(NodeId(self.inner.parent))
     }
 
     /// Its component, empty for the root. A node that went remembers it until it is forgotten.

@@ -99,3 +99,10 @@ proptest! {
         }
     }
 }
+
+/// That of no node is none's: with it a table of so many would take its last node for none.
+#[test]
+#[should_panic(expected = "fewer than 2^32 nodes")]
+fn the_id_of_no_node_is_given_to_none() {
+    NodeId::from_index(u32::MAX as usize);
+}

@@ -1,105 +1,155 @@
 //! [`Way`]: the way of a change through the trie, walked before its turn.
 //!
-//! The ways of many changes are walked together, level by level, so that their cache misses overlap. What was found is a hint to
-//! the change: by its turn others may have made nodes come and go, so each step is checked where it is taken. That spares it the
-//! hashes and most of the index.
+//! What changes read is asked for some changes ahead, in three steps that follow each other a few changes apart, so that what one step
+//! reads has come by then, and what it asks for comes while others work:
+//!
+//! ```text
+//! changes   … n          n + 8          n + 16         n + 24
+//!             applied    siblings       nodes          slots of the index
+//! ```
+//!
+//! A node's hash follows from its name alone, so all slots of a name are asked for at once. What was found is a hint to the change: by
+//! its turn others may have made nodes come and go, so each node is checked where the change takes it. That spares it the hashes and
+//! most of the index.
+//!
+//! With hashes of a parent's id and a component, ways were walked level by level, 32 of them together, and what came beneath a new node
+//! was not asked for at all.
 
+use std::iter::Fuse;
+
+use super::NameTable;
 use super::node::NONE;
-use super::{NameTable, NodeId};
 use crate::fetch::prefetch;
 use crate::live::NameUpdate;
-use crate::name::{Components, Name};
 
-/// How many ways are walked together.
-pub(crate) const TOGETHER: usize = 32;
 /// How many components of a name are walked ahead.
-const LEVELS: usize = 8;
+const LEVELS: usize = 6;
+/// How many changes one step is ahead of the next.
+const APART: usize = 8;
+/// How many ways are there at once: those that are being walked, and the one whose turn it is.
+const WAYS: usize = 4 * APART;
 
-/// From a node to its child by a component.
+/// To a node from the one above it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    pub(super) parent: u32,
-    /// Of the parent and the component.
+    /// Of all components up to here.
     pub(super) hash: u32,
-    /// What seemed to be the child, [`NONE`] where nothing did.
+    /// What seemed to be the node, [`NONE`] where nothing did.
     pub(super) child: u32,
 }
 
 /// A change and the steps that it will take.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Way<'u> {
-    pub(super) update: &'u NameUpdate,
-    rest: Components<'u>,
+    /// None yet, of a place that was not taken.
+    update: Option<&'u NameUpdate>,
     steps: [Step; LEVELS],
     len: usize,
-    /// Where it has come to.
-    at: NodeId,
-    /// Whether the last step is still to be taken.
-    asks: bool,
 }
 
 impl<'u> Way<'u> {
-    pub(super) fn new(update: &'u NameUpdate) -> Self {
-        let steps = [Step { parent: NONE, hash: 0, child: NONE }; LEVELS];
-        Self { update, rest: update.name().components(), steps, len: 0, at: NodeId::ROOT, asks: false }
-    }
+    const NONE: Self = Self { update: None, steps: [Step { hash: 0, child: NONE }; LEVELS], len: 0 };
 
-    /// Walks ways as far as there are nodes, and asks for all that the changes will read.
-    pub(super) fn walk_all(ways: &mut [Self], names: &NameTable) {
-        for _ in 0..LEVELS {
-            let mut asking = 0;
-            ways.iter_mut().for_each(|way| asking += usize::from(way.ask(names)));
-            if asking == 0 {
-                break;
-            }
-            ways.iter_mut().filter(|way| way.asks).for_each(|way| way.go(names));
+    /// The first step, for another change: asks for where the nodes may be found.
+    #[inline]
+    fn start(&mut self, update: &'u NameUpdate, names: &NameTable) {
+        (self.update, self.len) = (Some(update), 0);
+        let mut hash = names.root_hash();
+        for (step, component) in self.steps.iter_mut().zip(update.name().components()) {
+            hash = names.hash(hash, component);
+            names.index.fetch(hash);
+            *step = Step { hash, child: NONE };
+            self.len += 1;
         }
-        ways.iter().for_each(|way| way.fetch_around(names));
-        names.free.iter().rev().take(ways.len()).for_each(|&id| prefetch(&names.nodes, id as usize));
     }
 
-    /// The steps that were walked.
-    pub(super) fn steps(&self) -> &[Step] {
-        &self.steps[..self.len]
-    }
-
-    /// Asks for where the next node may be found; whether there is more of the name.
-    fn ask(&mut self, names: &NameTable) -> bool {
-        let component = self.rest.next();
-        self.asks = component.is_some();
-        let Some(component) = component else { return false };
-        let hash = names.hash(self.at.0, component);
-        names.index.fetch(hash);
-        self.steps[self.len] = Step { parent: self.at.0, hash, child: NONE };
-        self.len += 1;
-        true
-    }
-
-    /// Goes there. Takes the hash's word for what it is.
+    /// The second step: asks for the nodes. Takes the hash's word for what they are.
+    #[inline]
     fn go(&mut self, names: &NameTable) {
-        let step = &mut self.steps[self.len - 1];
-        match names.index.find(step.hash, |_| true) {
-            Some(id) => {
-                prefetch(&names.nodes, id as usize);
-                step.child = id;
-                self.at = NodeId(id);
-            }
+        for step in &mut self.steps[..self.len] {
             // What is beneath is not there either.
-            None => self.rest = Name::ROOT.components(),
+            let Some(id) = names.index.find(step.hash, |_| true) else { break };
+            prefetch(&names.nodes, id as usize);
+            step.child = id;
         }
     }
 
-    /// Asks for what is linked to where it ends.
-    fn fetch_around(&self, names: &NameTable) {
-        let node = names.inner(self.at);
+    /// The third step: asks for what is linked to where it ends.
+    #[inline]
+    fn look_around(&self, names: &NameTable) {
+        let Some(last) = self.steps[..self.len].iter().rev().find(|step| step.child != NONE) else { return };
+        let node = &names.nodes[last.child as usize];
         if node.is_long() {
             prefetch(&names.text, node.text());
         }
         match self.update {
-            NameUpdate::Insert(..) => prefetch(&names.nodes, node.first as usize),
-            NameUpdate::Remove(_) => {
+            Some(NameUpdate::Remove(_)) => {
                 [node.next, node.previous].into_iter().for_each(|id| prefetch(&names.nodes, id as usize));
             }
+            _ => prefetch(&names.nodes, node.first as usize),
         }
+    }
+
+    /// The steps that were walked.
+    #[inline]
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps[..self.len]
+    }
+
+    /// Walks some ways and leaves it at that.
+    pub(super) fn walk_all(updates: &[&'u NameUpdate], names: &NameTable) {
+        let mut ways = vec![Self::NONE; updates.len()];
+        ways.iter_mut().zip(updates).for_each(|(way, update)| way.start(update, names));
+        ways.iter_mut().for_each(|way| way.go(names));
+        ways.iter().for_each(|way| way.look_around(names));
+    }
+}
+
+/// Changes that are walked ahead.
+pub(super) struct Ahead<'u, U> {
+    updates: Fuse<U>,
+    /// By the number of the change, around.
+    ways: [Way<'u>; WAYS],
+    /// Changes that have a way.
+    begun: usize,
+    /// The change that is to be begun next, where there is one.
+    turn: usize,
+}
+
+impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
+    pub(super) fn new(updates: U) -> Self {
+        Self { updates: updates.fuse(), ways: [Way::NONE; WAYS], begun: 0, turn: 0 }
+    }
+
+    /// The next change with the steps that were walked; `None` after the last.
+    #[inline]
+    pub(super) fn next(&mut self, names: &NameTable) -> Option<(&'u NameUpdate, &[Step])> {
+        let now = loop {
+            if let Some(update) = self.updates.next() {
+                self.ways[self.turn % WAYS].start(update, names);
+                self.begun += 1;
+            }
+            if let Some(way) = self.place(1) {
+                self.ways[way].go(names);
+            }
+            if let Some(way) = self.place(2) {
+                self.ways[way].look_around(names);
+            }
+            names.fetch_free(2 * APART);
+            let now = self.place(3);
+            self.turn += 1;
+            if now.is_some() || self.turn > self.begun + 3 * APART {
+                break now;
+            }
+        };
+        let way = &self.ways[now?];
+        Some((way.update?, way.steps()))
+    }
+
+    /// Where the way is that is so many steps behind, where there is one.
+    #[inline]
+    fn place(&self, steps: usize) -> Option<usize> {
+        let change = self.turn.checked_sub(steps * APART)?;
+        (change < self.begun).then_some(change % WAYS)
     }
 }
