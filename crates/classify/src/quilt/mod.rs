@@ -39,9 +39,14 @@
 //! - Gathering tuples that the first layers left into chunks of their own: no gain, or a loss of 5 to 10 %. Building vectors of slots
 //!   from single loads instead of through memory: no difference.
 
+mod buckets;
 mod build;
 mod cell;
+mod directories;
+mod dirty;
 mod hash;
+mod known;
+mod layers;
 pub mod layout;
 mod lookup;
 mod plan;
@@ -52,6 +57,8 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod tune;
+mod update;
+mod weigh;
 
 pub use build::Quilt;
 pub use layout::QuiltTable;

@@ -36,6 +36,11 @@ impl Space {
         })
     }
 
+    /// The pieces of `1 << order` that are taken next, for the most part.
+    pub(super) fn next(&self, order: usize, pieces: usize) -> impl Iterator<Item = u32> {
+        self.free[order].iter().rev().copied().chain(self.end..).take(pieces)
+    }
+
     /// Gives a piece back.
     pub(super) fn give(&mut self, at: u32, order: usize) {
         self.free[order].push(at);
