@@ -167,6 +167,7 @@ impl<T: Tuple> RuleSet<T> {
             // It need not begin with a line.
             prefetch(&self.places, place + 1);
         }
+        numbers().filter_map(|number| self.rule(number)).for_each(Rule::fetch);
         for update in updates {
             if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
                 rule.fetch();

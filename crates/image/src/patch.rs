@@ -92,6 +92,11 @@ impl PatchBuilder {
         Self::default()
     }
 
+    /// No writes yet, and room for so many.
+    pub fn with_capacity(writes: usize) -> Self {
+        Self { writes: Vec::with_capacity(writes) }
+    }
+
     /// Sets a location; of several values for one location the last stays. Panics from index 2^48 on.
     #[inline]
     pub fn set(&mut self, section: SectionId, index: u64, value: u64) {

@@ -192,6 +192,11 @@ impl<T: Tuple> Buckets<T> {
         self.space.next(order_of(1), buckets).for_each(|group| self.fetch(group as usize));
     }
 
+    /// Writes that there are at most.
+    pub(super) const fn writes(&self) -> usize {
+        self.dirty.len() * (1 + 4 * blocks::<T>())
+    }
+
     /// Adds to a patch what the image hasn't.
     pub(super) fn write(&mut self, patch: &mut PatchBuilder) {
         let dirty = self.dirty.take();

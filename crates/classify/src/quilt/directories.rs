@@ -76,6 +76,11 @@ impl Directories {
         prefetch(&self.slots, at);
     }
 
+    /// Writes that there are at most.
+    pub(super) const fn writes(&self) -> usize {
+        self.dirty.len()
+    }
+
     /// Adds to a patch what the image hasn't.
     pub(super) fn write(&mut self, patch: &mut PatchBuilder) {
         for &at in &*self.dirty.take() {

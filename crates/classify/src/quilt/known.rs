@@ -1,12 +1,14 @@
 //! [`Known`]: of each cell that rules have the layer that it is in, and the worse ones of these where they are several.
 //!
 //! ```text
-//! index   hash 32 | others 1 | layer 31        of each cell; what it is lies in its bucket alone
-//! others  by cell, where several rules are the same one
+//! index    hash 32 | 0 | layer 31      of a cell that one rule is; what it is lies in its bucket alone
+//!          hash 32 | 1 | place 31      of one that several rules are
+//! shared   layer, ranks but the best   by place
 //! ```
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher};
+use std::marker::PhantomData;
 
 use wirespeed_image::Index;
 
@@ -19,34 +21,57 @@ use crate::tuple::Tuple;
 #[derive(Clone, Debug)]
 pub(super) struct Known<T> {
     index: Index,
-    others: HashMap<Cell<T>, BTreeSet<Rank>, Seeded>,
+    shared: Vec<Shared>,
+    /// Places that are free.
+    free: Vec<u32>,
     seeded: Seeded,
+    tuple: PhantomData<fn() -> T>,
+}
+
+/// A cell that several rules are.
+#[derive(Clone, Debug)]
+struct Shared {
+    layer: u32,
+    /// The second best.
+    next: Rank,
+    others: BTreeSet<Rank>,
 }
 
 /// What the index has of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Whereabouts(u32);
+pub(super) struct Entry(u32);
 
-const OTHERS: u32 = 1 << 31;
+const SHARED: u32 = 1 << 31;
 
-impl Whereabouts {
-    /// The layer.
-    #[inline]
-    pub(super) const fn layer(self) -> u32 {
-        self.0 & !OTHERS
-    }
-
+impl Entry {
     /// Whether several rules are this cell.
     #[inline]
-    pub(super) const fn has_others(self) -> bool {
-        self.0 & OTHERS != 0
+    pub(super) const fn is_shared(self) -> bool {
+        self.0 & SHARED != 0
+    }
+
+    #[inline]
+    const fn place(self) -> usize {
+        (self.0 & !SHARED) as usize
+    }
+}
+
+impl Shared {
+    fn insert(&mut self, rank: Rank) {
+        self.others.insert(self.next.min(rank));
+        self.next = self.next.max(rank);
+    }
+
+    /// Takes the second best.
+    fn pop(&mut self) -> Rank {
+        std::mem::replace(&mut self.next, self.others.pop_last().unwrap_or(Rank::NONE))
     }
 }
 
 impl<T: Tuple> Known<T> {
     /// None yet.
     pub(super) fn new(seeded: Seeded) -> Self {
-        Self { index: Index::new(), others: HashMap::with_hasher(seeded), seeded }
+        Self { index: Index::new(), shared: Vec::new(), free: Vec::new(), seeded, tuple: PhantomData }
     }
 
     /// How many cells.
@@ -72,10 +97,10 @@ impl<T: Tuple> Known<T> {
         self.index.fetch(hash);
     }
 
-    /// Where the first cell of a hash is, which need not be the one that is wanted.
+    /// The layer of the first cell of a hash, which need not be the one that is wanted.
     #[inline]
-    pub(super) fn seems(&self, hash: u32) -> Option<Whereabouts> {
-        self.index.find(hash, |_| true).map(Whereabouts)
+    pub(super) fn seems(&self, hash: u32) -> Option<u32> {
+        self.index.find(hash, |_| true).map(|id| self.layer(Entry(id)))
     }
 
     /// The place of a cell of this hash: what the first gives of its layer.
@@ -84,13 +109,18 @@ impl<T: Tuple> Known<T> {
         &self,
         hash: u32,
         mut place_in: impl FnMut(u32) -> Option<X>,
-    ) -> Option<(Whereabouts, X)> {
+    ) -> Option<(Entry, X)> {
         let mut place = None;
         let found = self.index.find(hash, |id| {
-            place = place_in(Whereabouts(id).layer());
+            place = place_in(self.layer(Entry(id)));
             place.is_some()
         });
-        found.map(Whereabouts).zip(place)
+        found.map(Entry).zip(place)
+    }
+
+    #[inline]
+    fn layer(&self, entry: Entry) -> u32 {
+        if entry.is_shared() { self.shared[entry.place()].layer } else { entry.0 }
     }
 
     /// A cell came, into a layer.
@@ -99,45 +129,51 @@ impl<T: Tuple> Known<T> {
     }
 
     /// A cell with one rule goes.
-    pub(super) fn remove(&mut self, hash: u32, whereabouts: Whereabouts) {
-        self.index.remove(hash, whereabouts.0);
+    pub(super) fn remove(&mut self, hash: u32, entry: Entry) {
+        self.index.remove(hash, entry.0);
     }
 
     /// A cell has one more rule, worse than its best.
-    pub(super) fn add_other(&mut self, hash: u32, whereabouts: Whereabouts, cell: &Cell<T>, rank: Rank) {
-        self.others.entry(*cell).or_default().insert(rank);
-        if !whereabouts.has_others() {
-            self.index.replace(hash, whereabouts.0, whereabouts.0 | OTHERS);
+    pub(super) fn add_other(&mut self, hash: u32, entry: Entry, rank: Rank) {
+        if entry.is_shared() {
+            return self.shared[entry.place()].insert(rank);
         }
+        let shared = Shared { layer: entry.0, next: rank, others: BTreeSet::new() };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.shared[place as usize] = shared;
+                place
+            }
+            None => {
+                self.shared.push(shared);
+                u32::try_from(self.shared.len() - 1).expect("fewer than lanes")
+            }
+        };
+        self.index.replace(hash, entry.0, place | SHARED);
     }
 
-    /// A cell with several rules, the best of which has the rank `best`, has one less. The best of the others.
-    pub(super) fn remove_one(
-        &mut self,
-        hash: u32,
-        whereabouts: Whereabouts,
-        cell: &Cell<T>,
-        rank: Rank,
-        best: Rank,
-    ) -> Rank {
-        let Some(others) = self.others.get_mut(cell) else { return best };
+    /// A cell with several rules, the best of which has the rank `best`, has one less. The best of those that are left.
+    pub(super) fn remove_one(&mut self, hash: u32, entry: Entry, rank: Rank, best: Rank) -> Rank {
+        let shared = &mut self.shared[entry.place()];
         let left = if rank == best {
-            others.pop_last().unwrap_or(best)
+            shared.pop()
         } else {
-            let is_there = others.remove(&rank);
+            let is_there =
+                if rank == shared.next { shared.pop() == rank } else { shared.others.remove(&rank) };
             debug_assert!(is_there, "what a rule had is there");
             best
         };
-        if others.is_empty() {
-            self.others.remove(cell);
-            self.index.replace(hash, whereabouts.0, whereabouts.layer());
+        if shared.next == Rank::NONE {
+            let layer = shared.layer;
+            self.free.push(entry.0 & !SHARED);
+            self.index.replace(hash, entry.0, layer);
         }
         left
     }
 
     pub(super) fn memory_usage(&self) -> u64 {
-        let others: usize = self.others.values().map(|others| 40 + others.len() * 16).sum();
-        let map = self.others.capacity() * (size_of::<(Cell<T>, BTreeSet<Rank>)>() + 1);
-        (self.index.memory_usage() + others + map) as u64
+        let others: usize = self.shared.iter().map(|shared| shared.others.len() * 16).sum();
+        let places = self.shared.capacity() * size_of::<Shared>() + self.free.capacity() * 4;
+        (self.index.memory_usage() + others + places) as u64
     }
 }

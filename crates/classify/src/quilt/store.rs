@@ -13,7 +13,7 @@ use super::cell::{Cell, Form};
 use super::directories::Directories;
 use super::hash::{Seeds, filter_bits};
 use super::known::Known;
-use super::layers::Layers;
+use super::layers::{Fits, Layers};
 use super::layout::{LANES, MOST_BITS, Slot, height};
 use super::plan;
 use crate::rank::Rank;
@@ -98,13 +98,25 @@ impl<T: Tuple> Store<T> {
 
     /// Adds a rule's cell, of which `known` says the hash.
     pub(super) fn insert(&mut self, cell: &Cell<T>, hash: u32, rank: Rank) -> Result<(), Full> {
-        let Some((whereabouts, place)) = self.known.find(hash, |layer| self.place_in(layer, cell)) else {
-            let layer = self.put_somewhere(cell, rank)?;
+        self.insert_fitting(cell, hash, rank, None)
+    }
+
+    /// The same where the list of layers that it may be in is known.
+    pub(super) fn insert_fitting(
+        &mut self,
+        cell: &Cell<T>,
+        hash: u32,
+        rank: Rank,
+        fits: Option<Fits>,
+    ) -> Result<(), Full> {
+        let Some((entry, place)) = self.known.find(hash, |layer| self.place_in(layer, cell)) else {
+            let fits = fits.unwrap_or_else(|| self.layers.fits(&cell.fixed(), cell.form));
+            let layer = self.put_somewhere(cell, rank, fits)?;
             self.known.insert(hash, layer);
             return Ok(());
         };
         let before = self.buckets.rank(place.lane);
-        self.known.add_other(hash, whereabouts, cell, rank.min(before));
+        self.known.add_other(hash, entry, rank.min(before));
         if rank > before {
             self.replace(place, before, rank);
         }
@@ -113,17 +125,17 @@ impl<T: Tuple> Store<T> {
 
     /// Takes a rule's cell out.
     pub(super) fn remove(&mut self, cell: &Cell<T>, hash: u32, rank: Rank) -> Result<(), Full> {
-        let Some((whereabouts, place)) = self.known.find(hash, |layer| self.place_in(layer, cell)) else {
+        let Some((entry, place)) = self.known.find(hash, |layer| self.place_in(layer, cell)) else {
             debug_assert!(false, "what a rule had is there");
             return Ok(());
         };
         let best = self.buckets.rank(place.lane);
-        if !whereabouts.has_others() {
+        if !entry.is_shared() {
             debug_assert_eq!(best, rank, "the rank of the one rule");
-            self.known.remove(hash, whereabouts);
+            self.known.remove(hash, entry);
             return self.take_out(place, rank);
         }
-        let left = self.known.remove_one(hash, whereabouts, cell, rank, best);
+        let left = self.known.remove_one(hash, entry, rank, best);
         if left != best {
             self.replace(place, best, left);
         }
@@ -133,7 +145,7 @@ impl<T: Tuple> Store<T> {
     /// Gives a rule's cell another rank.
     pub(super) fn rerank(&mut self, cell: &Cell<T>, hash: u32, before: Rank, now: Rank) -> Result<(), Full> {
         match self.known.find(hash, |layer| self.place_in(layer, cell)) {
-            Some((whereabouts, place)) if !whereabouts.has_others() => {
+            Some((entry, place)) if !entry.is_shared() => {
                 self.replace(place, before, now);
                 Ok(())
             }
@@ -143,6 +155,11 @@ impl<T: Tuple> Store<T> {
                 self.remove(cell, hash, before)
             }
         }
+    }
+
+    /// Writes that [`write`](Self::write) makes at most, but for those of layers.
+    pub(super) fn writes(&self) -> usize {
+        self.directories.writes() + self.buckets.writes()
     }
 
     /// Adds to a patch what the image hasn't.
@@ -177,14 +194,13 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Puts a cell into a layer that has room for it, or into a new one; which.
-    fn put_somewhere(&mut self, cell: &Cell<T>, rank: Rank) -> Result<u32, Full> {
-        let fixed = cell.fixed();
-        let fits = self.layers.fits(&fixed, cell.form);
+    fn put_somewhere(&mut self, cell: &Cell<T>, rank: Rank, fits: Fits) -> Result<u32, Full> {
         let spot = |limit| self.layers.fitting(fits).iter().find_map(|&layer| self.spot(layer, cell, limit));
         if let Some(spot) = spot(self.roomy).or_else(|| spot(MOST_CELLS)) {
             self.put(spot, cell, rank)?;
             return Ok(spot.layer);
         }
+        let fixed = cell.fixed();
         let layer = match self.layer_of(&fixed, cell.form) {
             Some(own) => own,
             // Where the bucket of a coarser mask is full that of a finer one is not.

@@ -7,6 +7,7 @@
 use wirespeed_image::{Patch, PatchBuilder};
 
 use super::cell::Cell;
+use super::layers::Fits;
 use super::store::{Full, Store};
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
@@ -24,6 +25,8 @@ struct Step<T> {
     what: What,
     /// The slot that it is about, by the look of it.
     at: Option<usize>,
+    /// The layers that it may be in, of one that comes.
+    fits: Option<Fits>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +50,7 @@ impl<T: Tuple> Store<T> {
             self.fetch(&mut steps);
             steps.iter().try_for_each(|step| self.take(step))?;
         }
-        let mut patch = PatchBuilder::new();
+        let mut patch = PatchBuilder::with_capacity(self.writes());
         self.write(&mut patch);
         Ok(patch.finish(Some((rules.len() as u64, rules.last_number().into()))))
     }
@@ -80,7 +83,7 @@ impl<T: Tuple> Store<T> {
     fn add_steps(&self, rule: &Rule<T>, what: What, steps: &mut Vec<Step<T>>) {
         let Ok(()) = Cell::each(rule, |cell| {
             let hash = self.known.hash(&cell);
-            steps.push(Step { cell, hash, what, at: None });
+            steps.push(Step { cell, hash, what, at: None, fits: None });
             Ok::<_, std::convert::Infallible>(())
         });
     }
@@ -91,12 +94,11 @@ impl<T: Tuple> Store<T> {
         let mut come = 0;
         for step in &mut *steps {
             let layer = match step.what {
-                What::Goes(_) | What::Changes(..) => {
-                    self.known.seems(step.hash).map(|whereabouts| whereabouts.layer())
-                }
+                What::Goes(_) | What::Changes(..) => self.known.seems(step.hash),
                 What::Comes(_) => {
                     come += 1;
                     let fits = self.layers.fits(&step.cell.fixed(), step.cell.form);
+                    step.fits = Some(fits);
                     self.layers.fitting(fits).first().copied()
                 }
             };
@@ -105,16 +107,16 @@ impl<T: Tuple> Store<T> {
         }
         for slot in steps.iter().filter_map(|step| step.at).map(|at| self.directories.slot(at)) {
             if !slot.is_empty() {
-                self.buckets.fetch(slot.group());
+                (0..slot.groups()).for_each(|more| self.buckets.fetch(slot.group() + more));
             }
         }
         self.buckets.fetch_free(come);
     }
 
-    fn take(&mut self, Step { cell, hash, what, .. }: &Step<T>) -> Result<(), Full> {
+    fn take(&mut self, Step { cell, hash, what, fits, .. }: &Step<T>) -> Result<(), Full> {
         match *what {
             What::Goes(rank) => self.remove(cell, *hash, rank),
-            What::Comes(rank) => self.insert(cell, *hash, rank),
+            What::Comes(rank) => self.insert_fitting(cell, *hash, rank, *fits),
             What::Changes(before, now) => self.rerank(cell, *hash, before, now),
         }
     }
