@@ -66,8 +66,8 @@ struct Changes<T> {
     is_again: bool,
 }
 
-/// Updates that are made with what they will read asked for together.
-const TOGETHER: usize = 32;
+/// What an update reads is asked for so many updates before.
+const AHEAD: usize = 32;
 
 impl<T: Tuple> RuleSet<T> {
     /// No rules yet.
@@ -135,44 +135,58 @@ impl<T: Tuple> RuleSet<T> {
     where
         T: 'u,
     {
-        let (mut updates, mut changed) = (updates.into_iter(), 0);
-        let mut together = Vec::with_capacity(TOGETHER);
-        loop {
-            together.clear();
-            together.extend(updates.by_ref().take(TOGETHER));
-            if together.is_empty() {
-                return (changed, Ok(()));
+        let updates: Vec<_> = updates.into_iter().collect();
+        updates.iter().take(2 * AHEAD).for_each(|update| self.fetch_index(update));
+        updates.iter().take(AHEAD).for_each(|update| self.fetch(update));
+        let mut changed = 0;
+        for (at, update) in updates.iter().enumerate() {
+            updates.get(at + 2 * AHEAD).into_iter().for_each(|update| self.fetch_index(update));
+            updates.get(at + AHEAD).into_iter().for_each(|update| self.fetch(update));
+            match self.apply(update) {
+                Ok(is_changed) => changed += usize::from(is_changed),
+                Err(error) => return (changed, Err(error)),
             }
-            self.fetch(&together);
-            for update in &together {
-                match self.apply(update) {
-                    Ok(is_changed) => changed += usize::from(is_changed),
-                    Err(error) => return (changed, Err(error)),
-                }
-            }
+        }
+        (changed, Ok(()))
+    }
+
+    /// Asks for where the place of a change's rule is to be found.
+    fn fetch_index(&self, update: &RuleUpdate<T>) {
+        if let RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) = update {
+            self.fetch_number(*number);
         }
     }
 
-    /// Asks for all that changes will read.
-    fn fetch(&self, updates: &[&RuleUpdate<T>]) {
-        let numbers = || {
-            updates.iter().filter_map(|update| match update {
-                RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) => Some(*number),
-                RuleUpdate::Insert(_) => None,
-            })
+    /// Asks for all that a change will read.
+    fn fetch(&self, update: &RuleUpdate<T>) {
+        if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
+            rule.fetch();
+        }
+        let there = match update {
+            RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) => self.place(*number),
+            RuleUpdate::Insert(_) => None,
         };
-        numbers().for_each(|number| self.index.fetch(hash(number)));
-        for place in numbers().filter_map(|number| self.place(number)) {
-            prefetch(&self.places, place);
-            // It need not begin with a line.
-            prefetch(&self.places, place + 1);
-        }
-        numbers().filter_map(|number| self.rule(number)).for_each(Rule::fetch);
-        for update in updates {
-            if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
-                rule.fetch();
-            }
-        }
+        // One that comes gets this place, or one that is as near.
+        let next = || self.free.len().checked_sub(AHEAD).map(|at| self.free[at] as usize);
+        there.or_else(next).into_iter().for_each(|place| self.fetch_place(place));
+    }
+
+    fn fetch_place(&self, place: usize) {
+        prefetch(&self.places, place);
+        // It need not begin with a line.
+        prefetch(&self.places, place + 1);
+    }
+
+    /// Asks for where the place of a rule is to be found.
+    #[inline]
+    pub(crate) fn fetch_number(&self, number: u32) {
+        self.index.fetch(hash(number));
+    }
+
+    /// Asks for a rule.
+    #[inline]
+    pub(crate) fn fetch_rule(&self, number: u32) {
+        self.place(number).into_iter().for_each(|place| self.fetch_place(place));
     }
 
     /// Rules with the numbers 1, 2, 3 and so on in the order of these. O(n log n).

@@ -29,6 +29,8 @@ pub(super) struct Buckets<T> {
 /// A bucket, in full.
 pub(super) type Contents<T> = Vec<(Cell<T>, Rank)>;
 
+/// Groups are asked for so many before.
+const AHEAD: usize = 16;
 /// Cells that a bucket may have.
 pub(super) const MOST_CELLS: usize = MOST_GROUPS * LANES;
 
@@ -183,13 +185,12 @@ impl<T: Tuple> Buckets<T> {
     /// Asks for the first group of a bucket.
     #[inline]
     pub(super) fn fetch(&self, group: usize) {
-        prefetch(&self.ranks, group * LANES);
-        (0..group_len::<T>()).step_by(8).for_each(|at| prefetch(&self.cells, group * group_len::<T>() + at));
+        fetch::<T>(&self.cells, &self.ranks, group);
     }
 
-    /// Asks for the groups that the next so many buckets of one group will probably get.
-    pub(super) fn fetch_free(&self, buckets: usize) {
-        self.space.next(order_of(1), buckets).for_each(|group| self.fetch(group as usize));
+    /// Asks for the group that a bucket of one gets after so many others, most probably.
+    pub(super) fn fetch_free(&self, after: usize) {
+        self.fetch(self.space.next(order_of(1), after) as usize);
     }
 
     /// Writes that there are at most.
@@ -202,7 +203,13 @@ impl<T: Tuple> Buckets<T> {
         let dirty = self.dirty.take();
         let lane = |place: u32| (place >> 1) as usize;
         let is_cell = |place: &&u32| **place & 1 == 1;
-        for group in dirty.chunk_by(|&a, &b| lane(a) / LANES == lane(b) / LANES) {
+        let groups = || dirty.chunk_by(|&a, &b| lane(a) / LANES == lane(b) / LANES);
+        let mut ahead = groups().skip(AHEAD);
+        for group in groups() {
+            ahead
+                .next()
+                .into_iter()
+                .for_each(|group| fetch::<T>(&self.cells, &self.ranks, lane(group[0]) / LANES));
             for block in 0..blocks::<T>() {
                 for part in [0, B_AFTER] {
                     for &place in group.iter().filter(is_cell) {
@@ -224,6 +231,13 @@ impl<T: Tuple> Buckets<T> {
         let arrays = (self.cells.capacity() + self.ranks.capacity()) * 8;
         arrays as u64 + self.space.memory_usage() + self.dirty.memory_usage()
     }
+}
+
+/// Asks for a group.
+#[inline]
+fn fetch<T: Tuple>(cells: &[u64], ranks: &[u64], group: usize) {
+    prefetch(ranks, group * LANES);
+    (0..group_len::<T>()).step_by(8).for_each(|at| prefetch(cells, group * group_len::<T>() + at));
 }
 
 fn to_u32(group: usize) -> u32 {

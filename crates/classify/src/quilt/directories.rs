@@ -15,6 +15,9 @@ pub(super) struct Directories {
     dirty: Dirty,
 }
 
+/// Slots are asked for so many before.
+const AHEAD: usize = 16;
+
 impl Directories {
     /// None yet, with room for as much as an image can hold.
     pub(super) fn new() -> Self {
@@ -83,7 +86,9 @@ impl Directories {
 
     /// Adds to a patch what the image hasn't.
     pub(super) fn write(&mut self, patch: &mut PatchBuilder) {
-        for &at in &*self.dirty.take() {
+        let dirty = self.dirty.take();
+        for (nth, &at) in dirty.iter().enumerate() {
+            dirty.get(nth + AHEAD).into_iter().for_each(|&at| prefetch(&self.slots, at as usize));
             patch.set(SLOTS, at.into(), self.slots[at as usize]);
         }
     }

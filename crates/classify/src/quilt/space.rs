@@ -36,9 +36,13 @@ impl Space {
         })
     }
 
-    /// The pieces of `1 << order` that are taken next, for the most part.
-    pub(super) fn next(&self, order: usize, pieces: usize) -> impl Iterator<Item = u32> {
-        self.free[order].iter().rev().copied().chain(self.end..).take(pieces)
+    /// The piece of `1 << order` that is taken after so many others, for the most part.
+    pub(super) fn next(&self, order: usize, after: usize) -> u32 {
+        let free = &self.free[order];
+        match free.len().checked_sub(1 + after) {
+            Some(at) => free[at],
+            None => self.end.saturating_add(u32::try_from(after - free.len()).unwrap_or(0) << order),
+        }
     }
 
     /// Gives a piece back.

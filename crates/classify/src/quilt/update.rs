@@ -8,14 +8,17 @@ use wirespeed_image::{Patch, PatchBuilder};
 
 use super::cell::Cell;
 use super::layers::Fits;
+use super::layout::Slot;
 use super::store::{Full, Store};
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
 
-/// Changes that are asked for together.
-const TOGETHER: usize = 32;
+/// Changes that are looked through together.
+const TOGETHER: usize = 64;
+/// A bucket is asked for so many steps before.
+const AHEAD: usize = 16;
 
 /// What becomes of a cell.
 #[derive(Clone, Copy, Debug)]
@@ -44,11 +47,14 @@ impl<T: Tuple> Store<T> {
     pub(super) fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Full> {
         self.layers.tidy();
         let mut steps = Vec::new();
-        for changed in changed.chunks(TOGETHER) {
+        for (at, changed_here) in (0..).step_by(TOGETHER).zip(changed.chunks(TOGETHER)) {
             steps.clear();
-            self.steps(rules, changed, &mut steps);
-            self.fetch(&mut steps);
-            steps.iter().try_for_each(|step| self.take(step))?;
+            self.steps(rules, changed_here, &mut steps);
+            let next = changed.iter().skip(at + TOGETHER).take(TOGETHER).map(|changed| changed.number.get());
+            next.clone().for_each(|number| rules.fetch_number(number));
+            self.fetch_slots(&mut steps);
+            self.take_all(&steps)?;
+            next.for_each(|number| rules.fetch_rule(number));
         }
         let mut patch = PatchBuilder::with_capacity(self.writes());
         self.write(&mut patch);
@@ -83,34 +89,45 @@ impl<T: Tuple> Store<T> {
     fn add_steps(&self, rule: &Rule<T>, what: What, steps: &mut Vec<Step<T>>) {
         let Ok(()) = Cell::each(rule, |cell| {
             let hash = self.known.hash(&cell);
+            self.known.fetch(hash);
             steps.push(Step { cell, hash, what, at: None, fits: None });
             Ok::<_, std::convert::Infallible>(())
         });
     }
 
-    /// Asks for all that steps will read.
-    fn fetch(&mut self, steps: &mut [Step<T>]) {
-        steps.iter().for_each(|step| self.known.fetch(step.hash));
-        let mut come = 0;
-        for step in &mut *steps {
-            let layer = match step.what {
-                What::Goes(_) | What::Changes(..) => self.known.seems(step.hash),
+    /// Asks for the slots that steps are about.
+    fn fetch_slots(&mut self, steps: &mut [Step<T>]) {
+        for step in steps {
+            let known = self.known.seems(step.hash);
+            let layer = known.or_else(|| match step.what {
                 What::Comes(_) => {
-                    come += 1;
                     let fits = self.layers.fits(&step.cell.fixed(), step.cell.form);
                     step.fits = Some(fits);
                     self.layers.fitting(fits).first().copied()
                 }
-            };
+                What::Goes(_) | What::Changes(..) => None,
+            });
             step.at = layer.map(|layer| self.slot_at(layer, self.hash_in(layer, &step.cell)));
             step.at.into_iter().for_each(|at| self.directories.fetch(at));
         }
-        for slot in steps.iter().filter_map(|step| step.at).map(|at| self.directories.slot(at)) {
-            if !slot.is_empty() {
-                (0..slot.groups()).for_each(|more| self.buckets.fetch(slot.group() + more));
-            }
+    }
+
+    /// Asks for the bucket that a step is about.
+    fn fetch_bucket(&self, step: &Step<T>) {
+        let slot = step.at.map_or(Slot(0), |at| self.directories.slot(at));
+        if !slot.is_empty() {
+            (0..slot.groups()).for_each(|more| self.buckets.fetch(slot.group() + more));
+        } else if let What::Comes(_) = step.what {
+            self.buckets.fetch_free(AHEAD);
         }
-        self.buckets.fetch_free(come);
+    }
+
+    fn take_all(&mut self, steps: &[Step<T>]) -> Result<(), Full> {
+        steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step));
+        steps.iter().enumerate().try_for_each(|(at, step)| {
+            steps.get(at + AHEAD).into_iter().for_each(|step| self.fetch_bucket(step));
+            self.take(step)
+        })
     }
 
     fn take(&mut self, Step { cell, hash, what, fits, .. }: &Step<T>) -> Result<(), Full> {
