@@ -18,7 +18,7 @@ use super::layout::{
     CLASS_WORDS, CLASSES, FILTERS, SLOTS, TssTable, View, halves, joined, slot_elements, table_slots,
     value_elements,
 };
-use super::plan::{GROUP, LANES, Pair, Plan, Plans, Rows, Terms, place_of};
+use super::plan::{GROUP, LANES, Pair, Plan, Plans, Rows};
 use super::simd;
 use crate::lookup::{Classify, Load, Step};
 use crate::rank::Rank;
@@ -230,26 +230,16 @@ impl Passed {
 
 /// What tuples are hashed and asked of a filter with, a vector at a time.
 pub(super) trait Lanes: Copy {
-    /// The terms that a pair of words adds to hashes, of the first so many lanes.
-    fn compute(self, pair: &Pair, rows: &Rows, open: usize, terms: &mut [u64; GROUP]);
-
     /// The tuples of the first so many lanes that a class may match: those that get past its filter, or in tuple search all, or fewer
-    /// where the slots say so at a glance. The terms of its plan are there.
+    /// where the slots say so at a glance.
     fn pass<T: Tuple, F: Form>(
         self,
         view: &View<'_>,
         plan: &Plan,
-        words: Words<'_>,
+        rows: &Rows,
         open: usize,
         passed: &mut Passed,
     );
-}
-
-/// What there is of a group's tuples.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Words<'g> {
-    pub(super) rows: &'g Rows,
-    pub(super) terms: &'g Terms,
 }
 
 /// Without vectors, or with those that compilers find.
@@ -258,39 +248,30 @@ pub(super) struct Portable;
 
 impl Lanes for Portable {
     #[inline(always)]
-    fn compute(self, pair: &Pair, rows: &Rows, open: usize, terms: &mut [u64; GROUP]) {
-        for lane in 0..open {
-            terms[place_of(lane)] = product(pair, rows, lane);
-        }
-    }
-
-    #[inline(always)]
     fn pass<T: Tuple, F: Form>(
         self,
         view: &View<'_>,
         plan: &Plan,
-        words: Words<'_>,
+        rows: &Rows,
         open: usize,
         passed: &mut Passed,
     ) {
         passed.len = 0;
         for from in (0..open).step_by(LANES) {
-            let mut sums = [plan.start; LANES];
-            for pair in plan.pairs() {
+            let mut hashes = [plan.start; LANES];
+            for Pair { at, mask, keys } in plan.pairs() {
+                let (one, other) = (&rows[*at][from..][..LANES], &rows[at + 1][from..][..LANES]);
                 for lane in 0..LANES {
-                    let sum = &mut sums[place_of(lane)];
-                    *sum = sum.wrapping_add(product(pair, words.rows, from + lane));
+                    let a = (one[lane] & mask[0]).wrapping_add(keys[0]);
+                    let b = (other[lane] & mask[1]).wrapping_add(keys[1]);
+                    hashes[lane] = hashes[lane].wrapping_add(u64::from(a) * u64::from(b));
                 }
             }
-            for &term in plan.terms() {
-                let terms = &words.terms.row(term)[from..][..LANES];
-                sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
-            }
-            for sum in &mut sums {
-                *sum = view.keys.finish(*sum).0;
+            for hash in &mut hashes {
+                *hash = view.keys.finish(*hash).0;
             }
             for lane in from..open.min(from + LANES) {
-                let hash = Hash(sums[place_of(lane - from)]);
+                let hash = Hash(hashes[lane - from]);
                 if !F::FILTERED || view.passes(plan.first_bits, plan.log, hash) {
                     [passed.low[lane], passed.high[lane]] = halves(hash.0);
                     #[allow(clippy::cast_possible_truncation)] // below GROUP
@@ -301,14 +282,6 @@ impl Lanes for Portable {
             }
         }
     }
-}
-
-/// What a pair of words adds to a lane's hash.
-#[inline(always)]
-fn product(Pair { at, mask, keys }: &Pair, rows: &Rows, lane: usize) -> u64 {
-    let a = (rows[*at][lane] & mask[0]).wrapping_add(keys[0]);
-    let b = (rows[at + 1][lane] & mask[1]).wrapping_add(keys[1]);
-    u64::from(a) * u64::from(b)
 }
 
 /// A tuple that waits for its slots.
@@ -324,7 +297,6 @@ struct Waiting {
 /// Tuples under way.
 struct Group<T> {
     rows: Rows,
-    terms: Terms,
     best: [Rank; GROUP],
     /// Which tuple a lane has.
     tuple: [usize; GROUP],
@@ -361,7 +333,6 @@ impl<T: Tuple> Group<T> {
     fn new() -> Self {
         Self {
             rows: [[0; GROUP]; KEYS],
-            terms: Terms::new(),
             best: [Rank::NONE; GROUP],
             tuple: [0; GROUP],
             open: 0,
@@ -381,7 +352,6 @@ impl<T: Tuple> Group<T> {
             (self.tuple[lane], self.best[lane]) = (lane, Rank::NONE);
         }
         self.open = tuples.len();
-        self.terms.clear();
     }
 
     /// All classes, or until all tuples have found what no class left can better.
@@ -402,10 +372,8 @@ impl<T: Tuple> Group<T> {
                 return;
             }
             for place in first..classes.min(first + STRETCH) {
-                let plan = *plans.plan::<T, F>(place);
-                let (rows, open) = (&self.rows, self.open);
-                self.terms.see_to(plan.terms(), |term, row| lanes.compute(plans.pair(term), rows, open, row));
-                self.ask::<F>(lanes, view, &plan, tuples);
+                let plan = plans.plan::<T, F>(place);
+                self.ask::<F>(lanes, view, plan, tuples);
             }
             self.look(view, tuples);
         }
@@ -415,8 +383,7 @@ impl<T: Tuple> Group<T> {
     /// Notes the tuples that get past a class's filter.
     #[inline(always)]
     fn ask<F: Form>(&mut self, lanes: impl Lanes, view: &View<'_>, plan: &Plan, tuples: &[T]) {
-        let words = Words { rows: &self.rows, terms: &self.terms };
-        lanes.pass::<T, F>(view, plan, words, self.open, &mut self.passed);
+        lanes.pass::<T, F>(view, plan, &self.rows, self.open, &mut self.passed);
         for at in 0..self.passed.len {
             let lane = self.passed.lanes[at] as usize;
             let slots = view.slots_of(plan.first_slot, plan.d, self.passed.hash(lane));
@@ -460,7 +427,6 @@ impl<T: Tuple> Group<T> {
             for row in &mut self.rows[..T::WORDS] {
                 row[lane] = row[last];
             }
-            self.terms.copy(last, lane);
             (self.tuple[lane], self.best[lane]) = (self.tuple[last], self.best[last]);
         }
     }

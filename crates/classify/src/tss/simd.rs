@@ -75,10 +75,12 @@ mod avx512 {
         _mm512_xor_si512,
     };
 
+    use std::ops::Range;
+
     use super::super::form::Form;
     use super::super::layout::{LEAST_LOG, View, slot_elements};
-    use super::super::lookup::{Lanes, Passed, Words, batch as run};
-    use super::super::plan::{GROUP, LANES, Pair, Plan, Rows};
+    use super::super::lookup::{Lanes, Passed, batch as run};
+    use super::super::plan::{LANES, Plan, Rows};
     use crate::tuple::Tuple;
 
     /// [`run`] with vectors.
@@ -94,47 +96,43 @@ mod avx512 {
     #[derive(Clone, Copy)]
     struct Vectors(());
 
-    /// The hashes of sixteen lanes: those of the even and of the odd ones.
+    /// The hashes of N times sixteen lanes: those of the even and of the odd ones.
     ///
     /// # Safety
     /// The CPU must have the features of [`batch`].
     #[inline(always)]
-    unsafe fn hash(view: &View<'_>, plan: &Plan, words: Words<'_>, from: usize) -> [__m512i; 2] {
+    unsafe fn hash<const N: usize>(
+        view: &View<'_>,
+        plan: &Plan,
+        rows: &Rows,
+        from: usize,
+    ) -> [[__m512i; 2]; N] {
+        // Loops and no `map`: what a call of it does would be compiled without the features.
         // SAFETY: the CPU has the features, as our caller promises; rows are read by slices of sixteen.
         unsafe {
-            let mut sums = [_mm512_set1_epi64(plan.start.cast_signed()); 2];
+            let mut sums = [[_mm512_set1_epi64(plan.start.cast_signed()); 2]; N];
             for pair in plan.pairs() {
-                let [even, odd] = products(pair, words.rows, from);
-                sums = [_mm512_add_epi64(sums[0], even), _mm512_add_epi64(sums[1], odd)];
+                let [mask_a, mask_b] = pair.mask;
+                let mask = [_mm512_set1_epi32(mask_a.cast_signed()), _mm512_set1_epi32(mask_b.cast_signed())];
+                let [key_a, key_b] = pair.keys;
+                let keys = [_mm512_set1_epi32(key_a.cast_signed()), _mm512_set1_epi32(key_b.cast_signed())];
+                let (one, other) = (&rows[pair.at], &rows[pair.at + 1]);
+                for (nth, sums) in sums.iter_mut().enumerate() {
+                    let lanes = from + nth * LANES..from + nth * LANES + LANES;
+                    let word = |row: &[u32], nth: usize| {
+                        let masked = _mm512_and_si512(_mm512_loadu_si512(row.as_ptr().cast()), mask[nth]);
+                        _mm512_add_epi32(masked, keys[nth])
+                    };
+                    let (a, b) = (word(&one[lanes.clone()], 0), word(&other[lanes], 1));
+                    let odd = |v| _mm512_srli_epi64::<32>(v);
+                    sums[0] = _mm512_add_epi64(sums[0], _mm512_mul_epu32(a, b));
+                    sums[1] = _mm512_add_epi64(sums[1], _mm512_mul_epu32(odd(a), odd(b)));
+                }
             }
-            for &term in plan.terms() {
-                let terms: &[u64] = &words.terms.row(term)[from..from + LANES];
-                let half = |at: usize| _mm512_loadu_si512(terms[at..at + LANES / 2].as_ptr().cast());
-                sums = [_mm512_add_epi64(sums[0], half(0)), _mm512_add_epi64(sums[1], half(LANES / 2))];
+            for sums in &mut sums {
+                *sums = [rounds(view, sums[0]), rounds(view, sums[1])];
             }
-            [rounds(view, sums[0]), rounds(view, sums[1])]
-        }
-    }
-
-    /// What a pair of words adds to the hashes of sixteen lanes, of the even and of the odd ones.
-    ///
-    /// # Safety
-    /// The CPU must have the features of [`batch`].
-    #[inline(always)]
-    unsafe fn products(pair: &Pair, rows: &Rows, from: usize) -> [__m512i; 2] {
-        // SAFETY: the CPU has the features, as our caller promises; rows are read by slices of sixteen.
-        unsafe {
-            let word = |nth: usize| {
-                let row: &[u32] = &rows[pair.at + nth][from..from + LANES];
-                let masked = _mm512_and_si512(
-                    _mm512_loadu_si512(row.as_ptr().cast()),
-                    _mm512_set1_epi32(pair.mask[nth].cast_signed()),
-                );
-                _mm512_add_epi32(masked, _mm512_set1_epi32(pair.keys[nth].cast_signed()))
-            };
-            let (a, b) = (word(0), word(1));
-            let odd = |v| _mm512_srli_epi64::<32>(v);
-            [_mm512_mul_epu32(a, b), _mm512_mul_epu32(odd(a), odd(b))]
+            sums
         }
     }
 
@@ -225,12 +223,12 @@ mod avx512 {
     unsafe fn are_told<T: Tuple>(
         view: &View<'_>,
         plan: &Plan,
-        words: Words<'_>,
+        rows: &Rows,
         from: usize,
         hashes: [__m512i; 2],
     ) -> u16 {
         let (word, mask) = plan.telling;
-        let row: &[u32] = &words.rows[word][from..from + LANES];
+        let row: &[u32] = &rows[word][from..from + LANES];
         // SAFETY: as our caller promises. A place is below d, so that a slot is one of the three subtables', which end within `slots`:
         // every record of a table was held against that by `from_image` or `check`, or written by the engine; where d is 0 the slot
         // is the first, which is there. A telling word is one of a slot's elements.
@@ -289,26 +287,43 @@ mod avx512 {
         passed.len += lanes.count_ones() as usize;
     }
 
-    impl Lanes for Vectors {
-        #[inline(always)]
-        fn compute(self, pair: &Pair, rows: &Rows, open: usize, terms: &mut [u64; GROUP]) {
-            for from in (0..open).step_by(LANES) {
-                let to: &mut [u64] = &mut terms[from..from + LANES];
-                // SAFETY: whoever has a `Vectors` has the features; there is room for sixteen.
-                unsafe {
-                    let [even, odd] = products(pair, rows, from);
-                    _mm512_storeu_si512(to.as_mut_ptr().cast(), even);
-                    _mm512_storeu_si512(to.as_mut_ptr().add(LANES / 2).cast(), odd);
-                }
+    /// Hashes N times sixteen lanes, and adds those of the first so many that pass.
+    ///
+    /// # Safety
+    /// The CPU must have the features of [`batch`], slots hold fewer than 2^31 u32, and a filter is as long as its log says.
+    #[inline(always)]
+    unsafe fn pass<T: Tuple, F: Form, const N: usize>(
+        view: &View<'_>,
+        plan: &Plan,
+        filter: &[u32],
+        rows: &Rows,
+        lanes: Range<usize>,
+        passed: &mut Passed,
+    ) {
+        // SAFETY: as our caller promises.
+        unsafe {
+            let all = hash::<N>(view, plan, rows, lanes.start);
+            for (from, hashes) in lanes.clone().step_by(LANES).zip(all) {
+                let left = lanes.end - from;
+                let there = if left < LANES { (1 << left) - 1 } else { u16::MAX };
+                let [high, low] = parts(hashes);
+                let may = if F::FILTERED {
+                    have_bit(filter, plan.log, high)
+                } else {
+                    are_told::<T>(view, plan, rows, from, hashes)
+                };
+                add(passed, may & there, from, [high, low]);
             }
         }
+    }
 
+    impl Lanes for Vectors {
         #[inline(always)]
         fn pass<T: Tuple, F: Form>(
             self,
             view: &View<'_>,
             plan: &Plan,
-            words: Words<'_>,
+            rows: &Rows,
             open: usize,
             passed: &mut Passed,
         ) {
@@ -319,18 +334,16 @@ mod avx512 {
             } else {
                 &[]
             };
-            for from in (0..open).step_by(LANES) {
-                let there = if open - from < LANES { (1 << (open - from)) - 1 } else { u16::MAX };
-                // SAFETY: whoever has a `Vectors` has the features, and slots that are few enough; the filter is as long as its log says.
-                unsafe {
-                    let hashes = hash(view, plan, words, from);
-                    let [high, low] = parts(hashes);
-                    let may = if F::FILTERED {
-                        have_bit(filter, plan.log, high)
-                    } else {
-                        are_told::<T>(view, plan, words, from, hashes)
-                    };
-                    add(passed, may & there, from, [high, low]);
+            let mut from = 0;
+            // SAFETY: whoever has a `Vectors` has the features, and slots that are few enough; the filter is as long as its log says.
+            unsafe {
+                // What a pair of words is masked and added with is loaded once for two vectors.
+                while open - from > LANES {
+                    pass::<T, F, 2>(view, plan, filter, rows, from..open, passed);
+                    from = open.min(from + 2 * LANES);
+                }
+                if from < open {
+                    pass::<T, F, 1>(view, plan, filter, rows, from..open, passed);
                 }
             }
             if F::FILTERED {
