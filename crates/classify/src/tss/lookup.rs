@@ -1,12 +1,20 @@
 //! Lookups: single, and many tuples at once through one class after the other.
 //!
 //! A batch goes in groups of [`GROUP`] tuples, word by word (structure of arrays), so that a class's mask and keys are read once for
-//! all, and sixteen tuples are masked, hashed and asked of the filter in a few vectors. Whatever a filter lets pass is noted and its
-//! slots are fetched ahead; they are looked at when enough are noted. A tuple that has found what no class left can better leaves its
-//! lane to the last of the group, so that lanes stay full.
+//! all, and sixteen tuples are masked, hashed and asked of the filter in a few vectors. Whatever has the first of its two bits in a filter
+//! is noted, and asked for the second one without a branch; what the filter lets pass has its slots fetched ahead, and they are looked at
+//! when enough wait. A tuple that has found what no class left can better leaves its lane to the last of the group, so that lanes stay
+//! full.
 //!
-//! What was tried: filters of up to 256 words held in vectors and looked into by permutations instead of a gather: no difference
-//! (131,072 rules in 512 classes, 0.96 to 1.10 M/s against 1.05 to 1.08).
+//! 131,072 rules in 512 classes under tuples of 9 words are instructions, not misses: some 75 cycles for sixteen tuples and a class. What
+//! was tried there, on one core of a Zen 4 (`ENGINES=bloom cargo run --release -p wirespeed-classify --features conformance --example
+//! classify_speed -- of:131072:512 fw1_10k`, ratios of runs beside one another):
+//! - A gather for the words of filters, and hashes that pass compressed into rows: 1.05 M/s, and 5.0 on fw1 of 10 K. With words loaded one
+//!   by one, as a gather is microcode there, and whole vectors of hashes stored: 1.25 and 5.9. With plans of classes made once for a batch
+//!   and keys loaded once for two vectors: 1.35 times the first on the one, 1.2 times on the other.
+//! - Filters of up to 256 words held in vectors and looked into by permutations instead of a gather: no difference (0.96 to 1.10 M/s).
+//! - What a pair of words adds to the hash computed once for all classes that mask it alike (27 such pairs here): 2 to 5 % more, and 10 to
+//!   20 % less on 5-tuples, which have two pairs. Adding it takes two loads where computing takes few more instructions.
 
 use std::marker::PhantomData;
 
