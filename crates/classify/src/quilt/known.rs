@@ -3,12 +3,14 @@
 //! ```text
 //! index    hash 32 | 0 | layer 31      of a cell that one rule is; what it is lies in its bucket alone
 //!          hash 32 | 1 | place 31      of one that several rules are
-//! shared   layer, ranks but the best   by place
+//! shared   cell, layer, ranks but the best      by place
 //! ```
+//!
+//! Cells of one hash and one layer have equal entries, and any of these will do for any of them, until one is shared. So an entry that is
+//! shared is of one cell alone, and is looked for before the others.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher};
-use std::marker::PhantomData;
 
 use wirespeed_image::Index;
 
@@ -21,16 +23,16 @@ use crate::tuple::Tuple;
 #[derive(Clone, Debug)]
 pub(super) struct Known<T> {
     index: Index,
-    shared: Vec<Shared>,
+    shared: Vec<Shared<T>>,
     /// Places that are free.
     free: Vec<u32>,
     seeded: Seeded,
-    tuple: PhantomData<fn() -> T>,
 }
 
 /// A cell that several rules are.
 #[derive(Clone, Debug)]
-struct Shared {
+struct Shared<T> {
+    cell: Cell<T>,
     layer: u32,
     /// The second best.
     next: Rank,
@@ -56,7 +58,7 @@ impl Entry {
     }
 }
 
-impl Shared {
+impl<T> Shared<T> {
     fn insert(&mut self, rank: Rank) {
         self.others.insert(self.next.min(rank));
         self.next = self.next.max(rank);
@@ -71,7 +73,7 @@ impl Shared {
 impl<T: Tuple> Known<T> {
     /// None yet.
     pub(super) fn new(seeded: Seeded) -> Self {
-        Self { index: Index::new(), shared: Vec::new(), free: Vec::new(), seeded, tuple: PhantomData }
+        Self { index: Index::new(), shared: Vec::new(), free: Vec::new(), seeded }
     }
 
     /// How many cells.
@@ -103,19 +105,30 @@ impl<T: Tuple> Known<T> {
         self.index.find(hash, |_| true).map(|id| self.layer(Entry(id)))
     }
 
-    /// The place of a cell of this hash: what the first gives of its layer.
+    /// The entry of a cell and its place, which is what the layer that has it gives for it.
     #[inline]
     pub(super) fn find<X>(
         &self,
         hash: u32,
-        mut place_in: impl FnMut(u32) -> Option<X>,
+        cell: &Cell<T>,
+        place_in: impl Fn(u32) -> Option<X>,
     ) -> Option<(Entry, X)> {
-        let mut place = None;
+        let is_any_shared = self.shared.len() > self.free.len();
+        let mut alone = None;
         let found = self.index.find(hash, |id| {
-            place = place_in(self.layer(Entry(id)));
-            place.is_some()
+            let entry = Entry(id);
+            if entry.is_shared() {
+                return self.shared[entry.place()].cell == *cell;
+            }
+            if alone.is_none() {
+                alone = place_in(id).map(|place| (entry, place));
+            }
+            alone.is_some() && !is_any_shared
         });
-        found.map(Entry).zip(place)
+        match found.map(Entry) {
+            Some(entry) if entry.is_shared() => place_in(self.layer(entry)).map(|place| (entry, place)),
+            _ => alone,
+        }
     }
 
     #[inline]
@@ -134,11 +147,11 @@ impl<T: Tuple> Known<T> {
     }
 
     /// A cell has one more rule, worse than its best.
-    pub(super) fn add_other(&mut self, hash: u32, entry: Entry, rank: Rank) {
+    pub(super) fn add_other(&mut self, hash: u32, entry: Entry, cell: &Cell<T>, rank: Rank) {
         if entry.is_shared() {
             return self.shared[entry.place()].insert(rank);
         }
-        let shared = Shared { layer: entry.0, next: rank, others: BTreeSet::new() };
+        let shared = Shared { cell: *cell, layer: entry.0, next: rank, others: BTreeSet::new() };
         let place = match self.free.pop() {
             Some(place) => {
                 self.shared[place as usize] = shared;
@@ -173,7 +186,48 @@ impl<T: Tuple> Known<T> {
 
     pub(super) fn memory_usage(&self) -> u64 {
         let others: usize = self.shared.iter().map(|shared| shared.others.len() * 16).sum();
-        let places = self.shared.capacity() * size_of::<Shared>() + self.free.capacity() * 4;
+        let places = self.shared.capacity() * size_of::<Shared<T>>() + self.free.capacity() * 4;
         (self.index.memory_usage() + others + places) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ipv4Tuple, RuleNumber, Tuple};
+
+    /// As if two cells of a layer had one hash: ranks are those of the right one.
+    #[test]
+    fn cells_of_one_hash_are_told_apart() {
+        let of = |word: u32| Ipv4Tuple::from_words(&[word, 0, 0, 0]);
+        let cells = [1, 2].map(|word| Cell { a: of(word), b: of(word), form: Form::Masks });
+        let rank = |number| Rank::new(1, RuleNumber::new(number).expect("a number"));
+        let (hash, layer) = (7, 5);
+        for [one, other] in [[0, 1], [1, 0]] {
+            let mut known = Known::<Ipv4Tuple>::new(Seeded(1));
+            let find = |known: &Known<_>, at: usize| {
+                let place_in = |found: u32| (found == layer).then_some(at);
+                known.find(hash, &cells[at], place_in).expect("it is there")
+            };
+            known.insert(hash, layer);
+            known.insert(hash, layer);
+            let (entry, place) = find(&known, one);
+            assert_eq!((entry.is_shared(), place), (false, one));
+            known.add_other(hash, entry, &cells[one], rank(9));
+            assert!(find(&known, one).0.is_shared() && !find(&known, other).0.is_shared());
+            assert_eq!((find(&known, one).1, find(&known, other).1, known.len()), (one, other, 2));
+            known.add_other(hash, find(&known, other).0, &cells[other], rank(4));
+            known.add_other(hash, find(&known, one).0, &cells[one], rank(6));
+            let left = |known: &mut Known<_>, at: usize, gone, best| {
+                let entry = find(known, at).0;
+                known.remove_one(hash, entry, gone, best)
+            };
+            assert_eq!(left(&mut known, one, rank(2), rank(2)), rank(6));
+            assert_eq!(left(&mut known, one, rank(9), rank(6)), rank(6));
+            assert_eq!(left(&mut known, other, rank(4), rank(3)), rank(3));
+            assert!(!find(&known, one).0.is_shared() && !find(&known, other).0.is_shared());
+            known.remove(hash, find(&known, one).0);
+            assert_eq!((known.len(), find(&known, other).1), (1, other));
+        }
     }
 }

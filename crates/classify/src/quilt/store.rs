@@ -109,14 +109,14 @@ impl<T: Tuple> Store<T> {
         rank: Rank,
         fits: Option<Fits>,
     ) -> Result<(), Full> {
-        let Some((entry, place)) = self.known.find(hash, |layer| self.place_in(layer, cell)) else {
+        let Some((entry, place)) = self.known.find(hash, cell, |layer| self.place_in(layer, cell)) else {
             let fits = fits.unwrap_or_else(|| self.layers.fits(&cell.fixed(), cell.form));
             let layer = self.put_somewhere(cell, rank, fits)?;
             self.known.insert(hash, layer);
             return Ok(());
         };
         let before = self.buckets.rank(place.lane);
-        self.known.add_other(hash, entry, rank.min(before));
+        self.known.add_other(hash, entry, cell, rank.min(before));
         if rank > before {
             self.replace(place, before, rank);
         }
@@ -125,7 +125,7 @@ impl<T: Tuple> Store<T> {
 
     /// Takes a rule's cell out.
     pub(super) fn remove(&mut self, cell: &Cell<T>, hash: u32, rank: Rank) -> Result<(), Full> {
-        let Some((entry, place)) = self.known.find(hash, |layer| self.place_in(layer, cell)) else {
+        let Some((entry, place)) = self.known.find(hash, cell, |layer| self.place_in(layer, cell)) else {
             debug_assert!(false, "what a rule had is there");
             return Ok(());
         };
@@ -144,7 +144,7 @@ impl<T: Tuple> Store<T> {
 
     /// Gives a rule's cell another rank.
     pub(super) fn rerank(&mut self, cell: &Cell<T>, hash: u32, before: Rank, now: Rank) -> Result<(), Full> {
-        match self.known.find(hash, |layer| self.place_in(layer, cell)) {
+        match self.known.find(hash, cell, |layer| self.place_in(layer, cell)) {
             Some((entry, place)) if !entry.is_shared() => {
                 self.replace(place, before, now);
                 Ok(())
