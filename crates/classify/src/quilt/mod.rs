@@ -31,7 +31,7 @@
 //! | ipc1 | 109, 85; 5.2, 3.8 | 47, 45; 4.4, 3.5 | 63, 53; 3.5, 2.3 |
 //!
 //! 198 to 280 bytes a rule with the room for others; building takes 2 to 15 ms, 20 to 120 ms and 0.2 to 1.1 s on two cores. Rules that
-//! become what others were, which takes a cell out and puts one in, are changed at 3.7 to 4.1, 3.5 to 3.9 and 2.7 to 2.9 M/s.
+//! become what others were, which takes a cell out and puts one in, are changed at 3.4 to 4.1, 3.2 to 3.9 and 2.7 to 2.9 M/s.
 //!
 //! An update finds its cell by a hash and the layer that an index has for it; the cell itself lies in its bucket alone. Where each change
 //! touches a dozen lines of memory, these are what it takes: so all that the updates of a call will read is asked for a few updates before
@@ -39,8 +39,8 @@
 //! ranges were expanded to.
 //!
 //! What was tried:
-//! - A hash map of whole cells, patches sorted by comparing, rules looked up one after the other and cloned in full: 0.28 to 0.5 times the
-//!   updates on 100 K in the same run, 0.65 to 0.9 times on 1 K and 10 K.
+//! - A hash map of whole cells, patches sorted by comparing, rules looked up one after the other and cloned in full: 0.3 to 0.5 times the
+//!   updates on 100 K in the same run, 0.6 to 0.95 times on 1 K and 10 K.
 //! - Asking for what 32 or 64 changes read stage after stage, without work between: 0.8 times the updates at 100 K. As many lines as can be
 //!   under way are, and the next stage waits for them.
 //! - Comparing all buckets whatever they hold: 48 M/s instead of 93 on acl1 of 1 K. A tuple matches rules of five layers there.

@@ -10,7 +10,7 @@
 //! was tried there, on one core of a Zen 4 (`ENGINES=bloom cargo run --release -p wirespeed-classify --features conformance --example
 //! classify_speed -- of:131072:512 fw1_10k`, ratios of runs beside one another):
 //! - A gather for the words of filters, and hashes that pass compressed into rows: 1.05 M/s, and 5.0 on fw1 of 10 K. With words loaded one
-//!   by one, as a gather is microcode there, and whole vectors of hashes stored: 1.25 and 5.9. With plans of classes made once for a batch
+//!   by one, as a gather is microcode there, and whole vectors of hashes stored: 1.25 and 5.6. With plans of classes made once for a batch
 //!   and keys loaded once for two vectors: 1.35 times the first on the one, 1.2 times on the other.
 //! - Filters of up to 256 words held in vectors and looked into by permutations instead of a gather: no difference (0.96 to 1.10 M/s).
 //! - What a pair of words adds to the hash computed once for all classes that mask it alike (27 such pairs here): 2 to 5 % more, and 10 to
