@@ -1,7 +1,8 @@
 //! How fast quilts are on one core, on ClassBench sets: lookups in the order of the trace and shuffled, held against the truth,
-//! bytes a rule, building, and updates of a live table.
+//! bytes a rule, building, and updates of a live table: deletions, insertions, and rules that become what others were.
 //!
-//! `WIRESPEED_DATA=DIR cargo run --release -p wirespeed-classify --example quilt_speed -- [SET…] [shapes]`
+//! `WIRESPEED_DATA=DIR cargo run --release -p wirespeed-classify --example quilt_speed -- [SET…] [shapes] [updates]`: `updates` measures these
+//! alone, in more passes.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -23,24 +24,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         eprintln!("skipped: WIRESPEED_DATA is not set");
         return Ok(());
     };
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "shapes").collect();
-    let shapes = std::env::args().any(|arg| arg == "shapes");
+    let is_word = |arg: &str| ["shapes", "updates"].contains(&arg);
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !is_word(arg)).collect();
+    let has = |word: &str| std::env::args().any(|arg| arg == word);
     println!(
-        "{:10} {:>6} {:>6} {:>8} {:>8} {:>7} {:>8} {:>8}",
-        "set", "rules", "layers", "trace", "shuffled", "B/rule", "build", "updates"
+        "{:10} {:>6} {:>6} {:>8} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8}",
+        "set", "rules", "layers", "trace", "shuffled", "B/rule", "build", "out", "in", "others"
     );
     for size in ["1k", "10k", "100k"] {
         for kind in ["acl1", "acl3", "fw1", "fw2", "ipc1"] {
             let name = format!("{kind}_{size}");
             if wanted.is_empty() || wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
-                measure(&PathBuf::from(&data).join("rules"), &name, shapes)?;
+                measure(&PathBuf::from(&data).join("rules"), &name, has("shapes"), has("updates"))?;
             }
         }
     }
     Ok(())
 }
 
-fn measure(data: &Path, name: &str, shapes: bool) -> Result<(), Box<dyn std::error::Error>> {
+fn measure(
+    data: &Path,
+    name: &str,
+    shapes: bool,
+    updates_alone: bool,
+) -> Result<(), Box<dyn std::error::Error>> {
     let open = |kind: &str| -> std::io::Result<Vec<u8>> {
         zstd::decode_all(std::fs::File::open(data.join(format!("{name}.{kind}.zst")))?)
     };
@@ -51,6 +58,10 @@ fn measure(data: &Path, name: &str, shapes: bool) -> Result<(), Box<dyn std::err
     let mut truth: Vec<u32> =
         truth.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]).wrapping_add(1)).collect();
     let build = BuildOptions { seed: Some(1), ..BuildOptions::default() };
+    if updates_alone {
+        println!("{name:10} {:?}", updates(&file.rules, &trace, &build, 60)?);
+        return Ok(());
+    }
     let start = Instant::now();
     let (_, table) = Quilt::build(&file.rules, &build)?;
     let built = start.elapsed();
@@ -61,9 +72,9 @@ fn measure(data: &Path, name: &str, shapes: bool) -> Result<(), Box<dyn std::err
     (trace, truth) = both.into_iter().unzip();
     let shuffled = rate(&table, &trace, &truth);
     let bytes = table.image().bytes() / file.rules.len() as u64;
-    let updates = updates(&file.rules, &trace, &build)?;
+    let [out, back, others] = updates(&file.rules, &trace, &build, 9)?;
     println!(
-        "{name:10} {:6} {:6} {in_order:8.1} {shuffled:8.1} {bytes:7} {:8.0} {updates:8.2}",
+        "{name:10} {:6} {:6} {in_order:8.1} {shuffled:8.1} {bytes:7} {:8.0} {out:8.2} {back:8.2} {others:8.2}",
         file.rules.len(),
         table.layers(),
         built.as_secs_f64() * 1e3
@@ -118,32 +129,36 @@ fn rate(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple], truth: &[u32]) ->
     (passes * trace.len()) as f64 / best.as_secs_f64() / 1e6
 }
 
-/// Millions of updates a second of a live table: rules out and in again, at random.
+/// Millions of updates a second of a live table: the best of several passes each of rules that go, that come back, and that become what
+/// others were and themselves again. In any order, different rules in each call.
 fn updates(
     rules: &RuleSet<Ipv4Tuple>,
     trace: &[Ipv4Tuple],
     options: &BuildOptions,
-) -> Result<f64, Box<dyn std::error::Error>> {
+    passes: usize,
+) -> Result<[f64; 3], Box<dyn std::error::Error>> {
     let mut live = LiveRules::<Ipv4Tuple, Quilt<Ipv4Tuple>>::new(rules.clone(), options.clone())?;
     let mut rng = Rng::new(6);
     let mut numbers: Vec<u32> = rules.iter().map(|(number, _)| number.get()).collect();
     numbers.sort_unstable();
     rng.shuffle(&mut numbers);
-    let out: Vec<_> =
-        numbers.iter().take(rules.len() / 2).map(|&number| RuleUpdate::Remove(number)).collect();
-    let back: Vec<_> = numbers
-        .iter()
-        .take(rules.len() / 2)
-        .map(|&number| RuleUpdate::Set(number, rules.rule(number).expect("it was there").clone()))
-        .collect();
-    let (mut count, mut best) = (0, 0.0f64);
-    for _ in 0..9 {
-        let start = Instant::now();
-        for updates in out.chunks(UPDATES).chain(back.chunks(UPDATES)) {
-            live.apply(updates)?;
+    numbers.truncate(rules.len() / 2);
+    let put =
+        |(&number, &of): (&u32, &u32)| RuleUpdate::Set(number, rules.rule(of).expect("it was there").clone());
+    let others = numbers.iter().skip(1).chain(&numbers[..1]);
+    let out: Vec<_> = numbers.iter().map(|&number| RuleUpdate::Remove(number)).collect();
+    let back: Vec<_> = numbers.iter().zip(&numbers).map(put).collect();
+    let others: Vec<_> = numbers.iter().zip(others).map(put).collect();
+    let (mut count, mut best) = (0, [0.0f64; 3]);
+    for _ in 0..passes {
+        for (updates, kind) in [(&out, 0), (&back, 1), (&others, 2), (&back, 2)] {
+            let start = Instant::now();
+            for updates in updates.chunks(UPDATES) {
+                live.apply(updates)?;
+            }
+            best[kind] = best[kind].max(updates.len() as f64 / start.elapsed().as_secs_f64() / 1e6);
             count += updates.len();
         }
-        best = best.max((out.len() + back.len()) as f64 / start.elapsed().as_secs_f64() / 1e6);
     }
     let (mut found, mut right) = (vec![0; trace.len()], vec![0; trace.len()]);
     live.reader().enter().lookup_batch(trace, &mut found);

@@ -1,10 +1,10 @@
 //! [`Actions`]: the actions of rules by their numbers, for readers of a live table.
 
-use rustc_hash::FxHashMap;
+use wirespeed_image::Index;
 use wirespeed_image::live::Beside;
 
 use crate::live::BesideRules;
-use crate::rules::{Changed, RuleSet};
+use crate::rules::{Changed, RuleSet, hash};
 use crate::tuple::Tuple;
 
 /// The action of each rule, by number. Beside a live table it is of the same state as that: what a lookup found has the action that its
@@ -25,22 +25,44 @@ use crate::tuple::Tuple;
 /// assert_eq!(reader.enter_state().beside.action(number), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Actions(FxHashMap<u32, u32>);
+#[derive(Clone, Debug, Default)]
+pub struct Actions(Index);
+
+/// Changes that are asked for together.
+const TOGETHER: usize = 32;
 
 impl Actions {
     /// The action of a rule; `None` where there is none of that number.
     #[inline]
     pub fn action(&self, number: u32) -> Option<u32> {
-        self.0.get(&number).copied()
+        // No two numbers have one hash.
+        self.0.find(hash(number), |_| true)
     }
 
     /// Bytes that they take.
     pub fn memory_usage(&self) -> u64 {
-        // A byte of control for each place.
-        (self.0.capacity() * (size_of::<(u32, u32)>() + 1)) as u64
+        self.0.memory_usage() as u64
+    }
+
+    fn set(&mut self, number: u32, now: Option<u32>) {
+        let hash = hash(number);
+        match (self.action(number), now) {
+            (Some(before), Some(now)) => self.0.replace(hash, before, now),
+            (Some(before), None) => self.0.remove(hash, before),
+            (None, Some(now)) => self.0.insert(hash, now),
+            (None, None) => {}
+        }
     }
 }
+
+impl PartialEq for Actions {
+    fn eq(&self, other: &Self) -> bool {
+        let has = |(hash, action)| other.0.find(hash, |found| found == action).is_some();
+        self.0.len() == other.0.len() && self.0.iter().all(has)
+    }
+}
+
+impl Eq for Actions {}
 
 /// How [`Actions`] change.
 #[derive(Debug)]
@@ -58,11 +80,9 @@ impl Beside for Actions {
         match change {
             ActionsChange::All(all) => self.clone_from(all),
             ActionsChange::Some(some) => {
-                for &(number, action) in some {
-                    match action {
-                        Some(action) => self.0.insert(number, action),
-                        None => self.0.remove(&number),
-                    };
+                for some in some.chunks(TOGETHER) {
+                    some.iter().for_each(|&(number, _)| self.0.fetch(hash(number)));
+                    some.iter().for_each(|&(number, action)| self.set(number, action));
                 }
             }
         }
@@ -71,7 +91,10 @@ impl Beside for Actions {
 
 impl<T: Tuple> BesideRules<T> for Actions {
     fn of(rules: &RuleSet<T>) -> Self {
-        Self(rules.iter().map(|(number, rule)| (number.get(), rule.action())).collect())
+        let mut all = Index::new();
+        all.reserve(rules.len());
+        rules.iter().for_each(|(number, rule)| all.insert(hash(number.get()), rule.action()));
+        Self(all)
     }
 
     fn changed(rules: &RuleSet<T>, changed: &[Changed<T>]) -> ActionsChange {

@@ -75,7 +75,6 @@ mod classes;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod expand;
-mod fetch;
 pub mod generate;
 pub mod linear;
 mod live;
@@ -86,6 +85,7 @@ mod rank;
 pub mod read;
 mod rule;
 mod rules;
+mod seeded;
 mod text;
 pub mod tss;
 pub mod tuple;

@@ -113,17 +113,10 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
     where
         T: 'u,
     {
-        let mut changes = 0;
-        for update in updates {
-            match self.rules.apply(update) {
-                Ok(changed) => changes += usize::from(changed),
-                Err(error) => {
-                    self.publish()?;
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(Applied { changes, ..self.publish()? })
+        let (changes, result) = self.rules.apply_all(updates);
+        let applied = self.publish()?;
+        result?;
+        Ok(Applied { changes, ..applied })
     }
 
     /// Adds a rule after all others.
@@ -149,18 +142,22 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
 
     /// Brings the live copies up to date.
     fn publish(&mut self) -> Result<Applied, BuildError> {
-        let mut applied = Applied::default();
         let changed = self.rules.take_changed();
-        if changed.is_empty() {
-            return Ok(applied);
-        }
+        let applied =
+            if changed.is_empty() { Ok(Applied::default()) } else { self.publish_changed(&changed) };
+        self.rules.reuse(changed);
+        applied
+    }
+
+    fn publish_changed(&mut self, changed: &[Changed<T>]) -> Result<Applied, BuildError> {
+        let mut applied = Applied::default();
         let rules = &self.rules;
         // A set that was emptied is built anew, and gives back its memory.
         let engine = self.engine.as_mut().filter(|_| !rules.is_empty());
-        let patch = engine.and_then(|engine| engine.update(rules, &changed).ok());
+        let patch = engine.and_then(|engine| engine.update(rules, changed).ok());
         if let Some(patch) = patch {
             applied.writes = patch.writes().len();
-            let beside = B::changed(rules, &changed);
+            let beside = B::changed(rules, changed);
             self.writer.patch_with(patch, beside).expect("an engine's patch fits its own table");
         } else {
             self.engine = None;

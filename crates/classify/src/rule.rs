@@ -3,6 +3,10 @@
 //! A rule has one [`Pattern`], a value under a mask. A rule with ranges of ports (or of any field) is expanded into several, one for
 //! each combination of the prefixes that the ranges are made of; all are the same rule, with one number. See [`FieldRange`].
 
+use std::sync::Arc;
+
+use wirespeed_image::prefetch;
+
 use crate::expand::{FieldRange, expand};
 use crate::tuple::{Field, FieldMatch, Tuple};
 
@@ -58,12 +62,12 @@ impl<T: Tuple> Pattern<T> {
     }
 }
 
-/// A rule: patterns, a priority, and the user's action.
+/// A rule: patterns, a priority, and the user's action. Cheap to clone: what ranges were expanded to is shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule<T> {
     /// Without the ranges.
     base: Pattern<T>,
-    ranges: Option<Box<Ranges<T>>>,
+    ranges: Option<Arc<Ranges<T>>>,
     priority: u32,
     action: u32,
 }
@@ -157,7 +161,7 @@ impl<T: Tuple> Rule<T> {
         }
         if !of.is_empty() {
             let patterns = expand(rule.base, &of)?;
-            rule.ranges = Some(Box::new(Ranges { of, patterns }));
+            rule.ranges = Some(Arc::new(Ranges { of, patterns }));
         }
         Ok(rule)
     }
@@ -224,6 +228,23 @@ impl<T: Tuple> Rule<T> {
     #[inline]
     pub const fn action(&self) -> u32 {
         self.action
+    }
+
+    /// Whether it wants the same as another of all fields, so that only priorities and actions may differ.
+    pub(crate) fn has_patterns_of(&self, other: &Self) -> bool {
+        (&self.base, &self.ranges) == (&other.base, &other.ranges)
+    }
+
+    /// Asks for what it holds beside itself.
+    pub(crate) fn fetch(&self) {
+        if let Some(ranges) = &self.ranges {
+            prefetch(std::slice::from_ref(&**ranges), 0);
+        }
+    }
+
+    /// Asks for its ranges, where it holds them beside itself.
+    pub(crate) fn fetch_ranges(&self) {
+        prefetch(self.ranges(), 0);
     }
 
     /// Bytes that it holds beside itself.

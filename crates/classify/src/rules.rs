@@ -7,7 +7,8 @@
 //! [`insert`]: RuleSet::insert
 //! [`insert_at`]: RuleSet::insert_at
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
+use wirespeed_image::{HugeVec, Index, prefetch};
 
 use crate::classes::Classes;
 use crate::live::RuleUpdate;
@@ -18,12 +19,23 @@ use crate::tuple::Tuple;
 /// Rules under their numbers.
 #[derive(Clone, Debug)]
 pub struct RuleSet<T> {
-    rules: FxHashMap<u32, Rule<T>>,
+    /// In any order; `None` where one went.
+    places: HugeVec<Option<Numbered<T>>>,
+    /// Places without a rule.
+    free: Vec<u32>,
+    /// Places by number.
+    index: Index,
     /// The largest number ever given.
     last: u32,
     patterns: u64,
     heap: usize,
     changes: Option<Changes<T>>,
+}
+
+#[derive(Clone, Debug)]
+struct Numbered<T> {
+    number: RuleNumber,
+    rule: Rule<T>,
 }
 
 /// What engines look up in: a pattern, and the rank of its rule. Several entries may be of one rule.
@@ -50,41 +62,55 @@ struct Changes<T> {
     /// By what each rule was before the first of them.
     all: Vec<Changed<T>>,
     numbers: FxHashSet<u32>,
+    /// Whether a rule changed that had changed before, perhaps back.
+    is_again: bool,
 }
+
+/// What an update reads is asked for so many updates before.
+const AHEAD: usize = 32;
 
 impl<T: Tuple> RuleSet<T> {
     /// No rules yet.
     pub fn new() -> Self {
-        Self { rules: FxHashMap::default(), last: 0, patterns: 0, heap: 0, changes: None }
+        Self {
+            places: HugeVec::new(),
+            free: Vec::new(),
+            index: Index::new(),
+            last: 0,
+            patterns: 0,
+            heap: 0,
+            changes: None,
+        }
     }
 
     /// Adds a rule after all others: its number is one more than the largest that there ever was. O(1).
     pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, RuleError> {
-        let limit = RuleNumber::MOST;
-        let number = RuleNumber::new(self.last.saturating_add(1)).ok_or(RuleError::Spent { limit })?;
+        let number = self.next()?;
         self.put(number, Some(rule));
         Ok(number)
     }
 
     /// Adds a rule under a number that none has. O(1).
     pub fn insert_at(&mut self, number: u32, rule: Rule<T>) -> Result<RuleNumber, RuleError> {
-        match self.rules.contains_key(&number) {
-            true => Err(RuleError::Taken(number)),
-            false => self.set(number, rule).map(|(number, _)| number),
+        match self.place(number) {
+            Some(_) => Err(RuleError::Taken(number)),
+            None => self.set(number, rule).map(|(number, _)| number),
         }
     }
 
     /// Puts a rule under a number; gives back the one that was there. O(1).
     pub fn set(&mut self, number: u32, rule: Rule<T>) -> Result<(RuleNumber, Option<Rule<T>>), RuleError> {
-        let limit = RuleNumber::MOST;
-        let number = RuleNumber::new(number).ok_or(RuleError::Number { found: number, limit })?;
-        Ok((number, self.put(number, Some(rule))))
+        let number = checked(number)?;
+        let before = self.rule(number.get()).cloned();
+        self.put(number, Some(rule));
+        Ok((number, before))
     }
 
     /// Takes a rule out; `None` where there is none of that number. O(1).
     pub fn remove(&mut self, number: u32) -> Option<Rule<T>> {
-        let number = RuleNumber::new(number)?;
-        self.rules.contains_key(&number.get()).then(|| self.put(number, None))?
+        let before = self.rule(number)?.clone();
+        self.put(RuleNumber::new(number)?, None);
+        Some(before)
     }
 
     /// Makes a change; whether it changed anything.
@@ -92,10 +118,75 @@ impl<T: Tuple> RuleSet<T> {
         match update {
             RuleUpdate::Insert(rule) => self.insert(rule.clone()).map(|_| true),
             RuleUpdate::Set(number, rule) => {
-                self.set(*number, rule.clone()).map(|(_, old)| old.as_ref() != Some(rule))
+                checked(*number).map(|number| self.put(number, Some(rule.clone())))
             }
-            RuleUpdate::Remove(number) => Ok(self.remove(*number).is_some()),
+            RuleUpdate::Remove(number) => {
+                Ok(RuleNumber::new(*number).is_some_and(|number| self.put(number, None)))
+            }
         }
+    }
+
+    /// Makes changes in order, up to one that can't be made; how many changed anything. Faster than one by one: what many of them
+    /// read is on its way at once.
+    pub fn apply_all<'u>(
+        &mut self,
+        updates: impl IntoIterator<Item = &'u RuleUpdate<T>>,
+    ) -> (usize, Result<(), RuleError>)
+    where
+        T: 'u,
+    {
+        let updates: Vec<_> = updates.into_iter().collect();
+        updates.iter().take(2 * AHEAD).for_each(|update| self.fetch_index(update));
+        updates.iter().take(AHEAD).for_each(|update| self.fetch(update));
+        let mut changed = 0;
+        for (at, update) in updates.iter().enumerate() {
+            updates.get(at + 2 * AHEAD).into_iter().for_each(|update| self.fetch_index(update));
+            updates.get(at + AHEAD).into_iter().for_each(|update| self.fetch(update));
+            match self.apply(update) {
+                Ok(is_changed) => changed += usize::from(is_changed),
+                Err(error) => return (changed, Err(error)),
+            }
+        }
+        (changed, Ok(()))
+    }
+
+    /// Asks for where the place of a change's rule is to be found.
+    fn fetch_index(&self, update: &RuleUpdate<T>) {
+        if let RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) = update {
+            self.fetch_number(*number);
+        }
+    }
+
+    /// Asks for all that a change will read.
+    fn fetch(&self, update: &RuleUpdate<T>) {
+        if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
+            rule.fetch();
+        }
+        let there = match update {
+            RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) => self.place(*number),
+            RuleUpdate::Insert(_) => None,
+        };
+        // One that comes gets this place, or one that is as near.
+        let next = || self.free.len().checked_sub(AHEAD).map(|at| self.free[at] as usize);
+        there.or_else(next).into_iter().for_each(|place| self.fetch_place(place));
+    }
+
+    fn fetch_place(&self, place: usize) {
+        prefetch(&self.places, place);
+        // It need not begin with a line.
+        prefetch(&self.places, place + 1);
+    }
+
+    /// Asks for where the place of a rule is to be found.
+    #[inline]
+    pub(crate) fn fetch_number(&self, number: u32) {
+        self.index.fetch(hash(number));
+    }
+
+    /// Asks for a rule.
+    #[inline]
+    pub(crate) fn fetch_rule(&self, number: u32) {
+        self.place(number).into_iter().for_each(|place| self.fetch_place(place));
     }
 
     /// Rules with the numbers 1, 2, 3 and so on in the order of these. O(n log n).
@@ -104,32 +195,82 @@ impl<T: Tuple> RuleSet<T> {
         self.sorted().into_iter().map(|(_, rule)| rule.clone()).collect()
     }
 
-    fn put(&mut self, number: RuleNumber, rule: Option<Rule<T>>) -> Option<Rule<T>> {
-        let key = number.get();
+    /// The number of a rule that comes after all others.
+    fn next(&self) -> Result<RuleNumber, RuleError> {
+        RuleNumber::new(self.last.saturating_add(1)).ok_or(RuleError::Spent { limit: RuleNumber::MOST })
+    }
+
+    /// Puts a rule or none under a number; whether that is another than before.
+    fn put(&mut self, number: RuleNumber, rule: Option<Rule<T>>) -> bool {
+        let place = self.place(number.get());
+        if place.and_then(|place| self.at(place)) == rule.as_ref() {
+            return false;
+        }
         if let Some(rule) = &rule {
-            self.last = self.last.max(key);
+            self.last = self.last.max(number.get());
             self.patterns += rule.patterns().len() as u64;
             self.heap += rule.heap();
         }
-        let before = match rule {
-            Some(rule) => self.rules.insert(key, rule),
-            None => self.rules.remove(&key),
+        let before = match (place, rule) {
+            (Some(place), Some(rule)) => self.places[place].replace(Numbered { number, rule }),
+            (Some(place), None) => {
+                let id = id_of(place);
+                self.index.remove(hash(number.get()), id);
+                self.free.push(id);
+                self.places[place].take()
+            }
+            (None, Some(rule)) => {
+                self.add(Numbered { number, rule });
+                None
+            }
+            (None, None) => None,
         };
+        let before = before.map(|numbered| numbered.rule);
         if let Some(before) = &before {
             self.patterns -= before.patterns().len() as u64;
             self.heap -= before.heap();
         }
-        if let Some(changes) = &mut self.changes
-            && changes.numbers.insert(key)
-        {
-            changes.all.push(Changed { number, before: before.clone() });
+        if let Some(changes) = &mut self.changes {
+            match changes.numbers.insert(number.get()) {
+                true => changes.all.push(Changed { number, before }),
+                false => changes.is_again = true,
+            }
         }
-        before
+        true
+    }
+
+    /// Adds a rule under a number that none has.
+    fn add(&mut self, numbered: Numbered<T>) {
+        let hash = hash(numbered.number.get());
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.places[id as usize] = Some(numbered);
+                id
+            }
+            None => {
+                self.places.push(Some(numbered));
+                id_of(self.places.len() - 1)
+            }
+        };
+        self.index.insert(hash, id);
+    }
+
+    /// Where the rule of a number is.
+    #[inline]
+    fn place(&self, number: u32) -> Option<usize> {
+        // No two numbers have one hash.
+        self.index.find(hash(number), |_| true).map(|id| id as usize)
+    }
+
+    #[inline]
+    fn at(&self, place: usize) -> Option<&Rule<T>> {
+        self.places[place].as_ref().map(|numbered| &numbered.rule)
     }
 
     /// The rule of a number.
+    #[inline]
     pub fn rule(&self, number: u32) -> Option<&Rule<T>> {
-        self.rules.get(&number)
+        self.at(self.place(number)?)
     }
 
     /// The action of the rule that a lookup returned; `None` of 0.
@@ -139,12 +280,12 @@ impl<T: Tuple> RuleSet<T> {
 
     /// How many rules.
     pub fn len(&self) -> usize {
-        self.rules.len()
+        self.index.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+        self.index.is_empty()
     }
 
     /// How many entries: the patterns of all rules.
@@ -159,7 +300,7 @@ impl<T: Tuple> RuleSet<T> {
 
     /// The rules, in any order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleNumber, &Rule<T>)> {
-        self.rules.iter().map(|(&number, rule)| (RuleNumber::new(number).expect("a rule's number"), rule))
+        self.places.iter().flatten().map(|Numbered { number, rule }| (*number, rule))
     }
 
     /// The rules by number. O(n log n).
@@ -189,7 +330,7 @@ impl<T: Tuple> RuleSet<T> {
 
     /// Collects what changes from now on, for [`take_changed`](Self::take_changed).
     pub fn track(&mut self) {
-        self.changes = Some(Changes { all: Vec::new(), numbers: FxHashSet::default() });
+        self.changes = Some(Changes { all: Vec::new(), numbers: FxHashSet::default(), is_again: false });
     }
 
     /// The rules that are others than when this was called last (or since [`track`](Self::track)), each once. What they are
@@ -198,16 +339,42 @@ impl<T: Tuple> RuleSet<T> {
         let Some(changes) = &mut self.changes else { return Vec::new() };
         changes.numbers.clear();
         let mut all = std::mem::take(&mut changes.all);
-        all.retain(|changed| self.rules.get(&changed.number.get()) != changed.before.as_ref());
+        if std::mem::take(&mut changes.is_again) {
+            all.retain(|changed| self.rule(changed.number.get()) != changed.before.as_ref());
+        }
         all
+    }
+
+    /// Takes back the memory of what [`take_changed`](Self::take_changed) gave, unless it is much.
+    pub(crate) fn reuse(&mut self, mut all: Vec<Changed<T>>) {
+        const MUCH: usize = 1 << 14;
+        all.clear();
+        if let Some(changes) = self.changes.as_mut().filter(|_| all.capacity() <= MUCH) {
+            changes.all = all;
+        }
     }
 
     /// Bytes that it holds.
     pub fn memory_usage(&self) -> u64 {
-        // A byte of control for each place.
-        let place = size_of::<(u32, Rule<T>)>() + 1;
-        (self.rules.capacity() * place + self.heap) as u64
+        let places = self.places.capacity() * size_of::<Option<Numbered<T>>>() + self.free.capacity() * 4;
+        (places + self.index.memory_usage() + self.heap) as u64
     }
+}
+
+/// A rule's number, if it can be one.
+fn checked(number: u32) -> Result<RuleNumber, RuleError> {
+    let limit = RuleNumber::MOST;
+    RuleNumber::new(number).ok_or(RuleError::Number { found: number, limit })
+}
+
+/// Another one for each number, and all ones for none that a rule can have: an odd factor, and 0 would be all ones.
+#[inline]
+pub(crate) const fn hash(number: u32) -> u32 {
+    !number.wrapping_mul(0x9e37_79b1)
+}
+
+fn id_of(place: usize) -> u32 {
+    u32::try_from(place).expect("no more rules than numbers")
 }
 
 impl<T: Tuple> Entry<T> {
@@ -259,6 +426,25 @@ mod tests {
         rules.insert_at(RuleNumber::MOST, rule("icmp")).expect("the last number");
         assert_eq!(rules.insert(rule("udp")), Err(RuleError::Spent { limit: RuleNumber::MOST }));
         assert_eq!((rules.len(), rules.renumbered().last_number()), (5, 5));
+    }
+
+    #[test]
+    fn many_changes_are_made_in_order_up_to_a_bad_one() {
+        let mut rules = RuleSet::new();
+        rules.track();
+        let mut updates: Vec<_> = (0..100).map(|n| RuleUpdate::Insert(rule("tcp").with_action(n))).collect();
+        updates.push(RuleUpdate::Set(7, rule("udp")));
+        updates.extend([
+            RuleUpdate::Remove(8),
+            RuleUpdate::Remove(8),
+            RuleUpdate::Set(9, rule("tcp").with_action(8)),
+        ]);
+        updates.extend([RuleUpdate::Set(0, rule("udp")), RuleUpdate::Remove(10)]);
+        let limit = RuleNumber::MOST;
+        assert_eq!(rules.apply_all(&updates), (102, Err(RuleError::Number { found: 0, limit })));
+        assert_eq!((rules.len(), rules.take_changed().len()), (99, 99));
+        let one = |number| rules.rule(number).cloned();
+        assert_eq!([one(7), one(8), one(10)], [Some(rule("udp")), None, Some(rule("tcp").with_action(9))]);
     }
 
     #[test]

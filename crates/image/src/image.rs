@@ -7,6 +7,7 @@ use std::path::Path;
 use bytemuck::Pod;
 
 use crate::error::{ImageError, PatchError};
+use crate::fetch::prefetch;
 use crate::format::{
     Header, MAGIC, MAX_SECTIONS, NAME, SectionEntry, VERSION, data_start, extent, pack_name, parse,
     unpack_name,
@@ -363,10 +364,14 @@ fn range(entry: &SectionEntry) -> std::ops::Range<usize> {
     start..start + entry.len as usize * entry.width as usize
 }
 
-/// Writes values to elements of `WIDTH` bytes.
+/// Writes values to elements of `WIDTH` bytes, with those to come on their way.
 fn write_elements<const WIDTH: usize>(elements: &mut [u8], writes: &[Write]) {
+    const AHEAD: usize = 32;
     let (elements, _) = elements.as_chunks_mut::<WIDTH>();
-    for write in writes {
+    for (at, write) in writes.iter().enumerate() {
+        if let Some(ahead) = writes.get(at + AHEAD) {
+            prefetch(elements, ahead.index_in_memory());
+        }
         elements[write.index_in_memory()].copy_from_slice(&write.value.to_le_bytes()[..WIDTH]);
     }
 }

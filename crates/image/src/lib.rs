@@ -12,14 +12,16 @@
 //!
 //! [`live`] keeps two copies of a table so that readers never wait while patches are applied.
 //!
-//! `unsafe` stands in three places: [`Image::map`], whose caller promises that nobody writes to the mapped file, the pointer to an
-//! image's bytes that spares lookups the way through the map that owns them, and the advice about pages of [`HugeVec`].
+//! `unsafe` stands in four places: [`Image::map`], whose caller promises that nobody writes to the mapped file, the pointer to an
+//! image's bytes that spares lookups the way through the map that owns them, the advice about pages of [`HugeVec`], and [`prefetch`].
 
 mod changes;
 mod error;
+mod fetch;
 mod format;
 mod huge;
 mod image;
+mod index;
 pub mod live;
 mod patch;
 mod pool;
@@ -29,8 +31,10 @@ mod table;
 
 pub use changes::{Changes, WORD};
 pub use error::{ImageError, PatchError};
+pub use fetch::prefetch;
 pub use huge::HugeVec;
 pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, number, width_for};
+pub use index::Index;
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
 pub use shared::{Placed, SharedPool};

@@ -92,7 +92,7 @@ impl PatchBuilder {
         Self::default()
     }
 
-    /// The same, with room for so many.
+    /// No writes yet, and room for so many.
     pub fn with_capacity(writes: usize) -> Self {
         Self { writes: Vec::with_capacity(writes) }
     }

@@ -1,18 +1,6 @@
-//! [`prefetch`], for all who know what they will read, and [`same`], which reads no more than it has to.
+//! [`prefetch`], for all who know what they will read, and [`same()`], which reads no more than it has to.
 
-/// Asks for an element that will be read soon. One that isn't there is let pass.
-#[inline(always)]
-pub(crate) fn prefetch<T>(elements: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    #[allow(unsafe_code)]
-    // SAFETY: a prefetch may be of any address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(elements.as_ptr().wrapping_add(at).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (elements, at);
-}
+pub(crate) use wirespeed_image::prefetch;
 
 /// Whether two short pieces of bytes are equal. The C library's `memcmp` loads whole vectors and masks what is past the end; where
 /// a piece ends with its cache line that waits for the line after it, which nobody has asked for.

@@ -1,6 +1,6 @@
 //! [`Quilt`]: the control plane.
 
-use wirespeed_image::{Changes, Image, ImageError, Patch};
+use wirespeed_image::{Image, ImageError, Patch};
 
 use super::cell::Cell;
 use super::layout::{
@@ -10,8 +10,7 @@ use super::layout::{
 use super::store::{Full, Store};
 use super::tune;
 use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown};
-use crate::rank::{Rank, RuleNumber};
-use crate::rule::Rule;
+use crate::rank::Rank;
 use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
 
@@ -40,36 +39,11 @@ impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
     }
 
     fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
-        let mut changes = Changes::collected();
-        for Changed { number, before } in changed {
-            self.change(*number, before.as_ref(), rules.rule(number.get()), &mut changes)
-                .map_err(|Full(what)| Outgrown(what))?;
-        }
-        Ok(changes.finish((rules.len() as u64, rules.last_number().into())))
+        self.store.update(rules, changed).map_err(|Full(what)| Outgrown(what))
     }
 
     fn memory_usage(&self) -> u64 {
         self.store.memory_usage()
-    }
-}
-
-impl<T: Tuple> Quilt<T> {
-    fn change(
-        &mut self,
-        number: RuleNumber,
-        before: Option<&Rule<T>>,
-        now: Option<&Rule<T>>,
-        changes: &mut Changes,
-    ) -> Result<(), Full> {
-        if let Some(before) = before {
-            let rank = Rank::new(before.priority(), number);
-            Cell::each(before, |cell| self.store.remove(&cell, rank, changes))?;
-        }
-        if let Some(now) = now {
-            let rank = Rank::new(now.priority(), number);
-            Cell::each(now, |cell| self.store.insert(cell, rank, changes))?;
-        }
-        Ok(())
     }
 }
 
@@ -91,10 +65,10 @@ fn cells<T: Tuple>(rules: &RuleSet<T>) -> Vec<(Cell<T>, Rank)> {
 fn sizes<T: Tuple>(store: &Store<T>, head_room: u32) -> Sizes {
     let with_room = |used: u64| used + used * u64::from(head_room) / 100 + used / 8;
     // Rules that come one by one lie less dense than those that masks were chosen for.
-    let groups = with_room(store.group_space.end().into()).max(with_room(store.cells_len() as u64)) + 256;
+    let groups = with_room(store.buckets.end().into()).max(with_room(store.known.len() as u64)) + 256;
     Sizes {
-        layers: with_room(store.layers() as u64) * 2 + 64,
-        slots: with_room(store.slot_space.end().into()) + 2048,
+        layers: with_room(store.layers.len() as u64) * 2 + 64,
+        slots: with_room(store.directories.end().into()) + 2048,
         groups: groups.min(GROUPS.into()),
     }
 }
@@ -103,19 +77,19 @@ fn compile<T: Tuple>(store: &Store<T>, rules: &RuleSet<T>, mut image: Image) -> 
     image.set_counts(rules.len() as u64, rules.last_number().into());
     let head = image.section_mut::<u64>(HEAD)?;
     head[WORDS_AT] = T::WORDS as u64;
-    head[COUNT_AT] = store.layers() as u64;
+    head[COUNT_AT] = store.layers.len() as u64;
     head[SHIFT_AT] = store.shift.into();
     head[FACTOR_AT] = store.seeds.factor.into();
     for (element, keys) in head[KEYS_AT..].iter_mut().zip(store.seeds.keys.chunks_exact(2)) {
         *element = u64::from(keys[0]) | u64::from(keys[1]) << 32;
     }
     let layers = image.section_mut::<u64>(LAYERS)?;
-    for (place, record) in layers.chunks_exact_mut(record_len::<T>()).enumerate().take(store.layers()) {
-        record.iter_mut().zip(store.record(place)).for_each(|(to, element)| *to = element);
+    for (place, record) in layers.chunks_exact_mut(record_len::<T>()).enumerate().take(store.layers.len()) {
+        record.iter_mut().zip(store.layers.record(place)).for_each(|(to, element)| *to = element);
     }
-    image.section_mut::<u64>(SLOTS)?.copy_from_slice(&store.slots);
-    image.section_mut::<u64>(CELLS)?.copy_from_slice(&store.cells);
-    image.section_mut::<u64>(RANKS)?.copy_from_slice(&store.ranks);
+    image.section_mut::<u64>(SLOTS)?.copy_from_slice(store.directories.slots());
+    image.section_mut::<u64>(CELLS)?.copy_from_slice(store.buckets.cells());
+    image.section_mut::<u64>(RANKS)?.copy_from_slice(store.buckets.ranks());
     Ok(image)
 }
 

@@ -98,6 +98,13 @@ pub const fn cell_at<T: Tuple>(group: usize, block: usize, lane: usize) -> usize
 /// See [`cell_at`].
 pub const B_AFTER: usize = 2 * LANES;
 
+/// The words of a tuple's block, by two.
+#[inline(always)]
+pub(super) fn words<T: Tuple>(tuple: &T, block: usize) -> [u64; 2] {
+    let word = |at: usize| u64::from(tuple.words().get(at).copied().unwrap_or(0));
+    [0, 2].map(|at| word(block * BLOCK + at) | word(block * BLOCK + at + 1) << 32)
+}
+
 /// A slot: where a bucket is, and what may be in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(pub u64);
@@ -346,6 +353,8 @@ impl<T: Tuple> Table for QuiltTable<T> {
 
     fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
         match (section, usize::try_from(index)) {
+            // First what there is most of.
+            (CELLS | RANKS | SLOTS, _) => self.admits(section, value, results),
             (HEAD, Ok(COUNT_AT)) => value <= self.room(),
             (HEAD, Ok(WORDS_AT)) => value == T::WORDS as u64,
             (HEAD, Ok(SHIFT_AT)) => value <= 32,
@@ -354,7 +363,7 @@ impl<T: Tuple> Table for QuiltTable<T> {
                 Directory::of(value).is_in(self.image.section::<u64>(SLOTS).len() as u64)
             }
             (LAYERS, _) => true,
-            _ => self.admits(section, value, results),
+            _ => false,
         }
     }
 }

@@ -36,6 +36,15 @@ impl Space {
         })
     }
 
+    /// The piece of `1 << order` that is taken after so many others, for the most part.
+    pub(super) fn next(&self, order: usize, after: usize) -> u32 {
+        let free = &self.free[order];
+        match free.len().checked_sub(1 + after) {
+            Some(at) => free[at],
+            None => self.end.saturating_add(u32::try_from(after - free.len()).unwrap_or(0) << order),
+        }
+    }
+
     /// Gives a piece back.
     pub(super) fn give(&mut self, at: u32, order: usize) {
         self.free[order].push(at);

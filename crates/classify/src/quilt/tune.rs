@@ -9,6 +9,7 @@ use wirespeed_fib::synth::rng::Rng;
 use super::cell::{Cell, Form, halves};
 use super::plan::{Draft, Shape};
 use super::store::{Full, Store};
+use super::weigh::Tally;
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 
@@ -28,16 +29,6 @@ const SAMPLES: usize = 3_000;
 const COSTS: [u64; 3] = [10, 15, 20];
 /// Cells from so many on are far, and buckets and groups cost this many times as much.
 const FAR: (usize, u64) = (30_000, 2);
-
-/// What lookups read.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
-    pub(super) layers: u64,
-    pub(super) buckets: u64,
-    pub(super) groups: u64,
-    /// By layer's id, how often it had the answer.
-    pub(super) wins: Vec<u64>,
-}
 
 /// A store of these cells.
 pub(super) fn store<T: Tuple>(cells: &[(Cell<T>, Rank)], seed: u64, shift: u32) -> Result<Store<T>, Full> {

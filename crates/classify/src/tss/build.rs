@@ -1,5 +1,6 @@
 //! [`Tss`]: the control plane of tuple search and Bloom search, and its compilation.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::marker::PhantomData;
 
@@ -13,12 +14,12 @@ use super::layout::{
     CLASS_WORDS, CLASSES, FILTERS, HEAD, MOST_BITS, MOST_SLOTS, ORDER, Room, SLOTS, TssTable, allocate,
     head_of, slot_elements,
 };
-use super::masks::{Masks, Seed};
 use super::order::Order;
 use super::place::{Entry, Slots, value_of};
 use super::runs::Runs;
 use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown};
 use crate::rules::{Changed, RuleSet};
+use crate::seeded::Seeded;
 use crate::tuple::Tuple;
 
 /// Builds, and keeps up to date, a table for tuple search or Bloom search.
@@ -27,7 +28,8 @@ use crate::tuple::Tuple;
 #[derive(Clone, Debug)]
 pub struct Tss<T, F> {
     pub(super) classes: Vec<Option<Held<T>>>,
-    pub(super) masks: Masks<T>,
+    /// Numbers of classes.
+    pub(super) masks: HashMap<T, u32, Seeded>,
     /// Numbers of classes that went.
     pub(super) free: Vec<u32>,
     /// How many classes there may be.
@@ -96,7 +98,7 @@ impl<T: Tuple, F: Form> Tss<T, F> {
         let in_u32 = |most: u64| u32::try_from(most).expect("sections are indexed by 32 bits");
         let mut engine = Self {
             classes: Vec::new(),
-            masks: Masks::with_hasher(Seed(seed)),
+            masks: HashMap::with_hasher(Seeded(seed)),
             free: Vec::new(),
             classes_room: usize::MAX,
             order: Order::default(),

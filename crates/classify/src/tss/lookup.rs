@@ -1,14 +1,24 @@
 //! Lookups: single, and many tuples at once through one class after the other.
 //!
 //! A batch goes in groups of [`GROUP`] tuples, word by word (structure of arrays), so that a class's mask and keys are read once for
-//! all, and sixteen tuples are masked, hashed and asked of the filter in a few vectors. Whatever a filter lets pass is noted and its
-//! slots are fetched ahead; they are looked at when enough are noted. A tuple that has found what no class left can better leaves its
-//! lane to the last of the group, so that lanes stay full.
+//! all, and sixteen tuples are masked, hashed and asked of the filter in a few vectors. Whatever has the first of its two bits in a filter
+//! is noted, and asked for the second one without a branch; what the filter lets pass has its slots fetched ahead, and they are looked at
+//! when enough wait. A tuple that has found what no class left can better leaves its lane to the last of the group, so that lanes stay
+//! full.
 //!
-//! What was tried: filters of up to 256 words held in vectors and looked into by permutations instead of a gather: no difference
-//! (131,072 rules in 512 classes, 0.96 to 1.10 M/s against 1.05 to 1.08).
+//! 131,072 rules in 512 classes under tuples of 9 words are instructions, not misses: some 75 cycles for sixteen tuples and a class. What
+//! was tried there, on one core of a Zen 4 (`ENGINES=bloom cargo run --release -p wirespeed-classify --features conformance --example
+//! classify_speed -- of:131072:512 fw1_10k`, ratios of runs beside one another):
+//! - A gather for the words of filters, and hashes that pass compressed into rows: 1.05 M/s, and 5.0 on fw1 of 10 K. With words loaded one
+//!   by one, as a gather is microcode there, and whole vectors of hashes stored: 1.25 and 5.6. With plans of classes made once for a batch
+//!   and keys loaded once for two vectors: 1.35 times the first on the one, 1.2 times on the other.
+//! - Filters of up to 256 words held in vectors and looked into by permutations instead of a gather: no difference (0.96 to 1.10 M/s).
+//! - What a pair of words adds to the hash computed once for all classes that mask it alike (27 such pairs here): 2 to 5 % more, and 10 to
+//!   20 % less on 5-tuples, which have two pairs. Adding it takes two loads where computing takes few more instructions.
 
 use std::marker::PhantomData;
+
+use wirespeed_image::prefetch;
 
 use super::form::Form;
 use super::hash::{Hash, KEYS, SUBTABLES};
@@ -16,26 +26,20 @@ use super::layout::{
     CLASS_WORDS, CLASSES, FILTERS, SLOTS, TssTable, View, halves, joined, slot_elements, table_slots,
     value_elements,
 };
+use super::plan::{GROUP, LANES, Pair, Plan, Plans, Rows};
 use super::simd;
-use crate::fetch::prefetch;
 use crate::lookup::{Classify, Load, Step};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 
 use super::place::{Value, value_of};
 
-/// Tuples under way at once.
-pub(super) const GROUP: usize = 256;
-/// Tuples of a vector.
-pub(super) const LANES: usize = 16;
 /// Classes from one look for tuples that are done to the next.
 const STRETCH: usize = 8;
 /// Slots are looked at when so many tuples wait for theirs.
 const WAITING: usize = 48;
 /// Shorter batches are looked up one by one.
 const FEW: usize = 4;
-/// Pairs of words.
-const PAIRS: usize = KEYS / 2;
 
 impl<T: Tuple, F: Form> Classify<T> for TssTable<T, F> {
     fn lookup(&self, tuple: &T) -> u32 {
@@ -202,91 +206,33 @@ fn under<T: Tuple>(tuple: &T, mask: &[u32]) -> T {
     tuple
 }
 
-/// A class as sixteen tuples at a time are looked up in it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
-    /// What its number and the pairs that the mask has nothing of add.
-    pub(super) start: u64,
-    /// The pairs that the mask has something of.
-    pub(super) pairs: [Pair; PAIRS],
-    pub(super) len: usize,
-    pub(super) first_bits: u32,
-    pub(super) log: u32,
-    pub(super) first_slot: u32,
-    pub(super) d: u32,
-    number: u32,
-    /// The word of which the mask has the most, and that.
-    pub(super) telling: (usize, u32),
-}
-
-/// Two words of a mask, with their keys.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pair {
-    /// The first word.
-    pub(super) at: usize,
-    pub(super) mask: [u32; 2],
-    pub(super) keys: [u32; 2],
-}
-
-impl Plan {
-    #[inline(always)]
-    fn of<T: Tuple, F: Form>(view: &View<'_>, number: u32) -> Self {
-        let class = view.class(number);
-        let mut plan = Self {
-            start: u64::from(number).wrapping_mul(super::hash::K),
-            pairs: [Pair::default(); PAIRS],
-            len: 0,
-            first_bits: class.first_bits(),
-            log: class.log(),
-            first_slot: class.first_slot(),
-            d: class.d(),
-            number,
-            telling: (0, 0),
-        };
-        let record: &[u32; CLASS_WORDS] = class.0;
-        for (word, &mask) in class.mask(T::WORDS).iter().enumerate() {
-            if !F::FILTERED && mask.count_ones() > plan.telling.1.count_ones() {
-                plan.telling = (word, mask);
-            }
-        }
-        for pair in 0..T::WORDS.div_ceil(2) {
-            let at = 2 * pair;
-            let second = if at + 1 < T::WORDS { record[at + 1] } else { 0 };
-            let mask = [record[at], second];
-            if mask == [0, 0] {
-                plan.start = plan.start.wrapping_add(view.keys.of_nothing(pair));
-            } else {
-                plan.pairs[plan.len] =
-                    Pair { at, mask, keys: [view.keys.words[at], view.keys.words[at + 1]] };
-                plan.len += 1;
-            }
-        }
-        plan
-    }
-}
-
-/// Words of a group's tuples, a row each; the last is zero where a tuple has an odd number.
-pub(super) type Rows = [[u32; GROUP]; KEYS];
-
-/// Tuples that a class may match, with their hashes.
+/// The hashes of all lanes under a class's mask, and those lanes that it may match.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Passed {
+    pub(super) high: [u32; GROUP],
+    pub(super) low: [u32; GROUP],
     pub(super) lanes: [u32; GROUP + LANES],
-    pub(super) high: [u32; GROUP + LANES],
-    pub(super) low: [u32; GROUP + LANES],
     pub(super) len: usize,
 }
 
 impl Passed {
     #[inline(always)]
-    pub(super) fn push(&mut self, lane: u32, [low, high]: [u32; 2]) {
-        (self.lanes[self.len], self.high[self.len], self.low[self.len]) = (lane, high, low);
-        self.len += 1;
+    pub(super) fn hash(&self, lane: usize) -> Hash {
+        Hash(joined([self.low[lane], self.high[lane]]))
     }
 
+    /// Drops those lanes for which a filter has not the second bit. Without a branch, as few are dropped in a row.
     #[inline(always)]
-    pub(super) fn hash(&self, at: usize) -> Hash {
-        Hash(joined([self.low[at], self.high[at]]))
+    pub(super) fn drop_others(&mut self, filter: &[u32], log: u32) {
+        let mut len = 0;
+        for at in 0..self.len {
+            let lane = self.lanes[at];
+            let bit = self.low[lane as usize] >> (32 - log);
+            self.lanes[len] = lane;
+            len += (filter[(bit / 32) as usize] >> (bit % 32) & 1) as usize;
+        }
+        self.len = len;
     }
 }
 
@@ -321,7 +267,7 @@ impl Lanes for Portable {
         passed.len = 0;
         for from in (0..open).step_by(LANES) {
             let mut hashes = [plan.start; LANES];
-            for Pair { at, mask, keys } in &plan.pairs[..plan.len] {
+            for Pair { at, mask, keys } in plan.pairs() {
                 let (one, other) = (&rows[*at][from..][..LANES], &rows[at + 1][from..][..LANES]);
                 for lane in 0..LANES {
                     let a = (one[lane] & mask[0]).wrapping_add(keys[0]);
@@ -335,8 +281,11 @@ impl Lanes for Portable {
             for lane in from..open.min(from + LANES) {
                 let hash = Hash(hashes[lane - from]);
                 if !F::FILTERED || view.passes(plan.first_bits, plan.log, hash) {
+                    [passed.low[lane], passed.high[lane]] = halves(hash.0);
                     #[allow(clippy::cast_possible_truncation)] // below GROUP
-                    passed.push(lane as u32, halves(hash.0));
+                    let number = lane as u32;
+                    passed.lanes[passed.len] = number;
+                    passed.len += 1;
                 }
             }
         }
@@ -381,10 +330,10 @@ pub(super) fn batch<T: Tuple, F: Form>(
         }
         return;
     }
-    let mut group = Group::<T>::new();
+    let (mut group, mut plans) = (Group::<T>::new(), Plans::new(view));
     for (tuples, results) in tuples.chunks(GROUP).zip(results.chunks_mut(GROUP)) {
         group.fill(tuples);
-        group.run::<F>(lanes, view, tuples, results);
+        group.run::<F>(lanes, &mut plans, view, tuples, results);
     }
 }
 
@@ -395,12 +344,7 @@ impl<T: Tuple> Group<T> {
             best: [Rank::NONE; GROUP],
             tuple: [0; GROUP],
             open: 0,
-            passed: Passed {
-                lanes: [0; GROUP + LANES],
-                high: [0; GROUP + LANES],
-                low: [0; GROUP + LANES],
-                len: 0,
-            },
+            passed: Passed { high: [0; GROUP], low: [0; GROUP], lanes: [0; GROUP + LANES], len: 0 },
             waiting: [Waiting::default(); WAITING],
             waits: 0,
             of: PhantomData,
@@ -420,18 +364,24 @@ impl<T: Tuple> Group<T> {
 
     /// All classes, or until all tuples have found what no class left can better.
     #[inline(always)]
-    fn run<F: Form>(&mut self, lanes: impl Lanes, view: &View<'_>, tuples: &[T], results: &mut [u32]) {
-        let mut bound = Rank::from_bits(u64::MAX);
-        for stretch in view.order.chunks(STRETCH) {
-            bound = bound.min(view.class(stretch[0]).bound());
+    fn run<F: Form>(
+        &mut self,
+        lanes: impl Lanes,
+        plans: &mut Plans<'_>,
+        view: &View<'_>,
+        tuples: &[T],
+        results: &mut [u32],
+    ) {
+        let classes = view.order.len();
+        for first in (0..classes).step_by(STRETCH) {
+            let bound = plans.plan::<T, F>(first).bound;
             self.close(bound, results);
             if self.open == 0 {
                 return;
             }
-            for &number in stretch {
-                bound = bound.min(view.class(number).bound());
-                let plan = Plan::of::<T, F>(view, number);
-                self.ask::<F>(lanes, view, &plan, bound, tuples);
+            for place in first..classes.min(first + STRETCH) {
+                let plan = plans.plan::<T, F>(place);
+                self.ask::<F>(lanes, view, plan, tuples);
             }
             self.look(view, tuples);
         }
@@ -440,16 +390,16 @@ impl<T: Tuple> Group<T> {
 
     /// Notes the tuples that get past a class's filter.
     #[inline(always)]
-    fn ask<F: Form>(&mut self, lanes: impl Lanes, view: &View<'_>, plan: &Plan, bound: Rank, tuples: &[T]) {
+    fn ask<F: Form>(&mut self, lanes: impl Lanes, view: &View<'_>, plan: &Plan, tuples: &[T]) {
         lanes.pass::<T, F>(view, plan, &self.rows, self.open, &mut self.passed);
         for at in 0..self.passed.len {
-            let slots = view.slots_of(plan.first_slot, plan.d, self.passed.hash(at));
+            let lane = self.passed.lanes[at] as usize;
+            let slots = view.slots_of(plan.first_slot, plan.d, self.passed.hash(lane));
             for slot in slots {
                 prefetch(view.slots, slot as usize * slot_elements(T::WORDS));
                 prefetch(view.slots, (slot as usize + 1) * slot_elements(T::WORDS) - 1);
             }
-            let lane = self.passed.lanes[at] as usize;
-            self.waiting[self.waits] = Waiting { lane, class: plan.number, bound, slots };
+            self.waiting[self.waits] = Waiting { lane, class: plan.number, bound: plan.bound, slots };
             self.waits += 1;
             if self.waits == WAITING {
                 self.look(view, tuples);

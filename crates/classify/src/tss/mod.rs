@@ -19,9 +19,9 @@ mod form;
 pub mod hash;
 pub mod layout;
 mod lookup;
-mod masks;
 mod order;
 mod place;
+mod plan;
 mod runs;
 mod simd;
 #[cfg(test)]

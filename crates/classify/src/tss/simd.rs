@@ -75,9 +75,12 @@ mod avx512 {
         _mm512_xor_si512,
     };
 
+    use std::ops::Range;
+
     use super::super::form::Form;
-    use super::super::layout::{View, slot_elements};
-    use super::super::lookup::{LANES, Lanes, Passed, Plan, Rows, batch as run};
+    use super::super::layout::{LEAST_LOG, View, slot_elements};
+    use super::super::lookup::{Lanes, Passed, batch as run};
+    use super::super::plan::{LANES, Plan, Rows};
     use crate::tuple::Tuple;
 
     /// [`run`] with vectors.
@@ -93,30 +96,43 @@ mod avx512 {
     #[derive(Clone, Copy)]
     struct Vectors(());
 
-    /// The hashes of sixteen lanes: those of the even and of the odd ones.
+    /// The hashes of N times sixteen lanes: those of the even and of the odd ones.
     ///
     /// # Safety
     /// The CPU must have the features of [`batch`].
     #[inline(always)]
-    unsafe fn hash(view: &View<'_>, plan: &Plan, rows: &Rows, from: usize) -> [__m512i; 2] {
+    unsafe fn hash<const N: usize>(
+        view: &View<'_>,
+        plan: &Plan,
+        rows: &Rows,
+        from: usize,
+    ) -> [[__m512i; 2]; N] {
+        // Loops and no `map`: what a call of it does would be compiled without the features.
         // SAFETY: the CPU has the features, as our caller promises; rows are read by slices of sixteen.
         unsafe {
-            let mut sums = [_mm512_set1_epi64(plan.start.cast_signed()); 2];
-            for pair in &plan.pairs[..plan.len] {
-                let word = |nth: usize| {
-                    let row: &[u32] = &rows[pair.at + nth][from..from + LANES];
-                    let masked = _mm512_and_si512(
-                        _mm512_loadu_si512(row.as_ptr().cast()),
-                        _mm512_set1_epi32(pair.mask[nth].cast_signed()),
-                    );
-                    _mm512_add_epi32(masked, _mm512_set1_epi32(pair.keys[nth].cast_signed()))
-                };
-                let (a, b) = (word(0), word(1));
-                let odd = |v| _mm512_srli_epi64::<32>(v);
-                sums[0] = _mm512_add_epi64(sums[0], _mm512_mul_epu32(a, b));
-                sums[1] = _mm512_add_epi64(sums[1], _mm512_mul_epu32(odd(a), odd(b)));
+            let mut sums = [[_mm512_set1_epi64(plan.start.cast_signed()); 2]; N];
+            for pair in plan.pairs() {
+                let [mask_a, mask_b] = pair.mask;
+                let mask = [_mm512_set1_epi32(mask_a.cast_signed()), _mm512_set1_epi32(mask_b.cast_signed())];
+                let [key_a, key_b] = pair.keys;
+                let keys = [_mm512_set1_epi32(key_a.cast_signed()), _mm512_set1_epi32(key_b.cast_signed())];
+                let (one, other) = (&rows[pair.at], &rows[pair.at + 1]);
+                for (nth, sums) in sums.iter_mut().enumerate() {
+                    let lanes = from + nth * LANES..from + nth * LANES + LANES;
+                    let word = |row: &[u32], nth: usize| {
+                        let masked = _mm512_and_si512(_mm512_loadu_si512(row.as_ptr().cast()), mask[nth]);
+                        _mm512_add_epi32(masked, keys[nth])
+                    };
+                    let (a, b) = (word(&one[lanes.clone()], 0), word(&other[lanes], 1));
+                    let odd = |v| _mm512_srli_epi64::<32>(v);
+                    sums[0] = _mm512_add_epi64(sums[0], _mm512_mul_epu32(a, b));
+                    sums[1] = _mm512_add_epi64(sums[1], _mm512_mul_epu32(odd(a), odd(b)));
+                }
             }
-            [rounds(view, sums[0]), rounds(view, sums[1])]
+            for sums in &mut sums {
+                *sums = [rounds(view, sums[0]), rounds(view, sums[1])];
+            }
+            sums
         }
     }
 
@@ -163,20 +179,37 @@ mod avx512 {
         }
     }
 
-    /// Of which lanes a class's filter has the bit that a part of the hash says.
+    /// Of which lanes a class's filter has the bit that the high part of the hash says. Its words are loaded one by one, as a gather takes
+    /// longer.
     ///
     /// # Safety
     /// The CPU must have the features of [`batch`].
     #[inline(always)]
-    unsafe fn have_bit(view: &View<'_>, plan: &Plan, part: __m512i) -> u16 {
-        // SAFETY: as our caller promises. The gather reads elements from `first_bits` on, of which there are 2^(log - 5) in `filters`:
-        // every record of a table was held against that by `from_image` or `check`, or written by the engine, and its index is below
-        // 2^31. An index is the upper bits of a part, log - 5 of them, whatever the part is.
+    unsafe fn have_bit(filter: &[u32], log: u32, part: __m512i) -> u16 {
+        // SAFETY: as our caller promises. An index is the upper bits of a part, log - 5 of them, and the filter has 2^(log - 5) words.
         unsafe {
-            let bit = _mm512_srl_epi32(part, _mm_cvtsi32_si128((32 - plan.log).cast_signed()));
-            let first = _mm512_set1_epi32(plan.first_bits.cast_signed());
-            let at = _mm512_add_epi32(_mm512_srli_epi32::<5>(bit), first);
-            let words = _mm512_i32gather_epi32::<4>(at, view.filters.as_ptr().cast());
+            let bit = _mm512_srl_epi32(part, _mm_cvtsi32_si128((32 - log).cast_signed()));
+            let mut at = [0u32; LANES];
+            _mm512_storeu_si512(at.as_mut_ptr().cast(), _mm512_srli_epi32::<5>(bit));
+            let word = |lane: usize| filter.get_unchecked(at[lane] as usize).cast_signed();
+            let words = _mm512_setr_epi32(
+                word(0),
+                word(1),
+                word(2),
+                word(3),
+                word(4),
+                word(5),
+                word(6),
+                word(7),
+                word(8),
+                word(9),
+                word(10),
+                word(11),
+                word(12),
+                word(13),
+                word(14),
+                word(15),
+            );
             let within = _mm512_and_si512(bit, _mm512_set1_epi32(31));
             _mm512_test_epi32_mask(words, _mm512_sllv_epi32(_mm512_set1_epi32(1), within))
         }
@@ -230,7 +263,7 @@ mod avx512 {
         }
     }
 
-    /// Adds lanes to those that passed.
+    /// Notes the hashes of sixteen lanes, and adds those that pass.
     ///
     /// # Safety
     /// The CPU must have the features of [`batch`].
@@ -238,22 +271,50 @@ mod avx512 {
     unsafe fn add(passed: &mut Passed, lanes: u16, from: usize, [high, low]: [__m512i; 2]) {
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // below GROUP
         let first = from as i32;
-        let at = passed.len;
-        let room = at..at + LANES;
-        // SAFETY: as our caller promises; there is room for sixteen.
-        unsafe {
-            let numbers = _mm512_add_epi32(
-                _mm512_set1_epi32(first),
-                _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-            );
-            let put = |to: &mut [u32], vector| {
-                _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(lanes, vector));
-            };
-            put(&mut passed.lanes[room.clone()], numbers);
-            put(&mut passed.high[room.clone()], high);
-            put(&mut passed.low[room], low);
-        }
+        let put = |to: &mut [u32], vector| {
+            assert_eq!(to.len(), LANES, "room for sixteen");
+            // SAFETY: as our caller promises; there is room.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), vector) };
+        };
+        put(&mut passed.high[from..from + LANES], high);
+        put(&mut passed.low[from..from + LANES], low);
+        // SAFETY: as our caller promises.
+        let numbers = unsafe {
+            let lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            _mm512_maskz_compress_epi32(lanes, _mm512_add_epi32(_mm512_set1_epi32(first), lane))
+        };
+        put(&mut passed.lanes[passed.len..passed.len + LANES], numbers);
         passed.len += lanes.count_ones() as usize;
+    }
+
+    /// Hashes N times sixteen lanes, and adds those of the first so many that pass.
+    ///
+    /// # Safety
+    /// The CPU must have the features of [`batch`], slots hold fewer than 2^31 u32, and a filter is as long as its log says.
+    #[inline(always)]
+    unsafe fn pass<T: Tuple, F: Form, const N: usize>(
+        view: &View<'_>,
+        plan: &Plan,
+        filter: &[u32],
+        rows: &Rows,
+        lanes: Range<usize>,
+        passed: &mut Passed,
+    ) {
+        // SAFETY: as our caller promises.
+        unsafe {
+            let all = hash::<N>(view, plan, rows, lanes.start);
+            for (from, hashes) in lanes.clone().step_by(LANES).zip(all) {
+                let left = lanes.end - from;
+                let there = if left < LANES { (1 << left) - 1 } else { u16::MAX };
+                let [high, low] = parts(hashes);
+                let may = if F::FILTERED {
+                    have_bit(filter, plan.log, high)
+                } else {
+                    are_told::<T>(view, plan, rows, from, hashes)
+                };
+                add(passed, may & there, from, [high, low]);
+            }
+        }
     }
 
     impl Lanes for Vectors {
@@ -267,35 +328,26 @@ mod avx512 {
             passed: &mut Passed,
         ) {
             passed.len = 0;
-            for from in (0..open).step_by(LANES) {
-                let there = if open - from < LANES { (1 << (open - from)) - 1 } else { u16::MAX };
-                // SAFETY: whoever has a `Vectors` has the features, and slots that are few enough.
-                unsafe {
-                    let hashes = hash(view, plan, rows, from);
-                    let [high, low] = parts(hashes);
-                    let may = if F::FILTERED {
-                        have_bit(view, plan, high)
-                    } else {
-                        are_told::<T>(view, plan, rows, from, hashes)
-                    };
-                    add(passed, may & there, from, [high, low]);
+            // Its words, which are there: every record of a table was held against that by `from_image` or `check`, or written by the engine.
+            let filter = if F::FILTERED {
+                &view.filters[plan.first_bits as usize..][..1 << (plan.log - LEAST_LOG)]
+            } else {
+                &[]
+            };
+            let mut from = 0;
+            // SAFETY: whoever has a `Vectors` has the features, and slots that are few enough; the filter is as long as its log says.
+            unsafe {
+                // What a pair of words is masked and added with is loaded once for two vectors.
+                while open - from > LANES {
+                    pass::<T, F, 2>(view, plan, filter, rows, from..open, passed);
+                    from = open.min(from + 2 * LANES);
+                }
+                if from < open {
+                    pass::<T, F, 1>(view, plan, filter, rows, from..open, passed);
                 }
             }
             if F::FILTERED {
-                let count = passed.len;
-                passed.len = 0;
-                for from in (0..count).step_by(LANES) {
-                    let low: &[u32] = &passed.low[from..from + LANES];
-                    // SAFETY: whoever has a `Vectors` has the features.
-                    let mut have = unsafe { have_bit(view, plan, _mm512_loadu_si512(low.as_ptr().cast())) };
-                    while have != 0 {
-                        let at = from + have.trailing_zeros() as usize;
-                        have &= have - 1;
-                        if at < count {
-                            passed.push(passed.lanes[at], [passed.low[at], passed.high[at]]);
-                        }
-                    }
-                }
+                passed.drop_others(filter, plan.log);
             }
         }
     }

@@ -8,13 +8,12 @@
 //! changes are tracked ([`track`](NameTable::track)), nodes that went stay readable until the engine has seen that
 //! ([`forget_gone`](NameTable::forget_gone)).
 
-mod index;
 mod node;
 #[cfg(test)]
 mod tests;
 mod way;
 
-use wirespeed_image::HugeVec;
+use wirespeed_image::{HugeVec, Index};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::fetch::{prefetch, same};
@@ -22,7 +21,6 @@ use crate::live::NameUpdate;
 use crate::lookup::Match;
 use crate::name::{Name, NameBuf};
 
-use index::Index;
 use node::{Changed, Inner, NONE};
 pub use node::{Node, NodeId};
 use way::{Ahead, Step, Way};

@@ -2,7 +2,7 @@
 
 /// Asks for an element that will be read soon. One that isn't there is let pass.
 #[inline(always)]
-pub(crate) fn prefetch<T>(elements: &[T], at: usize) {
+pub fn prefetch<T>(elements: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     #[allow(unsafe_code)]
     // SAFETY: a prefetch may be of any address.

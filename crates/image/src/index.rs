@@ -1,21 +1,22 @@
-//! [`Index`]: which node some components lead to, by their hash.
+//! [`Index`]: which of a control plane's things a hash leads to.
 //!
 //! ```text
 //! slots  u64 × 2^bits, at most three quarters taken     hash 32 | id 32; all ones: free
 //! ```
 //!
 //! Open addressing from the hash's first bits on; what is taken out is closed up, so that nothing is left behind. That the hash is
-//! stored spares most looks at nodes, and all of them when it grows; that a slot's place is known from the hash alone lets a table
-//! fetch the slots of many names at once. With `hashbrown`'s table, which does neither, 0.7 M names a second were taken out of a live
-//! table of 3.6 M (and rebuilding the index took 30 % of filling it), with this one 1.0 to 1.3 M.
+//! stored spares most looks at the things themselves, and all of them when it grows; that a slot's place is known from the hash alone
+//! lets who has many to find fetch the slots of all at once. With `hashbrown`'s table, which does neither, 0.7 M names a second were
+//! taken out of a live table of 3.6 M (and rebuilding the index took 30 % of filling it), with this one 1.0 to 1.3 M.
 
 use std::ops::ControlFlow;
 
-use wirespeed_image::HugeVec;
+use crate::fetch::prefetch;
+use crate::huge::HugeVec;
 
-/// Nodes by hash.
+/// Ids by hash. Several may have one hash; the hash and the id of a thing must not both be all ones.
 #[derive(Clone, Debug)]
-pub(super) struct Index {
+pub struct Index {
     slots: HugeVec<u64>,
     bits: u32,
     len: usize,
@@ -25,19 +26,24 @@ const FREE: u64 = u64::MAX;
 const FEWEST_BITS: u32 = 4;
 
 impl Index {
-    /// None.
-    pub(super) fn new() -> Self {
+    /// Of nothing.
+    pub fn new() -> Self {
         Self { slots: HugeVec::filled(FREE, 1 << FEWEST_BITS), bits: FEWEST_BITS, len: 0 }
     }
 
     /// How many.
-    pub(super) const fn len(&self) -> usize {
+    pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// The node of this hash that is it.
+    /// Whether there is nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The id of this hash that is it.
     #[inline]
-    pub(super) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let found = self.probe(hash, |_, slot| match split(slot) {
             // First: the first half of a free slot is a hash, too.
             _ if slot == FREE => ControlFlow::Break(None),
@@ -49,31 +55,43 @@ impl Index {
 
     /// Asks for the slot that [`find`](Self::find) will look at first.
     #[inline]
-    pub(super) fn fetch(&self, hash: u32) {
-        crate::fetch::prefetch(&self.slots, self.home(hash));
+    pub fn fetch(&self, hash: u32) {
+        prefetch(&self.slots, self.home(hash));
     }
 
     /// Makes room for so many more.
-    pub(super) fn reserve(&mut self, more: usize) {
+    pub fn reserve(&mut self, more: usize) {
         let bits = ((self.len + more) * 4).div_ceil(3).next_power_of_two().ilog2();
         if bits > self.bits {
             self.grow(bits);
         }
     }
 
-    /// Adds a node that isn't there.
-    pub(super) fn insert(&mut self, hash: u32, id: u32) {
+    /// Adds an id that isn't there.
+    pub fn insert(&mut self, hash: u32, id: u32) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.grow(self.bits + 1);
         }
         self.len += 1;
         let at = self.at_of(hash, FREE).expect("a quarter is free");
-        self.slots[at] = u64::from(hash) << 32 | u64::from(id);
+        self.slots[at] = joined(hash, id);
     }
 
-    /// Takes a node out that is there.
-    pub(super) fn remove(&mut self, hash: u32, id: u32) {
-        let Some(mut hole) = self.at_of(hash, u64::from(hash) << 32 | u64::from(id)) else { return };
+    /// Puts another id in place of one that is there.
+    pub fn replace(&mut self, hash: u32, id: u32, by: u32) {
+        if let Some(at) = self.at_of(hash, joined(hash, id)) {
+            self.slots[at] = joined(hash, by);
+        }
+    }
+
+    /// All, hash and id, in any order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.slots.iter().filter(|&&slot| slot != FREE).map(|&slot| split(slot))
+    }
+
+    /// Takes an id out that is there.
+    pub fn remove(&mut self, hash: u32, id: u32) {
+        let Some(mut hole) = self.at_of(hash, joined(hash, id)) else { return };
         self.len -= 1;
         let mask = self.slots.len() - 1;
         let mut at = hole;
@@ -94,7 +112,7 @@ impl Index {
     }
 
     /// Bytes held.
-    pub(super) const fn memory_usage(&self) -> usize {
+    pub const fn memory_usage(&self) -> usize {
         self.slots.capacity() * size_of::<u64>()
     }
 
@@ -137,6 +155,17 @@ impl Index {
     }
 }
 
+impl Default for Index {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[inline]
+const fn joined(hash: u32, id: u32) -> u64 {
+    (hash as u64) << 32 | id as u64
+}
+
 /// Hash and id.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // the two halves
@@ -158,7 +187,7 @@ mod tests {
         fn it_is_a_map(steps in proptest::collection::vec((0..40u32, any::<bool>()), 0..300)) {
             let mut index = Index::new();
             let mut map = BTreeMap::new();
-            let hash = |id: u32| u32::MAX - (id % 5) * 7;
+            let hash = |id: u32| u32::MAX - (id / 2 % 5) * 7;
             for (id, comes) in steps {
                 match (comes, map.contains_key(&id)) {
                     (true, false) => {
@@ -169,12 +198,21 @@ mod tests {
                         index.remove(hash(id), id);
                         map.remove(&id);
                     }
+                    // What has its hash takes its place.
+                    (true, true) if !map.contains_key(&(id ^ 1)) && hash(id ^ 1) == hash(id) => {
+                        index.replace(hash(id), id, id ^ 1);
+                        map.remove(&id);
+                        map.insert(id ^ 1, ());
+                    }
                     _ => {}
                 }
+                let mut all: Vec<_> = index.iter().collect();
+                all.sort_unstable_by_key(|&(_, id)| id);
+                prop_assert!(all.into_iter().eq(map.keys().map(|&id| (hash(id), id))));
                 prop_assert_eq!(index.len(), map.len());
                 for id in 0..40 {
                     let is_it = |other| {
-                        assert!(other < 40, "there never was a node {other}");
+                        assert!(other < 40, "there never was a {other}");
                         other == id
                     };
                     let found = index.find(hash(id), is_it);

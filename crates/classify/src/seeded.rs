@@ -1,27 +1,25 @@
-//! [`Masks`]: which class a mask is of. Hashed with the table's seed, as users choose masks too.
+//! [`Seeded`]: hashes what users choose for the control planes, so that chosen ones don't collide: folded products with a seed.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
-use super::hash::K;
+/// Makes consecutive seeds differ.
+const K: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Classes by mask.
-pub(super) type Masks<T> = HashMap<T, u32, Seed>;
-
-/// What masks are hashed with.
+/// A seed to hash with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seed(pub(super) u64);
+pub(crate) struct Seeded(pub(crate) u64);
 
-/// Folded multiplications of eight bytes at a time.
+/// The state of a hash: folded multiplications of eight bytes at a time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Folded {
+pub(crate) struct Folded {
     state: u64,
     seed: u64,
 }
 
-impl BuildHasher for Seed {
+impl BuildHasher for Seeded {
     type Hasher = Folded;
 
+    #[inline]
     fn build_hasher(&self) -> Folded {
         let seed = match self.0.rotate_left(32) ^ K {
             // By 0 all products would be alike.
@@ -35,10 +33,12 @@ impl BuildHasher for Seed {
 impl Hasher for Folded {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut eight = [0; 8];
-            eight[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(eight));
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|&word| self.write_u64(u64::from_le_bytes(word)));
+        if !rest.is_empty() {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            self.write_u64(u64::from_le_bytes(word));
         }
     }
 
@@ -55,6 +55,11 @@ impl Hasher for Folded {
     }
 
     #[inline]
+    fn write_isize(&mut self, number: isize) {
+        self.write_u64(number.cast_unsigned() as u64);
+    }
+
+    #[inline]
     fn finish(&self) -> u64 {
         self.state
     }
@@ -65,10 +70,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_differ_under_the_seed_that_would_cancel_itself_out() {
+    fn keys_differ_under_the_seed_that_would_cancel_itself_out() {
         for seed in [0, 1, K.rotate_left(32), u64::MAX] {
             let hashes: std::collections::HashSet<_> =
-                (0..100u64).map(|mask| Seed(seed).hash_one([mask, !mask])).collect();
+                (0..100u64).map(|mask| Seeded(seed).hash_one([mask, !mask])).collect();
             assert_eq!(hashes.len(), 100, "seed {seed:#x}");
         }
     }

@@ -1,0 +1,113 @@
+//! [`Dirty`]: what of the control plane's arrays the image doesn't have yet.
+
+/// Places that may be others than in the image, some of them more than once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dirty {
+    places: Vec<u32>,
+    /// For sorting.
+    other: Vec<u32>,
+    /// Whether there is an image.
+    is_noted: bool,
+}
+
+/// From so many on they are sorted by digits.
+const MANY: usize = 1 << 10;
+/// The numbers of a digit.
+const DIGITS: usize = 1 << 11;
+
+impl Dirty {
+    /// There is an image now, which has all.
+    pub(super) fn start(&mut self) {
+        self.is_noted = true;
+        self.places.clear();
+    }
+
+    #[inline]
+    pub(super) fn note(&mut self, place: u32) {
+        if self.is_noted {
+            self.places.push(place);
+        }
+    }
+
+    /// How many were noted.
+    pub(super) const fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// What there is, ascending, each once, and from now on nothing.
+    pub(super) fn take(&mut self) -> Taken<'_> {
+        self.sort();
+        self.places.dedup();
+        Taken(&mut self.places)
+    }
+
+    /// By digits from the lowest on, where there are many: each takes a pass over all, and comparing would take more.
+    fn sort(&mut self) {
+        if self.places.len() < MANY {
+            return self.places.sort_unstable();
+        }
+        let most = self.places.iter().fold(0, |most, &place| most | place);
+        self.other.resize(self.places.len(), 0);
+        let mut shift = 0;
+        while shift < u32::BITS && most >> shift != 0 {
+            let digit = |place: u32| (place >> shift) as usize % DIGITS;
+            let mut next = [0u32; DIGITS];
+            self.places.iter().for_each(|&place| next[digit(place)] += 1);
+            next.iter_mut().fold(0, |from, next| from + std::mem::replace(next, from));
+            for &place in &self.places {
+                let next = &mut next[digit(place)];
+                self.other[*next as usize] = place;
+                *next += 1;
+            }
+            std::mem::swap(&mut self.places, &mut self.other);
+            shift += DIGITS.ilog2();
+        }
+    }
+
+    pub(super) fn memory_usage(&self) -> u64 {
+        ((self.places.capacity() + self.other.capacity()) * size_of::<u32>()) as u64
+    }
+}
+
+/// Places that are forgotten when they have been seen.
+#[derive(Debug)]
+pub(super) struct Taken<'d>(&'d mut Vec<u32>);
+
+impl std::ops::Deref for Taken<'_> {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        self.0
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::synth::rng::Rng;
+
+    use super::*;
+
+    #[test]
+    fn they_ascend_each_once() {
+        let mut rng = Rng::new(1);
+        for (len, below) in [(0, 1), (5, 3), (MANY, 2), (3_000, 1 << 24), (5_000, 900), (2_000, 1 << 32)] {
+            let mut dirty = Dirty::default();
+            dirty.note(1);
+            dirty.start();
+            let places: Vec<_> =
+                (0..len).map(|_| u32::try_from(rng.below(below)).expect("32 bits")).collect();
+            places.iter().for_each(|&place| dirty.note(place));
+            assert!(
+                dirty.take().iter().eq(&std::collections::BTreeSet::from_iter(places)),
+                "{len} below {below}"
+            );
+            assert!(dirty.take().is_empty());
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! [`Known`]: of each cell that rules have the layer that it is in, and the worse ones of these where they are several.
+//!
+//! ```text
+//! index    hash 32 | 0 | layer 31      of a cell that one rule is; what it is lies in its bucket alone
+//!          hash 32 | 1 | place 31      of one that several rules are
+//! shared   cell, layer, ranks but the best      by place
+//! ```
+//!
+//! Cells of one hash and one layer have equal entries, and any of these will do for any of them, until one is shared. So an entry that is
+//! shared is of one cell alone, and is looked for before the others.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, Hasher};
+
+use wirespeed_image::Index;
+
+use super::cell::{Cell, Form};
+use crate::rank::Rank;
+use crate::seeded::Seeded;
+use crate::tuple::Tuple;
+
+/// Where cells are.
+#[derive(Clone, Debug)]
+pub(super) struct Known<T> {
+    index: Index,
+    shared: Vec<Shared<T>>,
+    /// Places that are free.
+    free: Vec<u32>,
+    seeded: Seeded,
+}
+
+/// A cell that several rules are.
+#[derive(Clone, Debug)]
+struct Shared<T> {
+    cell: Cell<T>,
+    layer: u32,
+    /// The second best.
+    next: Rank,
+    others: BTreeSet<Rank>,
+}
+
+/// What the index has of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry(u32);
+
+const SHARED: u32 = 1 << 31;
+
+impl Entry {
+    /// Whether several rules are this cell.
+    #[inline]
+    pub(super) const fn is_shared(self) -> bool {
+        self.0 & SHARED != 0
+    }
+
+    #[inline]
+    const fn place(self) -> usize {
+        (self.0 & !SHARED) as usize
+    }
+}
+
+impl<T> Shared<T> {
+    fn insert(&mut self, rank: Rank) {
+        self.others.insert(self.next.min(rank));
+        self.next = self.next.max(rank);
+    }
+
+    /// Takes the second best.
+    fn pop(&mut self) -> Rank {
+        std::mem::replace(&mut self.next, self.others.pop_last().unwrap_or(Rank::NONE))
+    }
+}
+
+impl<T: Tuple> Known<T> {
+    /// None yet.
+    pub(super) fn new(seeded: Seeded) -> Self {
+        Self { index: Index::new(), shared: Vec::new(), free: Vec::new(), seeded }
+    }
+
+    /// How many cells.
+    pub(super) const fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// The hash that a cell is known by.
+    #[inline]
+    pub(super) fn hash(&self, cell: &Cell<T>) -> u32 {
+        let mut hasher = self.seeded.build_hasher();
+        hasher.write(bytemuck::cast_slice(cell.a.words()));
+        hasher.write(bytemuck::cast_slice(cell.b.words()));
+        hasher.write_u64((cell.form == Form::Masks).into());
+        #[allow(clippy::cast_possible_truncation)] // 32 bits are left
+        let hash = (hasher.finish() >> 32) as u32;
+        hash
+    }
+
+    /// Asks for what there is of a hash.
+    #[inline]
+    pub(super) fn fetch(&self, hash: u32) {
+        self.index.fetch(hash);
+    }
+
+    /// The layer of the first cell of a hash, which need not be the one that is wanted.
+    #[inline]
+    pub(super) fn seems(&self, hash: u32) -> Option<u32> {
+        self.index.find(hash, |_| true).map(|id| self.layer(Entry(id)))
+    }
+
+    /// The entry of a cell and its place, which is what the layer that has it gives for it.
+    #[inline]
+    pub(super) fn find<X>(
+        &self,
+        hash: u32,
+        cell: &Cell<T>,
+        place_in: impl Fn(u32) -> Option<X>,
+    ) -> Option<(Entry, X)> {
+        let is_any_shared = self.shared.len() > self.free.len();
+        let mut alone = None;
+        let found = self.index.find(hash, |id| {
+            let entry = Entry(id);
+            if entry.is_shared() {
+                return self.shared[entry.place()].cell == *cell;
+            }
+            if alone.is_none() {
+                alone = place_in(id).map(|place| (entry, place));
+            }
+            alone.is_some() && !is_any_shared
+        });
+        match found.map(Entry) {
+            Some(entry) if entry.is_shared() => place_in(self.layer(entry)).map(|place| (entry, place)),
+            _ => alone,
+        }
+    }
+
+    #[inline]
+    fn layer(&self, entry: Entry) -> u32 {
+        if entry.is_shared() { self.shared[entry.place()].layer } else { entry.0 }
+    }
+
+    /// A cell came, into a layer.
+    pub(super) fn insert(&mut self, hash: u32, layer: u32) {
+        self.index.insert(hash, layer);
+    }
+
+    /// A cell with one rule goes.
+    pub(super) fn remove(&mut self, hash: u32, entry: Entry) {
+        self.index.remove(hash, entry.0);
+    }
+
+    /// A cell has one more rule, worse than its best.
+    pub(super) fn add_other(&mut self, hash: u32, entry: Entry, cell: &Cell<T>, rank: Rank) {
+        if entry.is_shared() {
+            return self.shared[entry.place()].insert(rank);
+        }
+        let shared = Shared { cell: *cell, layer: entry.0, next: rank, others: BTreeSet::new() };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.shared[place as usize] = shared;
+                place
+            }
+            None => {
+                self.shared.push(shared);
+                u32::try_from(self.shared.len() - 1).expect("fewer than lanes")
+            }
+        };
+        self.index.replace(hash, entry.0, place | SHARED);
+    }
+
+    /// A cell with several rules, the best of which has the rank `best`, has one less. The best of those that are left.
+    pub(super) fn remove_one(&mut self, hash: u32, entry: Entry, rank: Rank, best: Rank) -> Rank {
+        let shared = &mut self.shared[entry.place()];
+        let left = if rank == best {
+            shared.pop()
+        } else {
+            let is_there =
+                if rank == shared.next { shared.pop() == rank } else { shared.others.remove(&rank) };
+            debug_assert!(is_there, "what a rule had is there");
+            best
+        };
+        if shared.next == Rank::NONE {
+            let layer = shared.layer;
+            self.free.push(entry.0 & !SHARED);
+            self.index.replace(hash, entry.0, layer);
+        }
+        left
+    }
+
+    pub(super) fn memory_usage(&self) -> u64 {
+        let others: usize = self.shared.iter().map(|shared| shared.others.len() * 16).sum();
+        let places = self.shared.capacity() * size_of::<Shared<T>>() + self.free.capacity() * 4;
+        (self.index.memory_usage() + others + places) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ipv4Tuple, RuleNumber, Tuple};
+
+    /// As if two cells of a layer had one hash: ranks are those of the right one.
+    #[test]
+    fn cells_of_one_hash_are_told_apart() {
+        let of = |word: u32| Ipv4Tuple::from_words(&[word, 0, 0, 0]);
+        let cells = [1, 2].map(|word| Cell { a: of(word), b: of(word), form: Form::Masks });
+        let rank = |number| Rank::new(1, RuleNumber::new(number).expect("a number"));
+        let (hash, layer) = (7, 5);
+        for [one, other] in [[0, 1], [1, 0]] {
+            let mut known = Known::<Ipv4Tuple>::new(Seeded(1));
+            let find = |known: &Known<_>, at: usize| {
+                let place_in = |found: u32| (found == layer).then_some(at);
+                known.find(hash, &cells[at], place_in).expect("it is there")
+            };
+            known.insert(hash, layer);
+            known.insert(hash, layer);
+            let (entry, place) = find(&known, one);
+            assert_eq!((entry.is_shared(), place), (false, one));
+            known.add_other(hash, entry, &cells[one], rank(9));
+            assert!(find(&known, one).0.is_shared() && !find(&known, other).0.is_shared());
+            assert_eq!((find(&known, one).1, find(&known, other).1, known.len()), (one, other, 2));
+            known.add_other(hash, find(&known, other).0, &cells[other], rank(4));
+            known.add_other(hash, find(&known, one).0, &cells[one], rank(6));
+            let left = |known: &mut Known<_>, at: usize, gone, best| {
+                let entry = find(known, at).0;
+                known.remove_one(hash, entry, gone, best)
+            };
+            assert_eq!(left(&mut known, one, rank(2), rank(2)), rank(6));
+            assert_eq!(left(&mut known, one, rank(9), rank(6)), rank(6));
+            assert_eq!(left(&mut known, other, rank(4), rank(3)), rank(3));
+            assert!(!find(&known, one).0.is_shared() && !find(&known, other).0.is_shared());
+            known.remove(hash, find(&known, one).0);
+            assert_eq!((known.len(), find(&known, other).1), (1, other));
+        }
+    }
+}
