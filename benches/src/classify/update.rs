@@ -1,4 +1,5 @@
-//! Updates: rules that go and come back, and rules that change places, the same for every lane.
+//! Updates: rules that go and come back, and rules that change places, the same for every lane; and lookups on one core while another
+//! one updates.
 //!
 //! A turn is forth and back, so that a lane that took all turns has the rules that it began with, and any number of turns can be timed.
 //! What is in one call is of different rules: a rule that goes and comes back in one call would be no change at all.
