@@ -240,6 +240,14 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
         self.image.section::<u32>(FILTERS).len() as u64
     }
 
+    /// Whether an element of a slot may be that. There is nothing beside an odd last word: who compares words and who compares elements
+    /// would find different things.
+    #[inline]
+    fn admits_in_slot(at: usize, value: u64, results: u64) -> bool {
+        let is_rest = T::WORDS % 2 == 1 && at == value_elements(T::WORDS) - 1;
+        (at != Self::SLOT - 1 || is_rank(value, results)) && (!is_rest || value >> 32 == 0)
+    }
+
     /// Whether every record that a patch writes to is one of a class afterwards. The writes to a record are beside one another.
     fn admits_records(&self, patch: &Patch) -> bool {
         let (slots, filters) = (self.slots_len(), self.filters_len());
@@ -353,9 +361,9 @@ impl<T: Tuple, F: Form> Table for TssTable<T, F> {
         if !records.iter().all(|record| Class(record).is_within::<F>(slots, filters)) {
             return malformed("a class's table or filter leads past the end");
         }
-        let ranks = table.image.section::<u64>(SLOTS).iter().skip(Self::SLOT - 1).step_by(Self::SLOT);
-        if !ranks.copied().all(|rank| is_rank(rank, results)) {
-            return malformed("a number is over the largest");
+        let of_slots = table.image.section::<u64>(SLOTS).chunks_exact(Self::SLOT);
+        if !of_slots.flat_map(|slot| slot.iter().enumerate()).all(|(at, &value)| Self::admits_in_slot(at, value, results)) {
+            return malformed("a number is over the largest, or there is more of a value than a tuple has");
         }
         Ok(table)
     }
@@ -385,7 +393,7 @@ impl<T: Tuple, F: Form> Table for TssTable<T, F> {
             (HEAD, _) => index < HEAD_LEN as u64,
             // All of a record at once: `admits_records`.
             (CLASSES, _) => true,
-            (SLOTS, _) => index % Self::SLOT as u64 != Self::SLOT as u64 - 1 || is_rank(value, results),
+            (SLOTS, Ok(at)) => Self::admits_in_slot(at % Self::SLOT, value, results),
             _ => self.admits(section, value, results),
         }
     }
