@@ -13,9 +13,10 @@
 // part to part it lies in shared memory. Classes come best first: who has found what no class left can better is done, and a block whose
 // tuples all are brings no more parts.
 //
-// Bloom search notes which of 32 classes the filters let pass, a bit each, without a branch, and then looks into these few tables,
-// whatever class it is that each thread of a warp is at. Of a tuple of 9 words and a class that is 9 masks, 9 keys, 5 products, 7 for the
-// rounds, and 12 for the filter: 42 operations and two reads of shared memory, beside a record's four for all tuples of a thread.
+// Bloom search notes which of 64 classes the filters let pass, a bit each, without a branch, and then looks into these few tables, whatever
+// class and whichever of its tuples it is that each thread of a warp is at. Of a tuple of 9 words and a class that is, as compiled, 9 masks,
+// 9 keys, 5 products with their sums, 7 for the rounds and 17 for the filter: 47 operations, 28 of them of the integer units, which it
+// keeps busy, and two reads of shared memory, beside a record's four for all tuples of a thread.
 
 #pragma once
 #include "tuples.cuh"
@@ -42,6 +43,8 @@ WS_CONSTANT(classes, CLASSES_FLAGS, 4)
 
 // What a class's record is while it is in shared memory, 16 words; the first ten are its mask.
 static constexpr int RECORD_SALT = 10, RECORD_SHIFT = 12, RECORD_AT = 13, RECORD_BOUND = 14;
+// Classes whose filters are asked before any of their tables is looked into, a bit of a word each.
+static constexpr u32 CLASSES_ASKED = 64;
 // Beside the shift: what it has lies in the table's sections, and not in shared memory.
 static constexpr u32 RECORD_IS_ELSEWHERE = 1u << 31;
 
@@ -158,13 +161,23 @@ struct Classes {
                     word = lane >= RECORD_BOUND ? element(record + TSS_BOUND_AT + (lane - RECORD_BOUND)) : word;
                     shared.records[place * u32(CLASSES_RECORD) + lane] = word;
                 }
-                if (is_here) {
-                    u32* to = shared.rooms + place * room;
-                    WS_UNROLL_4
-                    for (u32 word = lane; word < words; word += 32) to[word] = element(from + word);
-                }
+                if (is_here) bring(shared.rooms + place * room, from, words, lane);
             }
         });
+    }
+
+    // A thread's share of so many words to where four of them start: 16 bytes at once, if they lie so.
+    static WS_FN void bring(u32* to, const u32* from, u32 words, u32 lane) {
+        constexpr u32 LANES = 32;
+        bool by_fours = reinterpret_cast<u64>(from) % 16 == 0 && words % 4 == 0;
+        if (!by_fours) {
+            for (u32 word = lane; word < words; word += LANES) to[word] = element(from + word);
+            return;
+        }
+        WS_UNROLL_4
+        for (u32 word = 4 * lane; word < words; word += 4 * LANES) {
+            *reinterpret_cast<Vector<u32, 4>*>(to + word) = four_elements(from + word);
+        }
     }
 
     // Puts the lowest bound up to each class in its bound's place.
@@ -197,8 +210,9 @@ struct Classes {
             bests[i] = shared.bests[u32(i) * block.threads() + thread];
             if (bests[i] < bound) tuples[i].load(batch, number);
         }
-        for (u32 at = 0; at < count && any_below(bests, bound_of(shared.records + at * u32(CLASSES_RECORD))); at += 32) {
-            u32 some = count - at < 32 ? count - at : 32;
+        constexpr u32 STEP = CLASSES_ASKED;
+        for (u32 at = 0; at < count && any_below(bests, bound_of(shared.records + at * u32(CLASSES_RECORD))); at += STEP) {
+            u32 some = count - at < STEP ? count - at : STEP;
             if constexpr (FILTERED) {
                 filtered<Tuple>(tuples, shared, at, some, bests);
             } else {
@@ -216,48 +230,74 @@ struct Classes {
         return goes_on;
     }
 
-    // Up to 32 classes, of which the filters say whose tables to look into.
+    // Up to CLASSES_ASKED classes, of which the filters say whose tables to look into.
     template <class Tuple>
     WS_FN void filtered(const Tuple* tuples, const Staged& shared, u32 from, u32 count, u64* bests) const {
-        u32 passed[N] = {};
-        for (u32 at = 0; at < count; at++) {
-            const u32* record = shared.records + (from + at) * u32(CLASSES_RECORD);
-            Record here = record_of(record);
-            u64 hashes[N];
+        u64 passed[N] = {};
+        for (u32 at = 0; at < count; at += 32) {
+            u32 some = count - at < 32 ? count - at : 32, bits[N] = {};
+            for (u32 place = from + at; place < from + at + some; place++) ask(tuples, shared, place, bits);
+            // The last that was asked has the highest bit.
             WS_UNROLL
-            for (int i = 0; i < N; i++) hashes[i] = hash(tuples[i], here);
-            u32 shift = here.words[RECORD_SHIFT] & 31;
-            if ((here.words[RECORD_SHIFT] & RECORD_IS_ELSEWHERE) == 0) {
-                const u32* filter = shared.rooms + (from + at) * room;
-                ask(hashes, shift, at, passed, [&](u32 word) { return filter[word]; });
-            } else {
-                u32 number = here.words[RECORD_AT];
-                const u32* filter = filters + element(classes + u64(number) * TSS_CLASS_WORDS + TSS_FIRST_BITS_AT);
-                ask(hashes, shift, at, passed, [&](u32 word) { return element(filter + word); });
-            }
+            for (int i = 0; i < N; i++) passed[i] |= u64(bits[i] >> (32 - some)) << at;
         }
-        WS_UNROLL
-        for (int i = 0; i < N; i++) {
-            while (passed[i] != 0) {
-                u32 at = from + zeros_below(passed[i]);
-                passed[i] &= passed[i] - 1;
-                const u32* record = shared.records + at * u32(CLASSES_RECORD);
-                if (bests[i] >= bound_of(record)) break;
+        // A turn is for whatever tuple of a thread has a table left, so that a warp takes no more turns than the thread with most.
+        for (;;) {
+            u64 left = 0, best = 0;
+            Tuple tuple = {};
+            int which = N;
+            WS_UNROLL
+            for (int i = 0; i < N; i++) {
+                if (passed[i] == 0) continue;
+                which = i;
+                left = passed[i];
+                best = bests[i];
+                tuple = tuples[i];
+            }
+            if (left == 0) break;
+            const u32* record = shared.records + (from + zeros_below(left)) * u32(CLASSES_RECORD);
+            left &= left - 1;
+            if (best < bound_of(record)) {
                 Record here = record_of(record);
-                u64 found = look_into<Tuple, false>(tuples[i], here, slots_of<Tuple>(here), hash(tuples[i], here));
-                bests[i] = found > bests[i] ? found : bests[i];
+                u64 found = look_into<Tuple, false>(tuple, here, slots_of<Tuple>(here), hash(tuple, here));
+                best = found > best ? found : best;
+            } else {
+                left = 0;
+            }
+            WS_UNROLL
+            for (int i = 0; i < N; i++) {
+                if (i != which) continue;
+                passed[i] = left;
+                bests[i] = best;
             }
         }
     }
 
-    // Asks a filter for the two bits of each hash.
+    // Asks a class's filter for the two bits of each tuple: whether both are set becomes the highest bit, above those of the classes before.
+    template <class Tuple>
+    WS_FN void ask(const Tuple* tuples, const Staged& shared, u32 place, u32* passed) const {
+        Record here = record_of(shared.records + place * u32(CLASSES_RECORD));
+        u64 hashes[N];
+        WS_UNROLL
+        for (int i = 0; i < N; i++) hashes[i] = hash(tuples[i], here);
+        u32 shift = here.words[RECORD_SHIFT] & 31;
+        if ((here.words[RECORD_SHIFT] & RECORD_IS_ELSEWHERE) == 0) {
+            const u32* filter = shared.rooms + place * room;
+            take_bits(hashes, shift, passed, [&](u32 word) { return filter[word]; });
+        } else {
+            u32 number = here.words[RECORD_AT];
+            const u32* filter = filters + element(classes + u64(number) * TSS_CLASS_WORDS + TSS_FIRST_BITS_AT);
+            take_bits(hashes, shift, passed, [&](u32 word) { return element(filter + word); });
+        }
+    }
+
     template <class Words>
-    static WS_FN void ask(const u64* hashes, u32 shift, u32 at, u32* passed, const Words& words) {
+    static WS_FN void take_bits(const u64* hashes, u32 shift, u32* passed, const Words& words) {
         WS_UNROLL
         for (int i = 0; i < N; i++) {
             u32 one = u32(hashes[i] >> 32) >> shift, other = u32(hashes[i]) >> shift;
             u32 both = from_bit(words(one / 32), one) & from_bit(words(other / 32), other);
-            passed[i] |= (both & 1) << at;
+            passed[i] = u32((u64(both) << 32 | passed[i]) >> 1);
         }
     }
 
@@ -328,7 +368,7 @@ struct Classes {
             if (i + 1 < Tuple::WORDS) other += tuple.at[i + 1] & record.words[i + 1];
             sum = add_product(sum, one, other);
         }
-        return round(sum * rounds[0]) * rounds[1];
+        return low_product(round(low_product(sum, rounds[0])), rounds[1]);
     }
 
     static WS_FN u64 round(u64 x) { return x ^ x >> 32; }

@@ -65,10 +65,24 @@ WS_FN Vector<u32, 4> four_elements(const u32* at) {
 // A product of 32 bits times 32 to a sum: said so, as a factor that was widened ahead of the loop makes it one of 64 bits.
 WS_FN u64 add_product(u64 sum, u32 one, u32 other) {
 #if WS_GPU
-    asm("mad.wide.u32 %0, %1, %2, %0;" : "+l"(sum) : "r"(one), "r"(other));
-    return sum;
+    u32 low = u32(sum), high = u32(sum >> 32);
+    asm("mad.lo.cc.u32 %0, %2, %3, %0;\n\tmadc.hi.u32 %1, %2, %3, %1;" : "+r"(low), "+r"(high) : "r"(one), "r"(other));
+    return u64(high) << 32 | low;
 #else
     return sum + u64(one) * other;
+#endif
+}
+
+// The low half of a product, in three operations.
+WS_FN u64 low_product(u64 one, u64 other) {
+#if WS_GPU
+    u32 low, high;
+    asm("{\n\t.reg .u64 wide;\n\tmul.wide.u32 wide, %2, %4;\n\tmov.b64 {%0, %1}, wide;\n\t"
+        "mad.lo.u32 %1, %3, %4, %1;\n\tmad.lo.u32 %1, %2, %5, %1;\n\t}"
+        : "=&r"(low), "=&r"(high) : "r"(u32(one)), "r"(u32(one >> 32)), "r"(u32(other)), "r"(u32(other >> 32)));
+    return u64(high) << 32 | low;
+#else
+    return one * other;
 #endif
 }
 

@@ -234,6 +234,10 @@ WS_FN u32 zeros_below(u32 bits) {
 #endif
 }
 
+WS_FN u32 zeros_below(u64 bits) {
+    return u32(bits) != 0 ? zeros_below(u32(bits)) : 32 + zeros_below(u32(bits >> 32));
+}
+
 // All of an array into shared memory, by all threads of the block. Whole words of 16 bytes, both ends aligned to them.
 WS_FN void stage(const Block& block, void* shared, const void* from, u32 bytes) {
     block.each([&](u32 thread) {

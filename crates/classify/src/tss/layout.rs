@@ -362,7 +362,10 @@ impl<T: Tuple, F: Form> Table for TssTable<T, F> {
             return malformed("a class's table or filter leads past the end");
         }
         let of_slots = table.image.section::<u64>(SLOTS).chunks_exact(Self::SLOT);
-        if !of_slots.flat_map(|slot| slot.iter().enumerate()).all(|(at, &value)| Self::admits_in_slot(at, value, results)) {
+        if !of_slots
+            .flat_map(|slot| slot.iter().enumerate())
+            .all(|(at, &value)| Self::admits_in_slot(at, value, results))
+        {
             return malformed("a number is over the largest, or there is more of a value than a tuple has");
         }
         Ok(table)

@@ -1,9 +1,10 @@
 //! What the suite does not see: that all ways of looking up agree, and how filters and bounds do.
 
 use wirespeed_fib::synth::rng::Rng;
-use wirespeed_image::Table;
+use wirespeed_image::{PatchBuilder, Table};
 
 use super::hash::SUBTABLES;
+use super::layout::{SLOTS, value_elements};
 use super::lookup::{Portable, batch};
 #[cfg(target_arch = "x86_64")]
 use super::simd::Way;
@@ -159,4 +160,21 @@ fn a_search_stops_where_nothing_better_is_left() {
     let steps = table.explain(&random(&mut rng));
     assert_eq!(steps.len(), 2, "{steps:?}");
     assert!(steps[1].meaning.starts_with("result 51"));
+}
+
+/// Kernels compare words, CPUs elements of two: what an odd last word doesn't fill must be nothing, or they would find different rules.
+#[test]
+fn nothing_lies_beside_an_odd_last_word() {
+    let set: RuleSet<OpenFlowTuple> = [Rule::new(Pattern::all(), 1, 0)].into_iter().collect();
+    let (_, table) = BloomSearch::build(&set, &options()).expect("a table");
+    let last = value_elements(OpenFlowTuple::WORDS) - 1;
+    for (value, is_taken) in [(7, true), (7 << 32, false)] {
+        let mut patch = PatchBuilder::new();
+        patch.set(SLOTS, last as u64, value);
+        let patch = patch.finish(None);
+        assert_eq!(table.check(&patch).is_ok(), is_taken, "{value:#x}");
+        let mut image = table.image().clone();
+        image.apply(&patch).expect("the element is there");
+        assert_eq!(BloomSearchTable::<OpenFlowTuple>::from_image(image).is_ok(), is_taken, "{value:#x}");
+    }
 }

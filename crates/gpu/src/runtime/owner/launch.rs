@@ -22,8 +22,8 @@ use crate::runtime::tune::{SMALLEST, Tuned, Tuning, class_of};
 
 /// Batches of this size and larger are worth staging for, where nothing was measured.
 const LARGE: usize = 1 << 18;
-/// Threads of a block, and keys of a thread, that are tried.
-const THREADS: [u32; 4] = [128, 256, 512, 1024];
+/// Threads of a block, and keys of a thread, that are tried; those that keep the device busiest first, for the time may be short.
+const THREADS: [u32; 4] = [1024, 512, 256, 128];
 const KEYS: [usize; 4] = [1, 4, 8, 16];
 /// Mapped batches up to this are one block's.
 const FEW: u64 = 1024;
@@ -173,41 +173,41 @@ impl Owner {
         unsafe {
             self.driver.copy_in(slot.stream, slot.device_keys, slot.keys.host, slot.keys.len)?;
         }
-        let until = Instant::now() + SWEEP;
+        let programs = self.table(table)?.programs.clone();
+        let classes: Vec<u32> =
+            (SMALLEST..).step_by(2).take_while(|&class| form.count() >> class != 0).collect();
+        let (until, mut parts) = (Instant::now() + SWEEP, programs.len() * classes.len());
         let mut tuned = Vec::new();
-        for program in self.table(table)?.programs.clone() {
-            let kernel = program.kernel(form.kind());
-            for class in (SMALLEST..).step_by(2).take_while(|&class| form.count() >> class != 0) {
-                let best = self.sweep(slot, &program, &kernel, form.first(1 << class), until)?;
-                tuned.extend(best);
-            }
+        for (program, &class) in
+            programs.iter().flat_map(|program| classes.iter().map(move |class| (program, class)))
+        {
+            // Each has its share of the time, so that kernels that take long with few keys leave some for many.
+            let now = Instant::now();
+            let share = until.saturating_duration_since(now) / u32::try_from(parts).unwrap_or(u32::MAX);
+            parts -= 1;
+            tuned.extend(self.sweep(slot, program, form.first(1 << class), now + share)?);
         }
         self.tuner.learn(tuned.clone());
         self.tables.values_mut().for_each(super::TableState::forget_launches);
         Ok(Tuning { device: self.shared.properties.name.clone(), tuned })
     }
 
-    /// The best blocks and threads of a kernel for a class; `None` when there is no time for any.
-    fn sweep(
-        &mut self,
-        slot: &Slot,
-        program: &Program,
-        kernel: &Kernel,
-        form: Form,
-        until: Instant,
-    ) -> Result<Option<Tuned>> {
+    /// The best blocks and threads of a program for so many keys, of those that there is time for; `None` where the device holds no block.
+    fn sweep(&mut self, slot: &Slot, program: &Program, form: Form, until: Instant) -> Result<Option<Tuned>> {
         let (count, class) = (form.count(), form.count().ilog2());
+        let kernel = program.kernel(form.kind());
         let batch = KernelBatch::new(slot.device_keys, form, slot.device_results);
         let mut best: Option<Tuned> = None;
         for threads in THREADS {
-            let held = self.held(kernel, threads, program.shared)?;
+            let held = self.held(&kernel, threads, program.shared)?;
             for blocks in candidates(count, threads, held, self.shared.properties.multiprocessors) {
-                if Instant::now() >= until {
+                if best.is_some() && Instant::now() >= until {
                     return Ok(best);
                 }
                 let shape = Shape { blocks, threads, shared: program.shared };
-                let ns = self.timed(slot, program, kernel, shape, &batch, count)?;
-                if best.as_ref().is_none_or(|best| ns < best.ns) {
+                let to_beat = best.as_ref().map_or(f64::INFINITY, |best| best.ns);
+                let ns = self.timed(slot, program, &kernel, shape, &batch, to_beat)?;
+                if ns < to_beat {
                     let (module, kernel) = (kernel.module.to_owned(), kernel.name.clone());
                     let shared = program.shared;
                     best = Some(Tuned { module, kernel, shared, class, blocks, threads, ns });
@@ -217,7 +217,7 @@ impl Owner {
         Ok(best)
     }
 
-    /// Nanoseconds of a launch: the better of two rounds.
+    /// Nanoseconds of a launch: of one that is far from what is to be beaten, else the better of two rounds.
     fn timed(
         &mut self,
         slot: &Slot,
@@ -225,27 +225,48 @@ impl Owner {
         kernel: &Kernel,
         shape: Shape,
         batch: &KernelBatch,
-        count: usize,
+        to_beat: f64,
     ) -> Result<f64> {
-        let times = u16::try_from(((1 << 20) / count).clamp(2, 16)).expect("16 at most");
-        let mut best = f64::INFINITY;
+        /// Nanoseconds that a round is to take, its most launches, and what the way to the device and back is at most.
+        const ROUND: f64 = 400e3;
+        const LAUNCHES: f64 = 16.0;
+        const WAY: f64 = 20e3;
+        let mut best = self.launched(slot, program, kernel, shape, batch, 1)?;
+        if best > 2.0 * to_beat + WAY {
+            return Ok(best);
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 16 at most
+        let times = (ROUND / best).clamp(1.0, LAUNCHES) as u16;
         for _ in 0..2 {
-            self.driver.record(self.tuner.begin, slot.stream)?;
-            for _ in 0..times {
-                let arguments = [bytes_of(batch), &program.table[..]];
-                #[allow(unsafe_code)] // a launch
-                // SAFETY: keys and results are the slot's and long enough for as many keys as it holds; the table stays, as
-                // its handle asked for this and no command comes between.
-                unsafe {
-                    self.driver.launch(slot.stream, kernel, shape, arguments)?;
-                }
-            }
-            self.driver.record(self.tuner.end, slot.stream)?;
-            self.wait_for(slot)?;
-            let ms = self.driver.elapsed_ms(self.tuner.begin, self.tuner.end)?;
-            best = best.min(f64::from(ms) * 1e6 / f64::from(times));
+            best = best.min(self.launched(slot, program, kernel, shape, batch, times)?);
         }
         Ok(best)
+    }
+
+    /// Nanoseconds of one of so many launches.
+    fn launched(
+        &mut self,
+        slot: &Slot,
+        program: &Program,
+        kernel: &Kernel,
+        shape: Shape,
+        batch: &KernelBatch,
+        times: u16,
+    ) -> Result<f64> {
+        self.driver.record(self.tuner.begin, slot.stream)?;
+        for _ in 0..times {
+            let arguments = [bytes_of(batch), &program.table[..]];
+            #[allow(unsafe_code)] // a launch
+            // SAFETY: keys and results are the slot's and long enough for as many keys as it holds; the table stays, as its handle
+            // asked for this and no command comes between.
+            unsafe {
+                self.driver.launch(slot.stream, kernel, shape, arguments)?;
+            }
+        }
+        self.driver.record(self.tuner.end, slot.stream)?;
+        self.wait_for(slot)?;
+        let ms = self.driver.elapsed_ms(self.tuner.begin, self.tuner.end)?;
+        Ok(f64::from(ms) * 1e6 / f64::from(times))
     }
 
     /// Waits for all that a slot's stream has to do.
@@ -262,14 +283,14 @@ impl Owner {
     }
 }
 
-/// Blocks that are tried, ascending: so many that a thread gets a few keys, and 1, 2, 4, … a multiprocessor.
+/// Blocks that are tried, descending: so many that a thread gets a few keys, and 1, 2, 4, … a multiprocessor.
 fn candidates(count: usize, threads: u32, held: u32, multiprocessors: u32) -> Vec<u32> {
     let by_keys = KEYS.iter().map(|&keys| enough(count, threads, keys));
     let by_device = std::iter::successors(Some(multiprocessors.max(1)), |blocks| blocks.checked_mul(2));
     let most = enough(count, threads, 1).min(held);
     let by_device = by_device.take_while(|&blocks| blocks <= most);
     let mut all: Vec<u32> = by_keys.chain(by_device).filter(|&blocks| blocks <= held).collect();
-    all.sort_unstable();
+    all.sort_unstable_by(|a, b| b.cmp(a));
     all.dedup();
     all
 }
@@ -302,8 +323,8 @@ mod tests {
 
     #[test]
     fn candidates_are_few_and_fit_the_device() {
-        assert_eq!(candidates(256, 128, 2112, 132), [1, 2]);
-        assert_eq!(candidates(1 << 20, 1024, 264, 132), [64, 128, 132, 256, 264]);
+        assert_eq!(candidates(256, 128, 2112, 132), [2, 1]);
+        assert_eq!(candidates(1 << 20, 1024, 264, 132), [264, 256, 132, 128, 64]);
         assert_eq!(candidates(1 << 20, 1024, 0, 132), [0u32; 0]);
         for blocks in candidates(1 << 22, 128, 2112, 132) {
             assert!((1..=2112).contains(&blocks));
