@@ -70,6 +70,11 @@ struct Classes {
     template <class Tuple>
     static constexpr u32 SLOT = Tuple::WORDS <= 6 ? TSS_SLOT_OF_4 : TSS_SLOT_OF_9;
 
+    // A class's record out of shared memory.
+    struct Record {
+        u32 words[CLASSES_RECORD];
+    };
+
     // Where all is in a block's shared memory.
     struct Staged {
         u64* bests;
@@ -110,7 +115,7 @@ struct Classes {
                     }
                 }
                 block.each([&](u32 thread) {
-                    bool goes_on = pass<Tuple>(block, batch, shared, start, thread, here);
+                    bool goes_on = pass<Tuple>(block, batch, shared, start, thread, here, turn);
                     if (goes_on && here == part) shared.flags[turn % 2] = 1;
                 });
                 if (first + here == count) break;
@@ -196,8 +201,8 @@ struct Classes {
 
     // A thread's tuples through the classes of a part; whether any of them may be bettered by classes after it.
     template <class Tuple>
-    WS_FN bool pass(const Block& block, const Batch& batch, const Staged& shared, u64 start, u32 thread,
-                    u32 count) const {
+    WS_FN bool pass(const Block& block, const Batch& batch, const Staged& shared, u64 start, u32 thread, u32 count,
+                    u32 turn) const {
         Tuple tuples[N] = {};
         u64 bests[N];
         u64 bound = bound_of(shared.records);
@@ -210,9 +215,10 @@ struct Classes {
             bests[i] = shared.bests[u32(i) * block.threads() + thread];
             if (bests[i] < bound) tuples[i].load(batch, number);
         }
-        constexpr u32 STEP = CLASSES_ASKED;
-        for (u32 at = 0; at < count && any_below(bests, bound_of(shared.records + at * u32(CLASSES_RECORD))); at += STEP) {
-            u32 some = count - at < STEP ? count - at : STEP;
+        for (u32 at = 0, some; at < count && any_below(bests, bound_of(shared.records + at * u32(CLASSES_RECORD))); at += some) {
+            // Fewer where many searches end.
+            u32 most = turn == 0 && at < CLASSES_ASKED ? CLASSES_ASKED / 2 : CLASSES_ASKED;
+            some = count - at < most ? count - at : most;
             if constexpr (FILTERED) {
                 filtered<Tuple>(tuples, shared, at, some, bests);
             } else {
@@ -333,10 +339,6 @@ struct Classes {
             }
         }
     }
-
-    struct Record {
-        u32 words[CLASSES_RECORD];
-    };
 
     static WS_FN Record record_of(const u32* at) {
         Record record;

@@ -1,8 +1,9 @@
 //! Which of a table's programs looks up a batch, in how many blocks of how many threads; and the sweep that finds out.
 //!
 //! Without a sweep it is as many blocks as the device holds at once, or fewer where there is not enough to do: 256 threads a
-//! block, 1,024 where each block stages a part of the table. The sweep tries those and others, per kernel and class of size. A
-//! mapped batch of few keys gets one block whatever the sweep says, which measures kernels alone: one block can say that it is done (`flag`).
+//! block, 1,024 where each block stages a part of the table. The sweep tries those and others, per kernel and class of size, and takes what
+//! costs least ([`cost`]). A mapped batch of few keys gets one block whatever the sweep says, which measures kernels alone: one block can say
+//! that it is done (`flag`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -104,15 +105,20 @@ impl Owner {
     }
 
     fn choose(&mut self, programs: &[Program], kind: Kind, class: u32) -> Result<Launch> {
-        let kernels = programs.iter().map(|program| (program, program.kernel(kind)));
-        let measured = kernels.filter_map(|(program, kernel)| {
-            Some((program, self.tuner.best(&kernel, program.shared, class)?))
-        });
-        let fastest = measured.min_by(|(_, a), (_, b)| a.ns.total_cmp(&b.ns));
-        let (program, shape) = match fastest {
-            Some((program, &Tuned { blocks, threads, .. })) => {
-                (program, Shape { blocks, threads, shared: program.shared })
+        let mut least: Option<(f64, &Program, Shape)> = None;
+        for program in programs {
+            let kernel = program.kernel(kind);
+            let Some(&Tuned { blocks, threads, ns, .. }) = self.tuner.best(&kernel, program.shared, class)
+            else {
+                continue;
+            };
+            let cost = cost(ns, blocks, self.held(&kernel, threads, program.shared)?);
+            if least.as_ref().is_none_or(|&(least, ..)| cost < least) {
+                least = Some((cost, program, Shape { blocks, threads, shared: program.shared }));
             }
+        }
+        let (program, shape) = match least {
+            Some((_, program, shape)) => (program, shape),
             None => {
                 let count = 1usize << class;
                 let at = if count >= LARGE { 0 } else { programs.len() - 1 };
@@ -197,7 +203,7 @@ impl Owner {
         let (count, class) = (form.count(), form.count().ilog2());
         let kernel = program.kernel(form.kind());
         let batch = KernelBatch::new(slot.device_keys, form, slot.device_results);
-        let mut best: Option<Tuned> = None;
+        let (mut least, mut best) = (f64::INFINITY, None);
         for threads in THREADS {
             let held = self.held(&kernel, threads, program.shared)?;
             for blocks in candidates(count, threads, held, self.shared.properties.multiprocessors) {
@@ -205,11 +211,13 @@ impl Owner {
                     return Ok(best);
                 }
                 let shape = Shape { blocks, threads, shared: program.shared };
-                let to_beat = best.as_ref().map_or(f64::INFINITY, |best| best.ns);
+                // As long as this it costs more than the least.
+                let to_beat = least / cost(1.0, blocks, held);
                 let ns = self.timed(slot, program, &kernel, shape, &batch, to_beat)?;
                 if ns < to_beat {
                     let (module, kernel) = (kernel.module.to_owned(), kernel.name.clone());
                     let shared = program.shared;
+                    least = cost(ns, blocks, held);
                     best = Some(Tuned { module, kernel, shared, class, blocks, threads, ns });
                 }
             }
@@ -295,6 +303,13 @@ fn candidates(count: usize, threads: u32, held: u32, multiprocessors: u32) -> Ve
     all
 }
 
+/// What a launch costs, between how long it takes, which is what it costs alone, and how much of the device it takes for that long, which
+/// is what it costs among others: their mean.
+fn cost(ns: f64, blocks: u32, held: u32) -> f64 {
+    let share = f64::from(blocks) / f64::from(held.max(1));
+    ns * f64::midpoint(1.0, share.min(1.0))
+}
+
 /// Blocks with a thread for every so many keys.
 fn enough(count: usize, threads: u32, keys: usize) -> u32 {
     u32::try_from(count.div_ceil(threads as usize * keys)).unwrap_or(u32::MAX).max(1)
@@ -319,6 +334,12 @@ mod tests {
         assert_eq!([1024, 1025].map(|count| blocks(&launch(9, 512), count)), [[1, 2], [3, 3]]);
         assert_eq!(blocks(&launch(100, 1024), 1 << 20), [100, 100]);
         assert_eq!(blocks(&launch(1, 128), 1 << 20), [1, 1]);
+    }
+
+    #[test]
+    fn a_part_of_the_device_for_a_little_longer_costs_less() {
+        assert!(cost(12.0, 32, 132) < cost(10.0, 132, 132) && cost(20.0, 32, 132) > cost(10.0, 132, 132));
+        assert!(cost(9.0, 132, 132) < cost(10.0, 132, 132) && cost(10.0, 300, 0) == 10.0);
     }
 
     #[test]
