@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
+use wirespeed::gpu::classify::GROUP;
 use wirespeed::gpu::runtime::{GpuOptions, SlotSize};
 
 use super::bound;
@@ -140,8 +141,10 @@ impl DriveArguments {
             None => vec![self.batch(true)],
             Some(_) => self.sizes(len),
         };
-        // Slots for small batches are for all small ones; a few keys alone would leave no room between their planes.
-        let mut keys: Vec<_> = sizes.into_iter().map(|size| size.min(len).max(1 << 12)).collect();
+        // Slots for small batches are for all small ones; a few keys alone would leave no room between their planes, and the last of the
+        // groups that tuples lie in is a whole one.
+        let keys = sizes.into_iter().map(|size| size.min(len).max(1 << 12).next_multiple_of(GROUP));
+        let mut keys: Vec<_> = keys.collect();
         keys.dedup();
         let under_way = self.threads(true) * self.in_flight;
         let most = MOST / (key_bytes + result_bytes);
@@ -178,5 +181,30 @@ fn parse_rate(text: &str) -> Result<Pace, String> {
         0 => Err("at least 1 a second; leave --updates out for none".to_owned()),
         #[allow(clippy::cast_precision_loss)] // a rate
         rate => Ok(Pace::Rate(rate as f64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use wirespeed::gpu::classify::bytes_of;
+    use wirespeed_classify::{Ipv4Tuple, Tuple};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        drive: DriveArguments,
+    }
+
+    #[test]
+    fn slots_hold_a_trace_that_ends_within_a_group() {
+        let drive = Alone::parse_from(["replay", "--device", "gpu"]).drive;
+        for len in [1, 5_001, 166_749] {
+            let options = drive.gpu_options(len, Ipv4Tuple::PACKED, size_of::<u32>());
+            let needed = options.slot_keys(len, bytes_of::<Ipv4Tuple>(len));
+            assert!(options.slots.iter().any(|slot| slot.keys >= needed), "{len}: {:?}", options.slots);
+        }
     }
 }
