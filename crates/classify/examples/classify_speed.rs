@@ -19,8 +19,8 @@ use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
     BuildOptions, Classify, ClassifyEngine, LiveRules, OpenFlowTuple, RuleSet, RuleUpdate, Tuple,
 };
-use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
+use wirespeed_rng::Rng;
 
 /// Seconds that each rate is taken over.
 const SECONDS: f64 = 1.0;

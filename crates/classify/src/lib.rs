@@ -102,4 +102,4 @@ pub use rule::{Pattern, Rule, RuleError};
 pub use rules::{Changed, Entry, RuleSet};
 pub use text::RuleTextError;
 pub use tuple::{FrameError, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple, TupleError, VLAN_NONE};
-pub use wirespeed_fib::Applied;
+pub use wirespeed_image::live::Applied;

@@ -1,6 +1,6 @@
 //! [`LiveRules`]: a set of rules, its engine and the live copies of its image, kept in step.
 
-use wirespeed_fib::Applied;
+use wirespeed_image::live::Applied;
 use wirespeed_image::live::{Beside, Follower, Reader, Writer};
 
 use crate::lookup::{BuildError, BuildOptions, ClassifyEngine};

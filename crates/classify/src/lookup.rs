@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use wirespeed_image::{ImageError, Patch, Table};
 
-pub use wirespeed_fib::{Outgrown, Step};
+pub use wirespeed_image::{Outgrown, Step};
 
 use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;

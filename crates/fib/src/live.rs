@@ -1,5 +1,6 @@
 //! [`LiveTable`]: a Rib, its engine and the live copies of its table, kept in step.
 
+pub use wirespeed_image::live::Applied;
 use wirespeed_image::live::{Follower, Reader, Writer};
 
 use crate::address::Address;
@@ -22,17 +23,6 @@ pub struct LiveTable<A: Address, E: Engine<A>> {
     longest: u8,
     changed: Vec<Prefix<A>>,
     rebuilds: u64,
-}
-
-/// What a set of updates came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
-    /// Updates that changed the Rib.
-    pub changes: usize,
-    /// Elements written to each copy of the table.
-    pub writes: usize,
-    /// Whether the table was built anew.
-    pub rebuilt: bool,
 }
 
 impl<A: Address, E: Engine<A>> LiveTable<A, E> {

@@ -12,6 +12,7 @@
 
 use rayon::prelude::*;
 use wirespeed_image::{ImageError, Patch, Table};
+pub use wirespeed_image::{Outgrown, Step};
 
 use crate::address::Address;
 use crate::next_hop::NextHop;
@@ -63,19 +64,6 @@ pub fn on_all_cores<K: Sync>(
 
 /// The shortest part of a batch that is worth handing to another thread.
 const LEAST_PART: usize = 2_048;
-
-/// One element read in a lookup.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Name of the section.
-    pub section: &'static str,
-    /// Index of the element.
-    pub index: u64,
-    /// What it holds.
-    pub value: u64,
-    /// What that says.
-    pub meaning: String,
-}
 
 /// An engine's control plane.
 pub trait Engine<A: Address>: Sized + Send + 'static {
@@ -173,8 +161,3 @@ pub enum BuildError {
         why: String,
     },
 }
-
-/// A table can't take an update in place and must be built anew, beside the live one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the table has outgrown its {0}")]
-pub struct Outgrown(pub &'static str);

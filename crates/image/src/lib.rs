@@ -25,6 +25,8 @@ mod index;
 pub mod live;
 mod patch;
 mod pool;
+#[cfg(feature = "conformance")]
+pub mod rounds;
 mod shared;
 mod storage;
 mod table;
@@ -38,7 +40,7 @@ pub use index::Index;
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
 pub use shared::{Placed, SharedPool};
-pub use table::{Checked, Table};
+pub use table::{Checked, Outgrown, Step, Table};
 
 #[cfg(target_endian = "big")]
 compile_error!("images are little-endian and read in place: a big-endian target is not supported");

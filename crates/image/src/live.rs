@@ -83,6 +83,17 @@ pub struct Reader<T: Table, B: Beside = ()> {
     handle: Handle<T, B>,
 }
 
+/// What a set of updates came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Updates that changed what the table is of.
+    pub changes: usize,
+    /// Elements written to each copy of the table.
+    pub writes: usize,
+    /// Whether the table was built anew.
+    pub rebuilt: bool,
+}
+
 impl<T: Table> Writer<T> {
     /// Puts a table live; takes a copy.
     pub fn new(table: T) -> Self {

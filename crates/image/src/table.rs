@@ -1,4 +1,4 @@
-//! [`Table`]: an image that an engine has checked and can look up in.
+//! [`Table`]: an image that an engine has checked and can look up in; a [`Step`] of a lookup; and what says that one is [`Outgrown`].
 
 use crate::error::{ImageError, PatchError};
 use crate::image::{Image, SectionId};
@@ -68,3 +68,21 @@ pub trait Table: Clone + Send + Sync + Sized + 'static {
         Ok(())
     }
 }
+
+/// One element read in a lookup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Name of the section.
+    pub section: &'static str,
+    /// Index of the element.
+    pub index: u64,
+    /// What it holds.
+    pub value: u64,
+    /// What that says.
+    pub meaning: String,
+}
+
+/// A table can't take an update in place and must be built anew, beside the live one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the table has outgrown its {0}")]
+pub struct Outgrown(pub &'static str);

@@ -33,8 +33,13 @@ pub(crate) fn share_out<S: Send>(
             part(&mut mine, at);
         }
     };
+    on_each(threads.clamp(1, parts.max(1)), &work)
+}
+
+/// Does the same on that many threads, and returns what each comes to. Compiled once for all that comes to one type.
+fn on_each<S: Send>(threads: usize, work: &(dyn Fn() -> S + Sync)) -> Vec<S> {
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.clamp(1, parts.max(1))).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         workers.into_iter().map(|worker| worker.join().expect("a part does not panic")).collect()
     })
 }

@@ -1,7 +1,7 @@
 //! Sets that change: every state of a table that is kept up to date by patches alone.
 
-use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{Image, Table};
+use wirespeed_rng::Rng;
 
 use super::{Tally, check, check_all, check_counts, options, probes, sets};
 use crate::live::{LiveRules, RuleUpdate};

@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
+use wirespeed_rng::Rng;
 
 use super::history::Patched;
 use super::probes::random;

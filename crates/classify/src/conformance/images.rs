@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use wirespeed_fib::conformance::rounds;
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_image::rounds;
 use wirespeed_image::{Image, ImageBuilder, ImageError, Patch, PatchBuilder, SectionId, Table};
+use wirespeed_rng::Rng;
 
 use super::{Tally, check_all, options, probes, sets};
 use crate::lookup::{BuildOptions, Classify, ClassifyEngine};

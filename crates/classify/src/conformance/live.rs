@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::live::Reader;
+use wirespeed_rng::Rng;
 
 use super::{Tally, options, probes, sets};
 use crate::live::{LiveRules, RuleUpdate};

@@ -29,8 +29,8 @@ pub use images::{images, memory_cap};
 pub use live::live_readers;
 pub use tally::{Tally, options};
 
-use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
+use wirespeed_rng::Rng;
 
 use crate::lookup::{Classify, ClassifyEngine};
 use crate::oracle::{Expected, Oracle, Right};

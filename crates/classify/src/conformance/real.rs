@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use wirespeed_fib::read::{Input, Source, open};
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_input::{Input, Source, open};
+use wirespeed_rng::Rng;
 
 use super::history::Patched;
 use super::{Tally, check_batch, check_counts, probes};

@@ -1,6 +1,6 @@
 //! Rule sets that engines are held against.
 
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_rng::Rng;
 
 use super::probes::{flipped, random};
 use crate::expand::FieldRange;

@@ -1,6 +1,6 @@
 //! Tuples made of rules: at their edges, beside them, and between two of them.
 
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_rng::Rng;
 
 use super::{filled, random};
 use crate::rule::Rule;

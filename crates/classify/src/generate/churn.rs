@@ -1,6 +1,6 @@
 //! Updates of a set: rules that come, go, come back and are others than before.
 
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_rng::Rng;
 
 use super::random;
 use crate::live::RuleUpdate;

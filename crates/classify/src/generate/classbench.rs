@@ -6,7 +6,7 @@
 
 use std::str::FromStr;
 
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_rng::Rng;
 
 use crate::expand::FieldRange;
 use crate::rule::{Pattern, Rule};

@@ -13,7 +13,7 @@ pub use churn::churn;
 pub use classbench::{Kind, classbench};
 pub use synthetic::{Shape, ShapeError, Synthetic};
 
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_rng::Rng;
 
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_rng::Rng;
 
 use super::{filled, random};
 use crate::rule::{Pattern, Rule};

@@ -1,6 +1,6 @@
 //! What the suite can't see: every way of a CPU, and that order and room are kept.
 
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_rng::Rng;
 
 use super::lookup::portable;
 use super::order::{Full, Held, Key, Order};

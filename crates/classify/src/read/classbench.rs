@@ -3,7 +3,7 @@
 //! The flags (of TCP) are no part of a 5-tuple; filters that look at some are taken without them, as the lists of right answers that
 //! are in use have it.
 
-use wirespeed_fib::read::Input;
+use wirespeed_input::Input;
 
 use super::RuleFile;
 use super::report::{Fault, ReadError, Reading};

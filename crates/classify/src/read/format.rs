@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use wirespeed_fib::read::Input;
+use wirespeed_input::Input;
 
 use super::report::ReadError;
 

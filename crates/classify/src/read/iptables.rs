@@ -9,7 +9,7 @@
 //!
 //! A list of ports becomes a rule for each; the chain's policy is a last rule that matches all.
 
-use wirespeed_fib::read::Input;
+use wirespeed_input::Input;
 
 use super::RuleFile;
 use super::report::{Fault, ReadError, Reading};

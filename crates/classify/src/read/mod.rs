@@ -44,7 +44,7 @@ mod updates;
 
 use std::io::Read;
 
-pub use wirespeed_fib::read::{Input, Line, Source, open};
+pub use wirespeed_input::{Input, Line, OpenError, Source, open};
 
 pub use format::{RuleFormat, UnknownFormat};
 pub use report::{LeftOut, ReadError, RuleReport};

@@ -11,7 +11,7 @@
 use std::io::Read as _;
 
 use serde_json::Value;
-use wirespeed_fib::read::Input;
+use wirespeed_input::Input;
 
 use super::RuleFile;
 use super::iptables::rule;

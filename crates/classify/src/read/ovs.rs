@@ -4,7 +4,7 @@
 //!  cookie=0x0, duration=3.1s, table=0, n_packets=0, n_bytes=0, priority=100,tcp,in_port=1,nw_dst=10.0.0.0/8 actions=output:2
 //! ```
 
-use wirespeed_fib::read::Input;
+use wirespeed_input::Input;
 
 use super::RuleFile;
 use super::report::{Fault, ReadError, Reading};

@@ -1,6 +1,6 @@
 //! The plain form: a rule in words on each line, with `number=N` where numbers are not consecutive.
 
-use wirespeed_fib::read::Input;
+use wirespeed_input::Input;
 
 use super::RuleFile;
 use super::report::{Fault, ReadError, Reading};

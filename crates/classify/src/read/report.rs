@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wirespeed_fib::read::{Input, Line};
+use wirespeed_input::{Input, Line};
 
 use super::format::RuleFormat;
 
@@ -67,7 +67,7 @@ impl fmt::Display for RuleReport {
 pub enum ReadError {
     /// It can't be opened, or not decompressed.
     #[error(transparent)]
-    Open(#[from] wirespeed_fib::read::ReadError),
+    Open(#[from] wirespeed_input::OpenError),
     /// The operating system refused, or the compressed data is damaged.
     #[error("{name}: {source}")]
     Io {

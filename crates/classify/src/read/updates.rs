@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use wirespeed_fib::read::{Input, Source, open};
+use wirespeed_input::{Input, Source, open};
 
 use super::ReadOptions;
 use super::format::RuleFormat;

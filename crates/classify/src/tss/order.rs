@@ -102,7 +102,7 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_fib::synth::rng::Rng;
+    use wirespeed_rng::Rng;
 
     use super::*;
 

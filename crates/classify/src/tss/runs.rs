@@ -84,7 +84,7 @@ impl Runs {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_fib::synth::rng::Rng;
+    use wirespeed_rng::Rng;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! What the suite does not see: that all ways of looking up agree, and how filters and bounds do.
 
-use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{PatchBuilder, Table};
+use wirespeed_rng::Rng;
 
 use super::hash::SUBTABLES;
 use super::layout::{SLOTS, value_elements};

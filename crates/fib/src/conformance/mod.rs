@@ -14,7 +14,6 @@
 //! [`rounds`] says; those that count the routes through all of them.
 
 mod real;
-pub mod rounds;
 pub mod tables;
 
 use std::collections::BTreeSet;
@@ -25,6 +24,7 @@ use wirespeed_image::live::Reader;
 use wirespeed_image::{Image, ImageError, Table};
 
 pub use real::real_tables;
+pub use wirespeed_image::rounds;
 
 use crate::address::Address;
 use crate::live::LiveTable;

@@ -10,8 +10,9 @@
 
 use std::net::IpAddr;
 
+use wirespeed_input::Input;
+
 use super::error::{End, Fault, Place, SkipReason};
-use super::input::Input;
 use super::peers::PeerBook;
 use super::report::{Ledger, Peer};
 use super::table::{AnyPrefix, Table};

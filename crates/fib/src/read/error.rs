@@ -5,6 +5,8 @@
 use std::fmt::{self, Debug, Display};
 use std::io;
 
+use wirespeed_input::OpenError;
+
 use super::format::Format;
 use crate::next_hop::TooManyNextHops;
 use crate::prefix::PrefixError;
@@ -251,6 +253,12 @@ pub enum ReadError<F = Format, R = SkipReason> {
         /// What is wrong.
         source: TooManyNextHops,
     },
+}
+
+impl<F, R> From<OpenError> for ReadError<F, R> {
+    fn from(OpenError { name, source }: OpenError) -> Self {
+        Self::Io { name, source }
+    }
 }
 
 fn with_routes(routes: u64) -> String {

@@ -7,9 +7,9 @@
 //! ```
 
 use serde_json::Value;
+use wirespeed_input::Input;
 
 use super::error::{End, Fault, SkipReason};
-use super::input::Input;
 use super::json::{array, each_entry, is_true, text};
 use super::kernel::member;
 use super::report::Ledger;

@@ -9,8 +9,9 @@
 //! 198.51.100.7 dev tun0 scope link                       a bare host
 //! ```
 
+use wirespeed_input::Input;
+
 use super::error::{End, Fault, Place, SkipReason};
-use super::input::Input;
 use super::kernel::{KernelRoute, KernelTable, destination, family_of, is_usual_table, member};
 use super::report::Ledger;
 use super::table::Table;

@@ -8,9 +8,9 @@
 //! ```
 
 use serde_json::Value;
+use wirespeed_input::Input;
 
 use super::error::{End, Fault, SkipReason};
-use super::input::Input;
 use super::json::{array, each_entry, text};
 use super::kernel::{KernelRoute, KernelTable, destination, family_of, is_usual_table, member};
 use super::report::Ledger;

@@ -11,9 +11,9 @@ use std::rc::Rc;
 use serde::Deserializer as _;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value};
+use wirespeed_input::Input;
 
 use super::error::{End, Fault, Place, SkipReason};
-use super::input::Input;
 use super::report::Ledger;
 
 /// The longest entry, in bytes; a route of a thousand next hops is shorter.

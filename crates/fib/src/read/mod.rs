@@ -26,7 +26,6 @@ mod bgpdump;
 mod error;
 mod format;
 mod frr;
-mod input;
 mod ip_route;
 mod ip_route_json;
 mod json;
@@ -35,9 +34,7 @@ pub(crate) mod mrt;
 mod peers;
 pub(crate) mod pfx2as;
 mod plain;
-mod replay;
 mod report;
-mod source;
 pub(crate) mod table;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -46,6 +43,8 @@ mod updates;
 
 use std::io::Read;
 use std::ops::ControlFlow;
+
+use wirespeed_input::Again;
 
 /// What readers are made of, for those of other things than routes: lines with their places, strict and lenient reading, reports.
 ///
@@ -77,18 +76,16 @@ pub mod parts {
 
 pub use error::{Place, ReadError, SkipReason};
 pub use format::{Format, UnknownFormat};
-pub use input::{Compression, Input, Line};
 pub use peers::{NoPeer, PeerChoice};
 pub use report::{Loss, Peer, ReadReport, Skipped};
-pub use source::{Source, open};
 pub use updates::TimedUpdate;
+pub use wirespeed_input::{Compression, Input, Line, OpenError, Source, open};
 
 use crate::fib::Fib;
 use crate::next_hop::NextHops;
 use error::End;
 use peers::PeerBook;
 use report::Ledger;
-use source::Again;
 use table::Table;
 use updates::Updates;
 

@@ -1,8 +1,9 @@
 //! CAIDA's pfx2as: address, length and origin AS, separated by tabs. `30_10_20` are several origins, most frequent
 //! first, of which the first is taken; `a,b` is a set, kept whole.
 
+use wirespeed_input::Input;
+
 use super::error::{End, Fault, SkipReason};
-use super::input::Input;
 use super::report::Ledger;
 use super::table::Table;
 use super::text::{each_line, prefix_of, utf8, words};

@@ -1,8 +1,9 @@
 //! Plain tables: `prefix next-hop`, one route a line, `#` comments. The next hop is an address, a number or a word,
 //! kept as it is written. The format in which everything else can be written down and read back.
 
+use wirespeed_input::Input;
+
 use super::error::{End, Fault};
-use super::input::Input;
 use super::report::Ledger;
 use super::table::{Table, no_more};
 use super::text::{each_line, prefix, split_word, uncomment};

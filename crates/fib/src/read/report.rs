@@ -7,9 +7,10 @@ use std::fmt::{self, Display};
 use std::io;
 use std::net::IpAddr;
 
+use wirespeed_input::{Compression, Input};
+
 use super::error::{End, Fault, Place, ReadError, Reason, SkipReason};
 use super::format::Format;
-use super::input::{Compression, Input};
 
 /// What a reading found. Displays as a few lines for people.
 #[derive(Clone, Debug)]

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use wirespeed_input::{Input, Line};
+
 use super::error::{End, Fault, Place, Reason, SkipReason};
-use super::input::{Input, Line};
 use super::report::Ledger;
 use super::table::AnyPrefix;
 use crate::address::{Address, V4};

@@ -7,8 +7,9 @@ use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use wirespeed_input::Input;
+
 use super::error::{End, Fault, SkipReason};
-use super::input::Input;
 use super::peers::PeerChoice;
 use super::report::{Ledger, Peer};
 use super::table::{AnyPrefix, HopFinder, no_more};

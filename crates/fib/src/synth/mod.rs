@@ -18,7 +18,6 @@ mod fib;
 mod hops;
 mod lengths;
 pub(crate) mod power;
-pub mod rng;
 mod shape;
 mod shape_v4;
 mod shape_v6;
@@ -29,6 +28,7 @@ pub mod updates;
 pub use fib::{fib, next_hop_texts};
 pub use shape::Shape;
 pub use updates::{Timed, UpdateSpec, Updates};
+pub use wirespeed_rng as rng;
 
 use crate::address::{Address, Family};
 use crate::next_hop::NextHop;

@@ -45,7 +45,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use wirespeed_fib::read::parts;
-pub use wirespeed_fib::read::{Compression, Input, Place, Source, open};
+pub use wirespeed_fib::read::{Compression, Input, OpenError, Place, Source, open};
 
 pub use form::Former;
 pub use format::{NameFormat, UnknownFormat};
@@ -100,7 +100,7 @@ pub struct NameFib {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_table(source: &Source, options: &ReadOptions) -> Result<(NameFib, ReadReport), ReadError> {
-    table_of(open_names(source)?, size_of_file(source), options)
+    table_of(open(source)?, size_of_file(source), options)
 }
 
 /// Reads a table from a stream of bytes; `name` is for messages.
@@ -109,7 +109,7 @@ pub fn read_table_from(
     name: &str,
     options: &ReadOptions,
 ) -> Result<(NameFib, ReadReport), ReadError> {
-    table_of(input_of(Box::new(reader), name)?, None, options)
+    table_of(Input::new(Box::new(reader), name.to_owned())?, None, options)
 }
 
 /// Reads a table and gives each name with its result to `give`, until that breaks off, for who has another place for them than a
@@ -133,7 +133,7 @@ pub fn read_entries_from(
     options: &ReadOptions,
     give: impl FnMut(&Name, u32) -> ControlFlow<()>,
 ) -> Result<(Labels, ReadReport), ReadError> {
-    stream_entries(input_of(Box::new(reader), name)?, options, give)
+    stream_entries(Input::new(Box::new(reader), name.to_owned())?, options, give)
 }
 
 /// The same for a file or standard input.
@@ -142,7 +142,7 @@ pub fn read_entries(
     options: &ReadOptions,
     give: impl FnMut(&Name, u32) -> ControlFlow<()>,
 ) -> Result<(Labels, ReadReport), ReadError> {
-    stream_entries(open_names(source)?, options, give)
+    stream_entries(open(source)?, options, give)
 }
 
 /// Reads a trace: names to look up, in order.
@@ -158,7 +158,7 @@ pub fn read_entries(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_trace(source: &Source, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
-    trace_of(open_names(source)?, options)
+    trace_of(open(source)?, options)
 }
 
 /// Reads a trace from a stream of bytes; `name` is for messages.
@@ -167,13 +167,13 @@ pub fn read_trace_from(
     name: &str,
     options: &ReadOptions,
 ) -> Result<(NameBatch, ReadReport), ReadError> {
-    trace_of(input_of(Box::new(reader), name)?, options)
+    trace_of(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
 /// Reads the paths of URLs, without their hosts and as they are in names, for traces to be made of; of names in other forms all of
 /// each. URLs without a path are passed over.
 pub fn read_paths(source: &Source, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
-    paths_of(open_names(source)?, options)
+    paths_of(open(source)?, options)
 }
 
 /// Reads paths from a stream of bytes; `name` is for messages.
@@ -182,7 +182,7 @@ pub fn read_paths_from(
     name: &str,
     options: &ReadOptions,
 ) -> Result<(NameBatch, ReadReport), ReadError> {
-    paths_of(input_of(Box::new(reader), name)?, options)
+    paths_of(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
 /// Reads updates and gives each to `give`, until that breaks off. Results get their numbers in `labels`, which are the table's where
@@ -207,7 +207,7 @@ pub fn read_updates(
     labels: &mut Labels,
     give: impl FnMut(TimedUpdate) -> ControlFlow<()>,
 ) -> Result<ReadReport, ReadError> {
-    stream_updates(open_names(source)?, options, labels, give)
+    stream_updates(open(source)?, options, labels, give)
 }
 
 /// Reads updates from a stream of bytes; `name` is for messages.
@@ -218,7 +218,7 @@ pub fn read_updates_from(
     labels: &mut Labels,
     give: impl FnMut(TimedUpdate) -> ControlFlow<()>,
 ) -> Result<ReadReport, ReadError> {
-    stream_updates(input_of(Box::new(reader), name)?, options, labels, give)
+    stream_updates(Input::new(Box::new(reader), name.to_owned())?, options, labels, give)
 }
 
 /// Reads all updates of a source.
@@ -324,22 +324,6 @@ fn stream_updates(
     let (mut input, mut ledger) = start(input, options, Wanted::Updates)?;
     let end = updates::read(&mut input, &mut ledger, labels, &mut give);
     finish(end, ledger, options, Wanted::Updates)
-}
-
-fn open_names(source: &Source) -> Result<Input<'static>, ReadError> {
-    open(source).map_err(of_names)
-}
-
-fn input_of<'a>(reader: Box<dyn Read + Send + 'a>, name: &str) -> Result<Input<'a>, ReadError> {
-    Input::new(reader, name.to_owned()).map_err(of_names)
-}
-
-/// What is wrong with a file before its first line.
-fn of_names(error: wirespeed_fib::read::ReadError) -> ReadError {
-    match error {
-        wirespeed_fib::read::ReadError::Io { name, source } => ReadError::Io { name, source },
-        other => ReadError::Io { name: String::new(), source: std::io::Error::other(other) },
-    }
 }
 
 /// What is to be read.

@@ -22,8 +22,9 @@ mod tests;
 
 use std::io::{self, Read};
 
+use wirespeed_input::Input;
+
 use super::error::{End, Fault, Place, SkipReason};
-use super::input::Input;
 use super::peers::PeerBook;
 use super::report::Ledger;
 use super::table::Table;

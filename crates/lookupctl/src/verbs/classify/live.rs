@@ -13,7 +13,7 @@ use wirespeed_image::{Image, Table};
 use super::compiled::cannot_build;
 use crate::device::Device;
 use crate::verbs::replay::either::OnEither;
-use crate::verbs::replay::erased::{AnyPlace, Erased};
+use crate::verbs::replay::erased::AnyPlace;
 use crate::verbs::replay::feed::Live;
 use crate::verbs::replay::place::{OnCpu, Tuples};
 use crate::verbs::replay::play;
@@ -27,7 +27,12 @@ pub(super) trait AnyLive<T: Tuple>: Live<Update = RuleUpdate<T>> + Send {
     /// The same beside it where GPUs are asked for and usable, measured.
     fn offload(&mut self, wanted: &Wanted<'_, T>) -> Result<Option<Offload<T>>>;
     /// Where a trace is looked up in it.
-    fn place<'p>(&self, trace: &'p [T], offload: Option<Offload<T>>, in_flight: usize) -> Erased<'p>;
+    fn place<'p>(
+        &self,
+        trace: &'p [T],
+        offload: Option<Offload<T>>,
+        in_flight: usize,
+    ) -> Box<dyn AnyPlace + 'p>;
 }
 
 /// What is asked of GPUs.
@@ -113,13 +118,17 @@ impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyLive<T> for Held<T, E> 
         play::offload(*device, gpus, beside, |make| self.0.follow(make))
     }
 
-    fn place<'p>(&self, trace: &'p [T], offload: Option<Offload<T>>, in_flight: usize) -> Erased<'p> {
+    fn place<'p>(
+        &self,
+        trace: &'p [T],
+        offload: Option<Offload<T>>,
+        in_flight: usize,
+    ) -> Box<dyn AnyPlace + 'p> {
         let (trace, reader) = (Tuples(trace), self.0.reader());
-        let place: Box<dyn AnyPlace + 'p> = match offload {
+        match offload {
             None => Box::new(OnCpu { trace, reader }),
             Some(offload) => Box::new(OnEither { trace, reader, offload, in_flight }),
-        };
-        Erased(place)
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! `classify replay`, the main job: a trace of tuples through an engine, with updates of the rules in flight.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -19,8 +18,6 @@ use super::trace::{self, OrderArguments, Trace};
 use crate::Outcome;
 use crate::memory::check_room;
 use crate::number::parse_positive;
-use crate::verbs::replay::drive::Feeder;
-use crate::verbs::replay::feed::Fed;
 use crate::verbs::replay::play::{feeder, play, say_bytes};
 use crate::verbs::replay::report::Report;
 use crate::verbs::replay::{DriveArguments, Updates};
@@ -135,11 +132,7 @@ impl Options {
             })?,
         };
         let place = live.place(trace, offload, drive.in_flight);
-        // Its type is the same for all.
-        type Feed<'f> = Box<dyn FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send + 'f>;
-        let feeder = feeder(drive, live, updates)
-            .map(|Feeder { feed, to_its_end }| Feeder { feed: Box::new(feed) as Feed<'_>, to_its_end });
-        play(drive, engine, &place, feeder)
+        play(drive, engine, &*place, feeder(drive, live, updates))
     }
 }
 

@@ -1,7 +1,6 @@
 //! `names replay`, the main job: a trace of names through an engine, with updates in flight.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -26,7 +25,6 @@ use crate::memory::check_room;
 use crate::number::{grouped, parse_positive, share};
 use crate::verbs::replay::drive::Feeder;
 use crate::verbs::replay::either::OnEither;
-use crate::verbs::replay::feed::Fed;
 use crate::verbs::replay::place::{OnCpu, WithLengths};
 use crate::verbs::replay::play::{Make, feeder, offload, play, play_on_either, say_bytes};
 use crate::verbs::replay::report::{Lengths, Report};
@@ -135,7 +133,7 @@ impl Options {
         trace: Names<'_>,
         reader: Reader<T>,
         offload: Option<Offload>,
-        feeder: Option<Feeder<impl FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send>>,
+        feeder: Option<Feeder<'_>>,
     ) -> Result<Report> {
         let drive = &self.drive;
         if !self.lengths {
@@ -265,10 +263,9 @@ impl Visitor for FromImage<'_> {
         let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);
         say_bytes(E::NAME, table.image().bytes(), (count, "names", "name"), "loaded", began);
         let mut writer = Writer::new(table);
-        let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
         options.with_trace(&names, |trace| {
             let offload = options.offload(has_gpu, trace, |make| writer.follow(make))?;
-            options.play(E::NAME, trace, writer.reader(), offload, no_feeder)
+            options.play(E::NAME, trace, writer.reader(), offload, None)
         })
     }
 }
@@ -306,8 +303,7 @@ mod tests {
             })
             .unwrap();
             let play = |offload| {
-                let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
-                let report = options.play("acta", trace.names(), live.reader(), offload, no_feeder).unwrap();
+                let report = options.play("acta", trace.names(), live.reader(), offload, None).unwrap();
                 (report.gpu.map(|gpu| gpu.share), report.checksum, report.lengths.map(|of| of.sum))
             };
             let ((on_gpu, sum, lengths), right) = (play(offload), play(None));

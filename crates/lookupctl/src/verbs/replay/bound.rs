@@ -27,8 +27,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use super::drive::{Driven, Feeder, Plan};
+use super::erased::AnyPlace;
 use super::latency::Latencies;
-use super::place::{Lane, Place};
+use super::place::Lane;
 use crate::number::grouped;
 
 /// Sizes of batches to try.
@@ -51,7 +52,7 @@ const NAP: Duration = Duration::from_millis(1);
 
 /// What a rate came to.
 struct Trial {
-    driven: Driven<()>,
+    driven: Driven,
     /// Whether batches that were due could not even be sent.
     is_behind: bool,
 }
@@ -68,19 +69,14 @@ impl Plan {
     /// Finds the highest rate at which 99 of 100 batches are back within the bound, and holds it for the plan's time: what is driven
     /// is that. Batches are of the best of some sizes, threads as many as is best of some numbers. Updates go in from the beginning to
     /// the end.
-    pub(in crate::verbs) fn hold<P, F, W>(
+    pub(in crate::verbs) fn hold(
         self,
-        place: &P,
+        place: &dyn AnyPlace,
         bound: Duration,
         sizes: &[usize],
         threads: &[usize],
-        feeder: Option<Feeder<W>>,
-    ) -> Result<(Held, Driven<F>)>
-    where
-        P: Place,
-        F: Send,
-        W: FnOnce(Instant, &AtomicBool) -> Result<F> + Send,
-    {
+        feeder: Option<Feeder<'_>>,
+    ) -> Result<(Held, Driven)> {
         let stop = &AtomicBool::new(false);
         thread::scope(|scope| {
             let feeder = feeder.map(|feeder| scope.spawn(move || (feeder.feed)(Instant::now(), stop)));
@@ -92,19 +88,19 @@ impl Plan {
             let held = search.best(&ways).and_then(|(way, rate)| search.hold(way, rate));
             stop.store(true, Ordering::Relaxed);
             let fed = feeder.map(|feeder| feeder.join().expect("the feeder does not panic")).transpose()?;
-            let (held, Driven { seconds, latencies, batches, .. }) = held?;
-            Ok((held, Driven { seconds, latencies, batches, fed }))
+            let (held, driven) = held?;
+            Ok((held, Driven { fed, ..driven }))
         })
     }
 }
 
-struct Search<'p, P> {
+struct Search<'p> {
     plan: Plan,
-    place: &'p P,
+    place: &'p dyn AnyPlace,
     bound: Duration,
 }
 
-impl<P: Place> Search<'_, P> {
+impl Search<'_> {
     /// The way that is best, and its rate.
     fn best(&self, ways: &[Plan]) -> Result<(Plan, f64)> {
         // The first trial of all warms up.
@@ -155,7 +151,7 @@ impl<P: Place> Search<'_, P> {
     }
 
     /// Holds a rate, lowered where it breaks the bound after all.
-    fn hold(&self, way: Plan, found: f64) -> Result<(Held, Driven<()>)> {
+    fn hold(&self, way: Plan, found: f64) -> Result<(Held, Driven)> {
         match self.lowered(way, found, 0.0, way.time) {
             Some((rate, driven)) => Ok((Held { plan: way, rate }, driven)),
             None => bail!(
@@ -168,7 +164,7 @@ impl<P: Place> Search<'_, P> {
     }
 
     /// Lowers a rate until it holds for some time, as long as it is over another.
-    fn lowered(&self, way: Plan, found: f64, least: f64, time: Duration) -> Option<(f64, Driven<()>)> {
+    fn lowered(&self, way: Plan, found: f64, least: f64, time: Duration) -> Option<(f64, Driven)> {
         let rates = std::iter::successors(Some(found), |rate| Some(rate * LOWER)).take(LOWERINGS);
         rates.take_while(|&rate| rate > least).find_map(|rate| {
             let trial = self.trial(way, rate, time);
@@ -197,13 +193,14 @@ impl<P: Place> Search<'_, P> {
         #[allow(clippy::cast_precision_loss)] // a rate
         let interval = plan.len as f64 / plan.batches() as f64 / rate;
         thread::scope(|scope| {
-            let lanes: Vec<_> = (0..plan.threads).map(|_| self.place.lane(plan.batch)).collect();
+            let workers: Vec<_> = (0..plan.threads).map(|_| self.place.worker(plan.batch)).collect();
             let begin = Instant::now() + LEAD;
-            let workers: Vec<_> = lanes
+            let workers: Vec<_> = workers
                 .into_iter()
                 .enumerate()
-                .map(|(thread, lane)| {
-                    scope.spawn(move || Paced { plan, thread, begin, interval, time }.work(lane))
+                .map(|(thread, mut worker)| {
+                    let paced = Paced { plan, thread, begin, interval, time };
+                    scope.spawn(move || worker.work_paced(&paced))
                 })
                 .collect();
             let mut driven =
@@ -222,7 +219,7 @@ impl<P: Place> Search<'_, P> {
 }
 
 /// One thread of a trial.
-struct Paced {
+pub(in crate::verbs) struct Paced {
     plan: Plan,
     thread: usize,
     begin: Instant,
@@ -233,7 +230,7 @@ struct Paced {
 
 impl Paced {
     /// Sends batches as they are due, and takes them as they come back.
-    fn work(&self, mut lane: impl Lane) -> (Latencies, Instant, bool) {
+    pub(super) fn work(&self, lane: &mut impl Lane) -> (Latencies, Instant, bool) {
         let mut latencies = Latencies::new();
         let mut sent = VecDeque::with_capacity(lane.depth());
         let (end, give_up) = (self.begin + self.time, self.begin + self.time + self.grace());
@@ -288,7 +285,7 @@ impl Paced {
 
 /// Keys a second that came through.
 #[allow(clippy::cast_precision_loss)] // a rate
-fn rate(plan: &Plan, driven: &Driven<()>) -> f64 {
+fn rate(plan: &Plan, driven: &Driven) -> f64 {
     let keys = plan.lookups(&driven.batches);
     if driven.seconds > 0.0 { keys as f64 / driven.seconds } else { 0.0 }
 }

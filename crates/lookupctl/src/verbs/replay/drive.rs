@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use wirespeed_fib::NextHop;
 
+use super::erased::AnyPlace;
+use super::feed::Fed;
 use super::latency::Latencies;
-use super::place::{Lane, Place};
+use super::place::Lane;
 use crate::output::{TICK, progress};
 
 /// What to drive.
@@ -34,38 +36,36 @@ pub(in crate::verbs) struct Plan {
 
 /// What came of the timed part.
 #[derive(Debug)]
-pub(in crate::verbs) struct Driven<F> {
+pub(in crate::verbs) struct Driven {
     /// From the common start to the end of the last thread.
     pub(in crate::verbs) seconds: f64,
     pub(in crate::verbs) latencies: Latencies,
     /// Batches that each thread has done.
     pub(in crate::verbs) batches: Vec<u64>,
     /// What the feeder of updates says.
-    pub(in crate::verbs) fed: Option<F>,
+    pub(in crate::verbs) fed: Option<Fed>,
 }
 
-/// A writer beside the lookups: called with the common start and the sign to stop.
-pub(in crate::verbs) struct Feeder<W> {
-    pub(in crate::verbs) feed: W,
+/// A writer beside the lookups.
+pub(in crate::verbs) struct Feeder<'f> {
+    pub(in crate::verbs) feed: Box<Feed<'f>>,
     /// Whether the lookups go on until it is through, however long that takes.
     pub(in crate::verbs) to_its_end: bool,
 }
 
+/// What feeds: from the common start to the sign to stop.
+type Feed<'f> = dyn FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send + 'f;
+
 impl Plan {
     /// Drives the trace through a place, with updates beside it if there is a feeder.
-    pub(in crate::verbs) fn drive<P, F, W>(&self, place: &P, feeder: Option<Feeder<W>>) -> Result<Driven<F>>
-    where
-        P: Place,
-        F: Send,
-        W: FnOnce(Instant, &AtomicBool) -> Result<F> + Send,
-    {
+    pub(in crate::verbs) fn drive(&self, place: &dyn AnyPlace, feeder: Option<Feeder<'_>>) -> Result<Driven> {
         let stop = &AtomicBool::new(false);
         let start = &Barrier::new(self.threads + 1 + usize::from(feeder.is_some()));
         thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, lane) = (*self, place.lane(self.batch));
-                    scope.spawn(move || plan.work(thread, lane, start, stop))
+                    let (plan, mut worker) = (*self, place.worker(self.batch));
+                    scope.spawn(move || worker.work(&plan, thread, start, stop))
                 })
                 .collect();
             let to_its_end = feeder.as_ref().is_some_and(|feeder| feeder.to_its_end);
@@ -106,15 +106,15 @@ impl Plan {
 
     /// One thread: its part of a pass to warm up, then batch after batch until the sign to stop. A batch's time is from sending it
     /// to having its results; where one is under way at a time, from the results of the one before it.
-    fn work(
+    pub(super) fn work(
         &self,
         thread: usize,
-        mut lane: impl Lane,
+        lane: &mut impl Lane,
         start: &Barrier,
         stop: &AtomicBool,
     ) -> (Latencies, Instant) {
         let mut latencies = Latencies::new();
-        self.look_up(&mut lane, (thread..self.batches()).step_by(self.threads), |_| {});
+        self.look_up(lane, (thread..self.batches()).step_by(self.threads), |_| {});
         start.wait();
         let mut sent = VecDeque::with_capacity(lane.depth());
         let mut batch = thread % self.batches();
@@ -197,18 +197,25 @@ impl Pass {
     pub(in crate::verbs) fn matched(&self) -> u64 {
         self.matched.iter().sum()
     }
+
+    /// Adds the results of a batch.
+    fn add(&mut self, next_hops: &[NextHop]) {
+        let sum: u64 = next_hops.iter().map(|next_hop| u64::from(next_hop.0)).sum();
+        self.checksum = self.checksum.wrapping_add(sum);
+        self.matched.push(next_hops.iter().filter(|next_hop| next_hop.is_some()).count() as u64);
+    }
 }
 
 impl Plan {
     /// Looks every key up once.
-    pub(in crate::verbs) fn pass(&self, place: &impl Place) -> Pass {
+    pub(in crate::verbs) fn pass(&self, place: &dyn AnyPlace) -> Pass {
         let share = self.batches().div_ceil(self.threads);
         let parts: Vec<Pass> = thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, lane) = (*self, place.lane(self.batch));
+                    let (plan, mut worker) = (*self, place.worker(self.batch));
                     let batches = thread * share..self.batches().min((thread + 1) * share);
-                    scope.spawn(move || plan.pass_over(batches, lane))
+                    scope.spawn(move || worker.pass_over(&plan, batches))
                 })
                 .collect();
             workers.into_iter().map(|worker| worker.join().expect("a lookup thread does not panic")).collect()
@@ -220,20 +227,17 @@ impl Plan {
         })
     }
 
-    fn pass_over(&self, batches: Range<usize>, mut lane: impl Lane) -> Pass {
+    /// One thread's part of a pass.
+    pub(super) fn pass_over(&self, batches: Range<usize>, lane: &mut impl Lane) -> Pass {
         let mut pass = Pass { checksum: 0, matched: Vec::with_capacity(batches.len()) };
-        self.look_up(&mut lane, batches, |next_hops| {
-            let sum: u64 = next_hops.iter().map(|next_hop| u64::from(next_hop.0)).sum();
-            pass.checksum = pass.checksum.wrapping_add(sum);
-            pass.matched.push(next_hops.iter().filter(|next_hop| next_hop.is_some()).count() as u64);
-        });
+        self.look_up(lane, batches, |next_hops| pass.add(next_hops));
         pass
     }
 
     /// Lookups of the timed part, and how many of them matched by what each batch matches in a pass. Counting them
     /// in the pass and not in the timed part takes nothing from the rate; while updates change what matches, it is
     /// what matches after the last of them.
-    pub(in crate::verbs) fn totals<F>(&self, driven: &Driven<F>, pass: &Pass) -> (u64, u64) {
+    pub(in crate::verbs) fn totals(&self, driven: &Driven, pass: &Pass) -> (u64, u64) {
         let matched = self.sum(&driven.batches, |batch| pass.matched[batch]);
         (self.lookups(&driven.batches), matched)
     }

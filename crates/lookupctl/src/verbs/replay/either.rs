@@ -179,7 +179,6 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
-    use anyhow::Result;
     use wirespeed::gpu::ip::Use;
     use wirespeed::names::generate::{self, Churn, ChurnSpec, Load, Paths, TraceSpec};
     use wirespeed::{GpuError, device, names};
@@ -290,7 +289,8 @@ mod tests {
         let cpu = OnCpu { trace: place.trace, reader: place.reader.clone() };
         let before = PLAN.pass(&place).checksum;
         assert_eq!(before, PLAN.pass(&cpu).checksum);
-        let feed = |start: Instant, stop: &AtomicBool| Pace::Flat.feed(&mut live, &updates, start, stop);
+        let feed =
+            Box::new(|start: Instant, stop: &AtomicBool| Pace::Flat.feed(&mut live, &updates, start, stop));
         let driven = PLAN.drive(&place, Some(Feeder { feed, to_its_end: false })).unwrap();
         assert!(driven.fed.unwrap().applied > 0 && driven.latencies.count() >= 6, "{driven:?}");
         let after = PLAN.pass(&place).checksum;
@@ -328,12 +328,12 @@ mod tests {
     ) {
         let Some(Bench { place, switch, .. }) = bench else { return };
         let right = PLAN.pass(&place).checksum;
-        let losing = |_: Instant, _: &AtomicBool| {
+        let feed = Box::new(|_: Instant, _: &AtomicBool| {
             std::thread::sleep(PLAN.time / 2);
             switch.store(true, Ordering::Relaxed);
-            Ok(())
-        };
-        PLAN.drive(&place, Some(Feeder { feed: losing, to_its_end: true })).unwrap();
+            Ok(Fed { applied: 0, seconds: 0.0, rebuilds: 0 })
+        });
+        PLAN.drive(&place, Some(Feeder { feed, to_its_end: true })).unwrap();
         assert_eq!(PLAN.pass(&place).checksum, right);
         let gpu = place.gpu().unwrap();
         assert!(gpu.out.is_some() && gpu.counts.gpu > 0 && gpu.counts.cpu >= PLAN.len as u64, "{gpu:?}");
@@ -362,8 +362,7 @@ mod tests {
     fn a_rate_is_held_on_a_gpu<L: Live, K: RemoteKeys<T>, T: Table>(bench: Option<Bench<L, K, T>>) {
         let Some(Bench { place, .. }) = bench else { return };
         let (bound, plan) = (Duration::from_millis(200), PLAN);
-        let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
-        let (held, driven) = plan.hold(&place, bound, &[100, 500], &[1], no_feeder).unwrap();
+        let (held, driven) = plan.hold(&place, bound, &[100, 500], &[1], None).unwrap();
         assert!([100, 500].contains(&held.plan.batch) && held.plan.threads == 1, "{:?}", held.plan);
         assert!(held.rate > 0.0, "{}", held.rate);
         assert!(driven.latencies.percentiles().p99 <= 200_000.0, "{driven:?}");

@@ -1,18 +1,22 @@
-//! Places without their types: what drives a trace is compiled once for all of them. A batch pays for it with two calls through a table
-//! of methods.
+//! Places without their types: what drives a trace is compiled once for all of them. What a thread does over and over is compiled for
+//! each, and a batch pays nothing for the rest.
 
 use std::ops::Range;
+use std::sync::Barrier;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
-use wirespeed_fib::NextHop;
-
+use super::bound::Paced;
+use super::drive::{Pass, Plan};
+use super::latency::Latencies;
 use super::place::{GpuState, Lane, Place};
 
 /// A place of some type.
 pub(in crate::verbs) trait AnyPlace {
     /// Keys of the trace.
     fn count(&self) -> usize;
-    /// A lane for batches of at most so many keys.
-    fn any_lane(&self, batch: usize) -> Box<dyn Lane + '_>;
+    /// What a thread does with a lane for batches of at most so many keys.
+    fn worker(&self, batch: usize) -> Box<dyn Worker + '_>;
     /// What GPUs have to do with it.
     fn gpu_state(&self) -> Option<GpuState>;
 }
@@ -22,7 +26,7 @@ impl<P: Place> AnyPlace for P {
         self.len()
     }
 
-    fn any_lane(&self, batch: usize) -> Box<dyn Lane + '_> {
+    fn worker(&self, batch: usize) -> Box<dyn Worker + '_> {
         Box::new(self.lane(batch))
     }
 
@@ -31,46 +35,38 @@ impl<P: Place> AnyPlace for P {
     }
 }
 
-/// One of them as a place.
-pub(in crate::verbs) struct Erased<'a>(pub(in crate::verbs) Box<dyn AnyPlace + 'a>);
-
-impl Place for Erased<'_> {
-    type Lane<'p>
-        = Box<dyn Lane + 'p>
-    where
-        Self: 'p;
-
-    fn len(&self) -> usize {
-        self.0.count()
-    }
-
-    fn lane(&self, batch: usize) -> Box<dyn Lane + '_> {
-        self.0.any_lane(batch)
-    }
-
-    fn gpu(&self) -> Option<GpuState> {
-        self.0.gpu_state()
-    }
+/// A lane of some type, in the hands of a thread.
+pub(in crate::verbs) trait Worker: Send {
+    /// [`Plan::work`].
+    fn work(
+        &mut self,
+        plan: &Plan,
+        thread: usize,
+        start: &Barrier,
+        stop: &AtomicBool,
+    ) -> (Latencies, Instant);
+    /// [`Plan::pass_over`].
+    fn pass_over(&mut self, plan: &Plan, batches: Range<usize>) -> Pass;
+    /// [`Paced::work`].
+    fn work_paced(&mut self, paced: &Paced) -> (Latencies, Instant, bool);
 }
 
-impl<L: Lane + ?Sized> Lane for Box<L> {
-    fn depth(&self) -> usize {
-        (**self).depth()
+impl<L: Lane> Worker for L {
+    fn work(
+        &mut self,
+        plan: &Plan,
+        thread: usize,
+        start: &Barrier,
+        stop: &AtomicBool,
+    ) -> (Latencies, Instant) {
+        plan.work(thread, self, start, stop)
     }
 
-    fn under_way(&self) -> usize {
-        (**self).under_way()
+    fn pass_over(&mut self, plan: &Plan, batches: Range<usize>) -> Pass {
+        plan.pass_over(batches, self)
     }
 
-    fn is_ready(&self) -> bool {
-        (**self).is_ready()
-    }
-
-    fn submit(&mut self, keys: Range<usize>) {
-        (**self).submit(keys);
-    }
-
-    fn take(&mut self) -> &[NextHop] {
-        (**self).take()
+    fn work_paced(&mut self, paced: &Paced) -> (Latencies, Instant, bool) {
+        paced.work(self)
     }
 }

@@ -18,8 +18,9 @@ use wirespeed_sail::{Fibs, LiveFibs};
 
 use super::drive::Feeder;
 use super::either::{OnEither, RemoteKeys};
-use super::feed::{Fed, Live, Pace};
-use super::place::{GpuState, Mixed, OnCpu, Place};
+use super::erased::AnyPlace;
+use super::feed::{Live, Pace};
+use super::place::{GpuState, Mixed, OnCpu};
 use super::report::{BoundReport, GpuReport, Report, UpdatesReport};
 use super::{DriveArguments, Options};
 use crate::device::Device;
@@ -75,12 +76,14 @@ pub(in crate::verbs) fn feeder<'a, L: Live<Update: Sync> + Send + 'a>(
     options: &DriveArguments,
     mut live: L,
     updates: &'a [L::Update],
-) -> Option<Feeder<impl FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send + 'a>> {
+) -> Option<Feeder<'a>> {
     (!updates.is_empty()).then(|| {
         let pace = options.pace();
         Feeder {
             to_its_end: matches!(pace, Pace::Over(_)),
-            feed: move |start: Instant, stop: &AtomicBool| pace.feed(&mut live, updates, start, stop),
+            feed: Box::new(move |start: Instant, stop: &AtomicBool| {
+                pace.feed(&mut live, updates, start, stop)
+            }),
         }
     })
 }
@@ -106,8 +109,7 @@ impl<A: Engines> Visitor<A> for FromImage<'_> {
         // Without its routes all bits of an address may matter.
         let bits = if rib.is_empty() { A::BITS } else { longest(&rib) };
         let offload = self.options.offload(self.has_gpu, trace.len(), bits, |make| writer.follow(make))?;
-        let no_feeder = None::<Feeder<fn(Instant, &AtomicBool) -> Result<Fed>>>;
-        play_on_either(&self.options.drive, E::NAME, &*trace, writer.reader(), offload, no_feeder)
+        play_on_either(&self.options.drive, E::NAME, &*trace, writer.reader(), offload, None)
     }
 }
 
@@ -163,17 +165,14 @@ pub(in crate::verbs) fn offload<T, R: RemoteTable>(
 }
 
 /// Replays on GPUs too, where there are some.
-pub(in crate::verbs) fn play_on_either<K: RemoteKeys<T>, T: Table, W>(
+pub(in crate::verbs) fn play_on_either<K: RemoteKeys<T>, T: Table>(
     options: &DriveArguments,
     engine: &'static str,
     trace: K,
     reader: Reader<T>,
     offload: Option<Offload<K::Remote>>,
-    feeder: Option<Feeder<W>>,
-) -> Result<Report>
-where
-    W: FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send,
-{
+    feeder: Option<Feeder<'_>>,
+) -> Result<Report> {
     match offload {
         None => play(options, engine, &OnCpu { trace, reader }, feeder),
         Some(offload) => {
@@ -184,22 +183,19 @@ where
 }
 
 /// Drives a trace through a place, passes over it once more for the checksum, and reports.
-pub(in crate::verbs) fn play<P: Place, W>(
+pub(in crate::verbs) fn play(
     options: &DriveArguments,
     engine: &'static str,
-    place: &P,
-    feeder: Option<Feeder<W>>,
-) -> Result<Report>
-where
-    W: FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send,
-{
-    let before = place.gpu();
-    let plan = options.plan(place.len(), before.is_some());
+    place: &dyn AnyPlace,
+    feeder: Option<Feeder<'_>>,
+) -> Result<Report> {
+    let before = place.gpu_state();
+    let plan = options.plan(place.count(), before.is_some());
     let (plan, driven, latency_bound) = match options.latency_bound {
         None => (plan, plan.drive(place, feeder)?, None),
         Some(bound) => {
             let threads = options.thread_counts(before.is_some());
-            let (held, driven) = plan.hold(place, bound, &options.sizes(place.len()), &threads, feeder)?;
+            let (held, driven) = plan.hold(place, bound, &options.sizes(place.count()), &threads, feeder)?;
             let report = BoundReport { us: bound.as_secs_f64() * 1e6, mlookups_per_s: held.rate / 1e6 };
             (held.plan, driven, Some(report))
         }
@@ -211,7 +207,7 @@ where
         per_s: per_second(fed.applied, fed.seconds),
         rebuilds: fed.rebuilds,
     });
-    let gpu = before.zip(place.gpu()).map(|(before, after)| GpuReport::between(&before, after));
+    let gpu = before.zip(place.gpu_state()).map(|(before, after)| GpuReport::between(&before, after));
     Ok(Report {
         engine,
         device: if gpu.is_some() { options.device.name() } else { "cpu" },

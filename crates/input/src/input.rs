@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
-use super::error::ReadError;
+use crate::source::OpenError;
 
 /// Size of the window on the decompressed bytes; also the longest line that is read.
 ///
@@ -88,12 +88,12 @@ impl<'a> Input<'a> {
     pub const LONGEST_LINE: usize = WINDOW - 1;
 
     /// Reads `raw` under a name for messages, decompressed by magic number.
-    pub fn new(raw: Box<dyn Read + Send + 'a>, name: String) -> Result<Self, ReadError> {
+    pub fn new(raw: Box<dyn Read + Send + 'a>, name: String) -> Result<Self, OpenError> {
         let mut raw = BufReader::with_capacity(CHUNK, raw);
         let mut start = Vec::new();
         // A pipe may give its first bytes one by one.
         if let Err(source) = (&mut raw).take(4).read_to_end(&mut start) {
-            return Err(ReadError::Io { name, source });
+            return Err(OpenError { name, source });
         }
         let compression = Compression::recognise(&start);
         let raw = BufReader::with_capacity(CHUNK, io::Cursor::new(start).chain(raw));
@@ -103,7 +103,7 @@ impl<'a> Input<'a> {
             Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(raw)),
             Compression::Zstd => match zstd::stream::read::Decoder::with_buffer(raw) {
                 Ok(decoder) => Box::new(decoder),
-                Err(source) => return Err(ReadError::Io { name, source }),
+                Err(source) => return Err(OpenError { name, source }),
             },
         };
         let window = vec![0; WINDOW].into_boxed_slice();

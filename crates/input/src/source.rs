@@ -10,9 +10,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::error::ReadError;
-use super::input::Input;
-use super::replay::Replay;
+use crate::input::Input;
+use crate::replay::Replay;
 
 /// Where to read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +32,12 @@ impl Source {
     }
 
     /// Opens it, for reading once.
-    pub(super) fn open_raw(&self) -> Result<Box<dyn Read + Send>, ReadError> {
+    fn open_raw(&self) -> Result<Box<dyn Read + Send>, OpenError> {
         match self {
             Self::Stdin => Ok(Box::new(io::stdin())),
             Self::Path(path) => match File::open(path) {
                 Ok(file) => Ok(Box::new(file)),
-                Err(source) => Err(ReadError::Io { name: self.to_string(), source }),
+                Err(source) => Err(OpenError { name: self.to_string(), source }),
             },
         }
     }
@@ -67,40 +66,57 @@ impl From<PathBuf> for Source {
     }
 }
 
+/// A source that can't be opened. Displays as one line that names it.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {source}")]
+pub struct OpenError {
+    /// The source.
+    pub name: String,
+    /// What the operating system or the decoder said.
+    pub source: io::Error,
+}
+
 /// Opens a source, decompressed by magic number.
-pub fn open(source: &Source) -> Result<Input<'static>, ReadError> {
+pub fn open(source: &Source) -> Result<Input<'static>, OpenError> {
     Input::new(source.open_raw()?, source.to_string())
 }
 
-/// A source that can be read from the start more than once.
-pub(super) enum Again<'a> {
+/// A source that can be read from the start more than once. What can't be opened twice is kept as it is read, in memory up to 64 MiB
+/// and in a temporary file past that.
+#[derive(Debug)]
+pub struct Again<'a>(Kept<'a>);
+
+#[derive(Debug)]
+enum Kept<'a> {
     File(&'a Source),
     Once(Replay<'a>, String),
 }
 
 impl<'a> Again<'a> {
-    pub(super) fn new(source: &'a Source) -> Result<Self, ReadError> {
+    /// A source, which is opened here where that can be done but once.
+    pub fn new(source: &'a Source) -> Result<Self, OpenError> {
         match source.is_reopenable() {
-            true => Ok(Self::File(source)),
+            true => Ok(Self(Kept::File(source))),
             false => Ok(Self::from_reader(source.open_raw()?, source.to_string())),
         }
     }
 
-    pub(super) fn from_reader(reader: impl Read + Send + 'a, name: String) -> Self {
-        Self::Once(Replay::new(Box::new(reader)), name)
+    /// A stream of bytes; `name` is for messages.
+    pub fn from_reader(reader: impl Read + Send + 'a, name: String) -> Self {
+        Self(Kept::Once(Replay::new(Box::new(reader)), name))
     }
 
     /// The input from its start.
-    pub(super) fn open(&self) -> Result<Input<'a>, ReadError> {
-        match self {
-            Self::File(source) => open(source),
-            Self::Once(replay, name) => Input::new(Box::new(replay.rewound()), name.clone()),
+    pub fn open(&self) -> Result<Input<'a>, OpenError> {
+        match &self.0 {
+            Kept::File(source) => open(source),
+            Kept::Once(replay, name) => Input::new(Box::new(replay.rewound()), name.clone()),
         }
     }
 
     /// Says that it won't be opened again, so that nothing need be kept for that.
-    pub(super) fn last_time(&self) {
-        if let Self::Once(replay, _) = self {
+    pub fn last_time(&self) {
+        if let Kept::Once(replay, _) = &self.0 {
             replay.stop_keeping();
         }
     }

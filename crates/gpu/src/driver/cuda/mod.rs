@@ -9,28 +9,29 @@
 
 #![allow(unsafe_code)]
 
+mod devices;
+mod error;
+mod modules;
+
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::{self, CUresult};
+
+pub use devices::devices;
 
 use super::{DevicePtr, Driver, Event, Graph, Kernel, Pinned, Properties, Result, Shape, Stream};
 use crate::error::GpuError;
+use devices::{count, device, properties_of};
+use error::call;
+use modules::Function;
 
-/// The CUDA version of the kernels' PTX (8.2), and the first driver release that has it.
-const NEEDED: (u32, u32) = (12, 2);
-const NEEDED_RELEASE: u32 = 535;
 /// The architecture of the kernels' PTX.
 const NEEDED_CAPABILITY: (u32, u32) = (7, 0);
 /// Alignment of a block of memory.
 const ALIGN: usize = 256;
-/// A block gets more shared memory than this only after asking for it.
-const SHARED_UNASKED: u32 = 48 << 10;
-/// Bytes for what the PTX compiler says.
-const LOG: usize = 16 << 10;
 
 /// A GPU.
 #[derive(Debug)]
@@ -48,20 +49,8 @@ pub struct Cuda {
     events: Vec<Event>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Function {
-    function: sys::CUfunction,
-    /// Bytes of shared memory that it was allowed to have.
-    shared: u32,
-}
-
 // SAFETY: handles of the driver may be used from any thread, one at a time, where the context is current; `bind` sees to that.
 unsafe impl Send for Cuda {}
-
-/// What GPUs there are.
-pub fn devices() -> Result<Vec<Properties>> {
-    (0..count()?).map(properties_of).collect()
-}
 
 impl Cuda {
     /// Opens a GPU by its number. Takes its primary context, which others in the process share.
@@ -112,205 +101,6 @@ impl Cuda {
             self.lost = Some(error.clone());
         }
         checked
-    }
-
-    fn module(&mut self, name: &'static str) -> Result<sys::CUmodule> {
-        if let Some(&module) = self.modules.get(name) {
-            return Ok(module);
-        }
-        let source = wirespeed_kernels::module(name).ok_or_else(|| GpuError::NoKernel(name.to_owned()))?;
-        let module = load(name, source.ptx)?;
-        self.modules.insert(name, module);
-        Ok(module)
-    }
-
-    fn function(&mut self, kernel: &Kernel, shared: u32) -> Result<sys::CUfunction> {
-        let known = self.functions.get(kernel).copied();
-        let mut function = match known {
-            Some(function) => function,
-            None => {
-                let module = self.module(kernel.module)?;
-                let no_kernel = || GpuError::NoKernel(kernel.name.clone());
-                let name = CString::new(kernel.name.as_str()).map_err(|_| no_kernel())?;
-                let mut function = ptr::null_mut();
-                // SAFETY: see the head; the name ends with a zero.
-                let found = unsafe { sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr()) };
-                if found == CUresult::CUDA_ERROR_NOT_FOUND {
-                    return Err(no_kernel());
-                }
-                self.check("cuModuleGetFunction", found)?;
-                Function { function, shared: SHARED_UNASKED }
-            }
-        };
-        if shared > function.shared {
-            let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: see the head.
-            let set = unsafe { sys::cuFuncSetAttribute(function.function, attribute, int(shared)) };
-            self.check("cuFuncSetAttribute", set)?;
-            function.shared = shared;
-        }
-        if known.is_none_or(|known| known.shared != function.shared) {
-            self.functions.insert(kernel.clone(), function);
-        }
-        Ok(function.function)
-    }
-}
-
-/// A number that the driver takes as a signed one and that is far below its limit.
-fn int(number: u32) -> c_int {
-    c_int::try_from(number).unwrap_or(c_int::MAX)
-}
-
-fn stream(stream: Stream) -> sys::CUstream {
-    ptr::with_exposed_provenance_mut(handle(stream.0))
-}
-
-fn event(event: Event) -> sys::CUevent {
-    ptr::with_exposed_provenance_mut(handle(event.0))
-}
-
-fn graph(graph: Graph) -> sys::CUgraphExec {
-    ptr::with_exposed_provenance_mut(handle(graph.0))
-}
-
-/// A handle as the address that it is.
-fn handle(number: u64) -> usize {
-    usize::try_from(number).expect("the driver is there for 64-bit machines only")
-}
-
-/// Opens the driver, once; how many GPUs it sees.
-fn count() -> Result<usize> {
-    // SAFETY: opening a library runs its initialisers; this is the driver's.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(GpuError::NoDriver);
-    }
-    // SAFETY: see the head.
-    match unsafe { sys::cuInit(0) } {
-        CUresult::CUDA_SUCCESS => {}
-        CUresult::CUDA_ERROR_NO_DEVICE => return Err(GpuError::NoDevice),
-        error => return Err(GpuError::DriverFailed(name_of(error))),
-    }
-    let mut version = 0;
-    // SAFETY: see the head.
-    call("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&raw mut version) })?;
-    let version = version.unsigned_abs();
-    let found = (version / 1000, version % 1000 / 10);
-    if found < NEEDED {
-        return Err(GpuError::DriverTooOld { found, needed: NEEDED, needs_release: NEEDED_RELEASE });
-    }
-    let mut count = 0;
-    // SAFETY: see the head.
-    call("cuDeviceGetCount", unsafe { sys::cuDeviceGetCount(&raw mut count) })?;
-    match usize::try_from(count) {
-        Ok(count) if count > 0 => Ok(count),
-        _ => Err(GpuError::NoDevice),
-    }
-}
-
-fn device(number: usize) -> Result<sys::CUdevice> {
-    let mut device = 0;
-    let number = c_int::try_from(number).unwrap_or(c_int::MAX);
-    // SAFETY: see the head.
-    call("cuDeviceGet", unsafe { sys::cuDeviceGet(&raw mut device, number) })?;
-    Ok(device)
-}
-
-fn properties_of(number: usize) -> Result<Properties> {
-    use sys::CUdevice_attribute as Of;
-    let device = device(number)?;
-    let attribute = |which| {
-        let mut value = 0;
-        // SAFETY: see the head.
-        call("cuDeviceGetAttribute", unsafe { sys::cuDeviceGetAttribute(&raw mut value, which, device) })?;
-        Ok::<u32, GpuError>(value.unsigned_abs())
-    };
-    let text = |read: &dyn Fn(*mut c_char, c_int) -> CUresult, name| {
-        let mut bytes = [0; 256];
-        call(name, read(bytes.as_mut_ptr().cast(), 256))?;
-        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-        Ok::<_, GpuError>(String::from_utf8_lossy(&bytes[..end]).into_owned())
-    };
-    let mut memory = 0;
-    // SAFETY: see the head.
-    call("cuDeviceTotalMem", unsafe { sys::cuDeviceTotalMem_v2(&raw mut memory, device) })?;
-    Ok(Properties {
-        // SAFETY: see the head; the text has room for as many bytes as is said.
-        name: text(&|to, len| unsafe { sys::cuDeviceGetName(to, len, device) }, "cuDeviceGetName")?,
-        capability: (
-            attribute(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-            attribute(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
-        ),
-        memory: memory as u64,
-        multiprocessors: attribute(Of::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-        shared_per_block: attribute(Of::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-        l2: attribute(Of::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
-        // SAFETY: as above.
-        bus: text(&|to, len| unsafe { sys::cuDeviceGetPCIBusId(to, len, device) }, "cuDeviceGetPCIBusId")?,
-    })
-}
-
-/// Compiles a module's PTX for the device of the current context.
-fn load(name: &str, ptx: &str) -> Result<sys::CUmodule> {
-    use sys::CUjit_option as Option;
-    let source = CString::new(ptx).map_err(|_| GpuError::NoKernel(name.to_owned()))?;
-    let mut log = vec![0u8; LOG];
-    let mut options = [Option::CU_JIT_ERROR_LOG_BUFFER, Option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    // Numbers are given where addresses stand.
-    let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG)];
-    let mut module = ptr::null_mut();
-    // SAFETY: see the head; the source ends with a zero, and there are two options with a value each.
-    let loaded = unsafe {
-        sys::cuModuleLoadDataEx(
-            &raw mut module,
-            source.as_ptr().cast(),
-            2,
-            options.as_mut_ptr(),
-            values.as_mut_ptr(),
-        )
-    };
-    match call("cuModuleLoadDataEx", loaded) {
-        Ok(()) => Ok(module),
-        Err(error) if error.is_fatal() => Err(error),
-        Err(_) => {
-            let end = log.iter().position(|&byte| byte == 0).unwrap_or(LOG);
-            let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
-            Err(GpuError::Module { module: name.to_owned(), why: name_of(loaded), log })
-        }
-    }
-}
-
-/// The driver's name for a result, and what it says of it.
-fn name_of(result: CUresult) -> String {
-    let error = DriverError(result);
-    let text = |text: std::result::Result<&std::ffi::CStr, DriverError>| {
-        text.map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned())
-    };
-    format!("{} ({})", text(error.error_name()), text(error.error_string()))
-}
-
-fn call(name: &'static str, result: CUresult) -> Result<()> {
-    use CUresult as Of;
-    match result {
-        Of::CUDA_SUCCESS => Ok(()),
-        // What leaves the context, or the device, of no more use.
-        Of::CUDA_ERROR_ILLEGAL_ADDRESS
-        | Of::CUDA_ERROR_LAUNCH_TIMEOUT
-        | Of::CUDA_ERROR_CONTEXT_IS_DESTROYED
-        | Of::CUDA_ERROR_ASSERT
-        | Of::CUDA_ERROR_HARDWARE_STACK_ERROR
-        | Of::CUDA_ERROR_ILLEGAL_INSTRUCTION
-        | Of::CUDA_ERROR_MISALIGNED_ADDRESS
-        | Of::CUDA_ERROR_INVALID_ADDRESS_SPACE
-        | Of::CUDA_ERROR_INVALID_PC
-        | Of::CUDA_ERROR_LAUNCH_FAILED
-        | Of::CUDA_ERROR_ECC_UNCORRECTABLE
-        | Of::CUDA_ERROR_NVLINK_UNCORRECTABLE
-        | Of::CUDA_ERROR_DEVICE_UNAVAILABLE
-        | Of::CUDA_ERROR_DEINITIALIZED
-        | Of::CUDA_ERROR_EXTERNAL_DEVICE
-        | Of::CUDA_ERROR_SYSTEM_NOT_READY
-        | Of::CUDA_ERROR_UNKNOWN => Err(GpuError::Lost(format!("{name}: {}", name_of(result)))),
-        _ => Err(GpuError::Call { call: name, why: name_of(result) }),
     }
 }
 
@@ -610,4 +400,26 @@ impl Drop for Cuda {
         // SAFETY: see the head. It was retained once.
         let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
     }
+}
+
+/// A number that the driver takes as a signed one and that is far below its limit.
+fn int(number: u32) -> c_int {
+    c_int::try_from(number).unwrap_or(c_int::MAX)
+}
+
+fn stream(stream: Stream) -> sys::CUstream {
+    ptr::with_exposed_provenance_mut(handle(stream.0))
+}
+
+fn event(event: Event) -> sys::CUevent {
+    ptr::with_exposed_provenance_mut(handle(event.0))
+}
+
+fn graph(graph: Graph) -> sys::CUgraphExec {
+    ptr::with_exposed_provenance_mut(handle(graph.0))
+}
+
+/// A handle as the address that it is.
+fn handle(number: u64) -> usize {
+    usize::try_from(number).expect("the driver is there for 64-bit machines only")
 }

@@ -3,6 +3,7 @@
 //! What is read is kept, compressed as it comes, in memory up to [`IN_MEMORY`] and in an unnamed temporary file past
 //! that. Nothing is read ahead: a second reading gets what was kept and then goes on with the stream.
 
+use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +12,7 @@ use tempfile::{SpooledTempFile, spooled_tempfile};
 /// Bytes kept in memory.
 const IN_MEMORY: usize = 64 << 20;
 
-pub(super) struct Replay<'a>(Arc<Mutex<Shared<'a>>>);
+pub(crate) struct Replay<'a>(Arc<Mutex<Shared<'a>>>);
 
 struct Shared<'a> {
     stream: Box<dyn Read + Send + 'a>,
@@ -22,23 +23,29 @@ struct Shared<'a> {
 }
 
 impl<'a> Replay<'a> {
-    pub(super) fn new(stream: Box<dyn Read + Send + 'a>) -> Self {
+    pub(crate) fn new(stream: Box<dyn Read + Send + 'a>) -> Self {
         let kept = spooled_tempfile(IN_MEMORY);
         Self(Arc::new(Mutex::new(Shared { stream, kept, kept_bytes: 0, keep: true })))
     }
 
-    pub(super) fn rewound(&self) -> Reading<'a> {
+    pub(crate) fn rewound(&self) -> Reading<'a> {
         Reading { shared: Arc::clone(&self.0), at: 0 }
     }
 
     /// There will be no further reading from the start.
-    pub(super) fn stop_keeping(&self) {
+    pub(crate) fn stop_keeping(&self) {
         lock(&self.0).keep = false;
     }
 }
 
+impl fmt::Debug for Replay<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replay").finish_non_exhaustive()
+    }
+}
+
 /// One reading of a [`Replay`] from its start.
-pub(super) struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     shared: Arc<Mutex<Shared<'a>>>,
     at: u64,
 }

@@ -1,0 +1,48 @@
+//! What is measured of ways and kernels, and that it is used.
+
+use wirespeed_gpu::GpuError;
+use wirespeed_gpu::program::{Program, Sections};
+use wirespeed_gpu::runtime::Tuning;
+
+use crate::common::{E, LEN, image, keys, results, send, start};
+
+#[test]
+fn calibration_and_tuning_measure_and_are_used() {
+    let (gpu, control) = start(15);
+    let table = gpu.upload(&image(|i| i), two_programs).unwrap();
+    assert!(gpu.calibration().is_none());
+    let calibration = gpu.calibrate(&table, 4).unwrap();
+    // 256 keys alone fit the slots; each way was measured, unless the time was up.
+    assert!(!calibration.measured.is_empty() && calibration.measured.iter().all(|cell| cell.count == 256));
+    assert!(calibration.measured.iter().all(|cell| cell.rate > 0.0 && cell.lone_us > 0.0));
+    assert_eq!(gpu.calibration().as_ref(), Some(&calibration));
+    let tuning = gpu.tune(&table, 4).unwrap();
+    assert_eq!(tuning.tuned.len(), 2, "{tuning}");
+    assert_eq!((tuning.tuned[0].class, tuning.device.as_str()), (8, "made up"));
+    let right: Vec<u32> = keys(0, 900).iter().map(|key| key & (LEN - 1)).collect();
+    assert_eq!(results(&send(&gpu, &table, &keys(0, 900), None).wait()), right);
+    // What a file says is used: the other program from now on.
+    let mut other = tuning.clone();
+    for tuned in &mut other.tuned {
+        tuned.ns = if tuned.kernel == "gather_w4_k4" { 1e9 } else { 1.0 };
+    }
+    gpu.set_tuned(&Tuning { device: "another".into(), ..other.clone() }).unwrap();
+    gpu.set_tuned(&other).unwrap();
+    let before = control.launched("gather_w4_k4");
+    let plain = control.launched("gather_w4_plain_k4");
+    let done = send(&gpu, &table, &keys(0, 900), None).wait();
+    assert_eq!(results(&done), right);
+    assert_eq!(control.launched("gather_w4_plain_k4"), plain + 1);
+    assert_eq!(control.launched("gather_w4_k4"), before, "the other program was chosen");
+    assert!(gpu.tune(&table, 8).is_err(), "there is no kernel for such keys");
+    drop((gpu, table, done));
+    control.check_ended();
+}
+
+/// A table with a program that stages and one that doesn't.
+#[expect(clippy::unnecessary_wraps, reason = "as `upload` takes it")]
+fn two_programs(sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    let argument = [sections.at(E).0, u64::from(LEN - 1)];
+    let staged = Program::new("gather", "gather_w4", &argument, 4).with_shared(1000);
+    Ok(vec![staged, Program::new("gather", "gather_w4_plain", &argument, 4)])
+}

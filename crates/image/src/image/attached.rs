@@ -1,0 +1,51 @@
+//! Attachments: sections of bytes that belong to a table and are not looked up in.
+
+use super::{Image, ImageBuilder, range};
+use crate::error::ImageError;
+use crate::format::{SectionEntry, unpack_name};
+
+impl Image {
+    /// The same image with one more section of bytes after its own: what belongs to a table but is not looked up
+    /// in, such as what its results stand for. A full copy. Panics where the name is taken.
+    pub fn with_attachment(&self, name: &str, bytes: &[u8]) -> Result<Self, ImageError> {
+        let mut image = self.copied(|_| true, |builder| builder.section::<u8>(name, bytes.len() as u64))?;
+        if let Some(last) = image.directory.last() {
+            let to = range(last);
+            image.storage.bytes_mut()?[to].copy_from_slice(bytes);
+        }
+        Ok(image)
+    }
+
+    /// The same image without the attachments of some names, whether they are there or not. A full copy.
+    pub fn without_attachments(&self, names: &[&str]) -> Result<Self, ImageError> {
+        self.copied(|name| !names.contains(&name), |builder| builder)
+    }
+
+    /// The bytes of an attachment; `None` where there is none of that name.
+    pub fn attachment(&self, name: &str) -> Option<&[u8]> {
+        let id = self.find(name)?;
+        (self.width(id) == Some(1)).then(|| self.section::<u8>(id))
+    }
+
+    /// The sections whose names are to stay, in their order, and room for more after them.
+    fn copied(
+        &self,
+        stays: impl Fn(&str) -> bool,
+        more: impl FnOnce(ImageBuilder) -> ImageBuilder,
+    ) -> Result<Self, ImageError> {
+        let name_of = |entry: &SectionEntry| unpack_name(&entry.name).unwrap_or_default().to_owned();
+        let old: Vec<_> = self.directory.iter().filter(|entry| stays(&name_of(entry))).collect();
+        let mut builder = ImageBuilder::new(self.kind(), self.layout());
+        for entry in &old {
+            builder = builder.section_of_width(&name_of(entry), entry.width as usize, entry.len);
+        }
+        let mut image = more(builder).build(None)?;
+        image.set_counts(self.entries(), self.results());
+        let to = image.storage.bytes_mut()?;
+        let from = self.storage.bytes();
+        for (old, new) in old.into_iter().zip(&image.directory) {
+            to[range(new)].copy_from_slice(&from[range(old)]);
+        }
+        Ok(image)
+    }
+}

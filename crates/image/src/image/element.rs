@@ -1,0 +1,29 @@
+//! [`Element`]: what sections are made of.
+
+use bytemuck::Pod;
+
+/// An unsigned integer that a section can be made of.
+pub trait Element: Pod + Ord + Into<u64> + TryFrom<u64> + Send + Sync {}
+
+impl Element for u8 {}
+impl Element for u16 {}
+impl Element for u32 {}
+impl Element for u64 {}
+
+/// An element of a section that lookups read, as the integer it is: these are of 32 bits at most.
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+pub fn number<T: Element>(element: T) -> u32 {
+    let wide: u64 = element.into();
+    wide as u32
+}
+
+/// The narrowest element that holds a value, in bytes: for [`ImageBuilder::section_of_width`](super::ImageBuilder::section_of_width).
+pub const fn width_for(value: u64) -> usize {
+    match value {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xffff_ffff => 4,
+        _ => 8,
+    }
+}

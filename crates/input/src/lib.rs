@@ -1,0 +1,27 @@
+//! Files and streams, as the readers of routes, names and rules take them.
+//!
+//! ```text
+//! Source ─► open ─► gzip, bzip2, zstd by magic number ─► Input: bytes and lines that know their place
+//!    └────► Again: the same from its start more than once, kept where it can't be opened twice
+//! ```
+//!
+//! What is in them and what may be wrong with it is for the readers to say; what is opened here fails with an [`OpenError`] alone.
+//!
+//! ```
+//! use wirespeed_input::{Input, Line};
+//!
+//! let mut input = Input::new(Box::new(&b"10.0.0.0/8 a\n::/0 b"[..]), "routes".into())?;
+//! let mut lengths = Vec::new();
+//! while let Some(Line::Whole(line)) = input.next_line()? {
+//!     lengths.push(line.len());
+//! }
+//! assert_eq!((lengths, input.lines_read()), (vec![12, 6], 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod input;
+mod replay;
+mod source;
+
+pub use input::{Compression, Input, Line};
+pub use source::{Again, OpenError, Source, open};
