@@ -41,18 +41,19 @@ pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
 
 /// The engine that suits a set best where a GPU looks up in it: what `auto` means there.
 ///
-/// Quilt for all, by what lookups read, as counted for the kernels (`kernels/classes.cuh`, `kernels/quilt.cuh`), means over a trace:
+/// Quilt for all: G lookups/s of kernels alone on an H200 (`benches/record/nvidia-h200/2026-11-22-classify-gpu.txt`), where the bus carries 4.2
+/// of IPv4's tuples and 1.5 of OpenFlow's:
 ///
-/// | set | Bloom search: classes, operations for their filters | quilt: layers, operations, reads of up to 16 bytes |
+/// | set | Bloom search | quilt |
 /// |---|---|---|
-/// | ClassBench acl1 of 10 K | 103, 3,000 | 6, 120, 9 |
-/// | ClassBench fw1 of 10 K | 237, 6,900 | 7, 140, 15 |
-/// | ClassBench ipc1 of 10 K | 348, 10,100 | 10, 200, 25 |
-/// | OpenFlow, 16,384 rules of 64 masks | 64, 2,700 | 7, 220, 11 |
-/// | OpenFlow, 131,072 of 512 | 512, 21,500 | 11, 350, 12 |
+/// | ClassBench acl1 of 10 K: 103 masks | 5.7 | 17.8 |
+/// | ClassBench fw1 of 10 K: 237 | 2.1 | 8.7 |
+/// | ClassBench ipc1 of 10 K: 348 | 1.6 | 6.6 |
+/// | OpenFlow, 16,384 rules of 64 masks | 5.1 | 10.9 |
+/// | OpenFlow, 131,072 of 512 | 0.69 | 7.1 |
 ///
-/// A read of memory takes a thread as long as some 60 operations at most. Quilt is the faster one on the CPU too, which looks up
-/// what doesn't go to a GPU.
+/// Of up to a few thousand OpenFlow rules with up to 16 masks Bloom search is as fast, and no trip is bound by either. Quilt is the faster
+/// one on the CPU too, which looks up what doesn't go to a GPU.
 pub fn best_on_gpu<T: Tuple>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }
