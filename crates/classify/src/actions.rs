@@ -67,10 +67,17 @@ impl Eq for Actions {}
 /// How [`Actions`] change.
 #[derive(Debug)]
 pub enum ActionsChange {
-    /// Those of some numbers; `None` of a rule that went.
+    /// Those of some numbers, one after the other; `None` of a rule that went.
     Some(Vec<(u32, Option<u32>)>),
     /// All of them.
     All(Actions),
+}
+
+impl Default for ActionsChange {
+    /// No change.
+    fn default() -> Self {
+        Self::Some(Vec::new())
+    }
 }
 
 impl Beside for Actions {
@@ -97,9 +104,12 @@ impl<T: Tuple> BesideRules<T> for Actions {
         Self(all)
     }
 
-    fn changed(rules: &RuleSet<T>, changed: &[Changed<T>]) -> ActionsChange {
+    fn changed(rules: &RuleSet<T>, changed: &[Changed<T>], change: &mut ActionsChange) {
         let now = |changed: &Changed<T>| (changed.number.get(), rules.action(changed.number.get()));
-        ActionsChange::Some(changed.iter().map(now).collect())
+        match change {
+            ActionsChange::Some(some) => some.extend(changed.iter().map(now)),
+            ActionsChange::All(all) => changed.iter().map(now).for_each(|(number, now)| all.set(number, now)),
+        }
     }
 
     fn replaced(rules: &RuleSet<T>) -> ActionsChange {

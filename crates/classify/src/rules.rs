@@ -7,8 +7,10 @@
 //! [`insert`]: RuleSet::insert
 //! [`insert_at`]: RuleSet::insert_at
 
+use std::ops::Range;
+
 use rustc_hash::FxHashSet;
-use wirespeed_image::{HugeVec, Index, prefetch};
+use wirespeed_image::{HugeVec, Index, prefetch_all};
 
 use crate::classes::Classes;
 use crate::live::RuleUpdate;
@@ -32,7 +34,9 @@ pub struct RuleSet<T> {
     changes: Option<Changes<T>>,
 }
 
+/// In lines of its own: those of 5-tuples are in one.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Numbered<T> {
     number: RuleNumber,
     rule: Rule<T>,
@@ -86,7 +90,7 @@ impl<T: Tuple> RuleSet<T> {
     /// Adds a rule after all others: its number is one more than the largest that there ever was. O(1).
     pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, RuleError> {
         let number = self.next()?;
-        self.put(number, Some(rule));
+        self.put(number, Some(&rule));
         Ok(number)
     }
 
@@ -102,7 +106,7 @@ impl<T: Tuple> RuleSet<T> {
     pub fn set(&mut self, number: u32, rule: Rule<T>) -> Result<(RuleNumber, Option<Rule<T>>), RuleError> {
         let number = checked(number)?;
         let before = self.rule(number.get()).cloned();
-        self.put(number, Some(rule));
+        self.put(number, Some(&rule));
         Ok((number, before))
     }
 
@@ -116,10 +120,8 @@ impl<T: Tuple> RuleSet<T> {
     /// Makes a change; whether it changed anything.
     pub fn apply(&mut self, update: &RuleUpdate<T>) -> Result<bool, RuleError> {
         match update {
-            RuleUpdate::Insert(rule) => self.insert(rule.clone()).map(|_| true),
-            RuleUpdate::Set(number, rule) => {
-                checked(*number).map(|number| self.put(number, Some(rule.clone())))
-            }
+            RuleUpdate::Insert(rule) => self.next().map(|number| self.put(number, Some(rule))),
+            RuleUpdate::Set(number, rule) => checked(*number).map(|number| self.put(number, Some(rule))),
             RuleUpdate::Remove(number) => {
                 Ok(RuleNumber::new(*number).is_some_and(|number| self.put(number, None)))
             }
@@ -136,12 +138,26 @@ impl<T: Tuple> RuleSet<T> {
         T: 'u,
     {
         let updates: Vec<_> = updates.into_iter().collect();
-        updates.iter().take(2 * AHEAD).for_each(|update| self.fetch_index(update));
-        updates.iter().take(AHEAD).for_each(|update| self.fetch(update));
+        self.apply_range(&updates, 0..updates.len())
+    }
+
+    /// The same of some of many changes, those after them being next.
+    pub(crate) fn apply_range(
+        &mut self,
+        updates: &[&RuleUpdate<T>],
+        range: Range<usize>,
+    ) -> (usize, Result<(), RuleError>) {
+        if range.start == 0 {
+            updates.iter().take(2 * AHEAD).for_each(|update| self.fetch_index(update));
+            updates.iter().take(AHEAD).for_each(|update| self.fetch(update));
+            updates.iter().take(AHEAD / 2).for_each(|update| self.fetch_held(update));
+        }
         let mut changed = 0;
-        for (at, update) in updates.iter().enumerate() {
+        for at in range {
+            let update = updates[at];
             updates.get(at + 2 * AHEAD).into_iter().for_each(|update| self.fetch_index(update));
             updates.get(at + AHEAD).into_iter().for_each(|update| self.fetch(update));
+            updates.get(at + AHEAD / 2).into_iter().for_each(|update| self.fetch_held(update));
             match self.apply(update) {
                 Ok(is_changed) => changed += usize::from(is_changed),
                 Err(error) => return (changed, Err(error)),
@@ -153,7 +169,16 @@ impl<T: Tuple> RuleSet<T> {
     /// Asks for where the place of a change's rule is to be found.
     fn fetch_index(&self, update: &RuleUpdate<T>) {
         if let RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) = update {
-            self.fetch_number(*number);
+            self.index.fetch(hash(*number));
+        }
+    }
+
+    /// Asks for what the rule that a change finds holds beside itself.
+    fn fetch_held(&self, update: &RuleUpdate<T>) {
+        if let RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) = update
+            && let Some(rule) = self.rule(*number)
+        {
+            rule.fetch();
         }
     }
 
@@ -168,25 +193,7 @@ impl<T: Tuple> RuleSet<T> {
         };
         // One that comes gets this place, or one that is as near.
         let next = || self.free.len().checked_sub(AHEAD).map(|at| self.free[at] as usize);
-        there.or_else(next).into_iter().for_each(|place| self.fetch_place(place));
-    }
-
-    fn fetch_place(&self, place: usize) {
-        prefetch(&self.places, place);
-        // It need not begin with a line.
-        prefetch(&self.places, place + 1);
-    }
-
-    /// Asks for where the place of a rule is to be found.
-    #[inline]
-    pub(crate) fn fetch_number(&self, number: u32) {
-        self.index.fetch(hash(number));
-    }
-
-    /// Asks for a rule.
-    #[inline]
-    pub(crate) fn fetch_rule(&self, number: u32) {
-        self.place(number).into_iter().for_each(|place| self.fetch_place(place));
+        there.or_else(next).into_iter().for_each(|place| prefetch_all(&self.places[place]));
     }
 
     /// Rules with the numbers 1, 2, 3 and so on in the order of these. O(n log n).
@@ -201,54 +208,71 @@ impl<T: Tuple> RuleSet<T> {
     }
 
     /// Puts a rule or none under a number; whether that is another than before.
-    fn put(&mut self, number: RuleNumber, rule: Option<Rule<T>>) -> bool {
+    fn put(&mut self, number: RuleNumber, rule: Option<&Rule<T>>) -> bool {
         let place = self.place(number.get());
-        if place.and_then(|place| self.at(place)) == rule.as_ref() {
+        if place.and_then(|place| self.at(place)) == rule {
             return false;
         }
-        if let Some(rule) = &rule {
+        if let Some(rule) = rule {
             self.last = self.last.max(number.get());
             self.patterns += rule.patterns().len() as u64;
             self.heap += rule.heap();
         }
-        let before = match (place, rule) {
-            (Some(place), Some(rule)) => self.places[place].replace(Numbered { number, rule }),
+        // Each way on its own, so that a rule goes from its place to the changes at once: by way of the stack, where it would be written
+        // in small pieces and read in large ones, it would wait until all that is written before it is in the cache.
+        match (place, rule) {
+            (Some(place), Some(rule)) => {
+                let there = &mut self.places[place];
+                Self::note(&mut self.changes, number, there.take(), (&mut self.patterns, &mut self.heap));
+                *there = Some(Numbered { number, rule: rule.clone() });
+            }
             (Some(place), None) => {
                 let id = id_of(place);
                 self.index.remove(hash(number.get()), id);
                 self.free.push(id);
-                self.places[place].take()
+                let there = self.places[place].take();
+                Self::note(&mut self.changes, number, there, (&mut self.patterns, &mut self.heap));
             }
             (None, Some(rule)) => {
-                self.add(Numbered { number, rule });
-                None
+                self.add(number, rule);
+                Self::note(&mut self.changes, number, None, (&mut self.patterns, &mut self.heap));
             }
-            (None, None) => None,
-        };
-        let before = before.map(|numbered| numbered.rule);
-        if let Some(before) = &before {
-            self.patterns -= before.patterns().len() as u64;
-            self.heap -= before.heap();
-        }
-        if let Some(changes) = &mut self.changes {
-            match changes.numbers.insert(number.get()) {
-                true => changes.all.push(Changed { number, before }),
-                false => changes.is_again = true,
-            }
+            (None, None) => {}
         }
         true
     }
 
+    /// Notes that the rule of a number is another one than this, and what that took.
+    #[inline(always)]
+    fn note(
+        changes: &mut Option<Changes<T>>,
+        number: RuleNumber,
+        before: Option<Numbered<T>>,
+        (patterns, heap): (&mut u64, &mut usize),
+    ) {
+        if let Some(Numbered { rule, .. }) = &before {
+            *patterns -= rule.patterns().len() as u64;
+            *heap -= rule.heap();
+        }
+        let Some(changes) = changes else { return };
+        match changes.numbers.insert(number.get()) {
+            true => changes.all.push(Changed { number, before: before.map(|numbered| numbered.rule) }),
+            false => changes.is_again = true,
+        }
+    }
+
     /// Adds a rule under a number that none has.
-    fn add(&mut self, numbered: Numbered<T>) {
-        let hash = hash(numbered.number.get());
+    #[inline(always)]
+    fn add(&mut self, number: RuleNumber, rule: &Rule<T>) {
+        let hash = hash(number.get());
+        let numbered = Some(Numbered { number, rule: rule.clone() });
         let id = match self.free.pop() {
             Some(id) => {
-                self.places[id as usize] = Some(numbered);
+                self.places[id as usize] = numbered;
                 id
             }
             None => {
-                self.places.push(Some(numbered));
+                self.places.push(numbered);
                 id_of(self.places.len() - 1)
             }
         };

@@ -31,7 +31,7 @@ mod table;
 
 pub use changes::{Changes, WORD};
 pub use error::{ImageError, PatchError};
-pub use fetch::prefetch;
+pub use fetch::{prefetch, prefetch_all, prefetch_at};
 pub use huge::HugeVec;
 pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, number, width_for};
 pub use index::Index;

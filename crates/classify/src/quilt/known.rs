@@ -105,13 +105,13 @@ impl<T: Tuple> Known<T> {
         self.index.find(hash, |_| true).map(|id| self.layer(Entry(id)))
     }
 
-    /// The entry of a cell and its place, which is what the layer that has it gives for it.
+    /// The entry of a cell and its place, which is what the layer that has it gives for it, told whether several rules are that cell.
     #[inline]
     pub(super) fn find<X>(
         &self,
         hash: u32,
         cell: &Cell<T>,
-        place_in: impl Fn(u32) -> Option<X>,
+        place_in: impl Fn(u32, bool) -> Option<X>,
     ) -> Option<(Entry, X)> {
         let is_any_shared = self.shared.len() > self.free.len();
         let mut alone = None;
@@ -121,12 +121,12 @@ impl<T: Tuple> Known<T> {
                 return self.shared[entry.place()].cell == *cell;
             }
             if alone.is_none() {
-                alone = place_in(id).map(|place| (entry, place));
+                alone = place_in(id, false).map(|place| (entry, place));
             }
             alone.is_some() && !is_any_shared
         });
         match found.map(Entry) {
-            Some(entry) if entry.is_shared() => place_in(self.layer(entry)).map(|place| (entry, place)),
+            Some(entry) if entry.is_shared() => place_in(self.layer(entry), true).map(|place| (entry, place)),
             _ => alone,
         }
     }
@@ -206,7 +206,7 @@ mod tests {
         for [one, other] in [[0, 1], [1, 0]] {
             let mut known = Known::<Ipv4Tuple>::new(Seeded(1));
             let find = |known: &Known<_>, at: usize| {
-                let place_in = |found: u32| (found == layer).then_some(at);
+                let place_in = |found: u32, _| (found == layer).then_some(at);
                 known.find(hash, &cells[at], place_in).expect("it is there")
             };
             known.insert(hash, layer);

@@ -12,10 +12,11 @@ use super::buckets::{Buckets, MOST_CELLS, has_more};
 use super::cell::{Cell, Form};
 use super::directories::Directories;
 use super::hash::{Seeds, filter_bits};
-use super::known::Known;
+use super::known::{Entry, Known};
 use super::layers::{Fits, Layers};
 use super::layout::{LANES, MOST_BITS, Slot, height};
 use super::plan;
+use super::update::Step;
 use crate::rank::Rank;
 use crate::seeded::Seeded;
 use crate::tuple::Tuple;
@@ -35,6 +36,8 @@ pub(super) struct Store<T: Tuple> {
     pub(super) directories: Directories,
     pub(super) buckets: Buckets<T>,
     pub(super) known: Known<T>,
+    /// Memory for those of an update.
+    pub(super) steps: Vec<Step<T>>,
 }
 
 /// Where a cell can go.
@@ -75,6 +78,7 @@ impl<T: Tuple> Store<T> {
             directories: Directories::new(),
             buckets: Buckets::new(),
             known: Known::new(seeded),
+            steps: Vec::new(),
         }
     }
 
@@ -93,30 +97,23 @@ impl<T: Tuple> Store<T> {
         // Those that fit few layers first.
         let mut order: Vec<_> = cells.iter().map(|(cell, rank)| (cell.fixed().ones(), cell, rank)).collect();
         order.sort_by_key(|&(ones, ..)| ones);
-        order.into_iter().try_for_each(|(_, cell, &rank)| self.insert(cell, self.known.hash(cell), rank))
+        order.into_iter().try_for_each(|(_, cell, &rank)| {
+            let hash = self.known.hash(cell);
+            self.insert(&Step::of(*cell, hash, rank), rank)
+        })
     }
 
-    /// Adds a rule's cell, of which `known` says the hash.
-    pub(super) fn insert(&mut self, cell: &Cell<T>, hash: u32, rank: Rank) -> Result<(), Full> {
-        self.insert_fitting(cell, hash, rank, None)
-    }
-
-    /// The same where the list of layers that it may be in is known.
-    pub(super) fn insert_fitting(
-        &mut self,
-        cell: &Cell<T>,
-        hash: u32,
-        rank: Rank,
-        fits: Option<Fits>,
-    ) -> Result<(), Full> {
-        let Some((entry, place)) = self.known.find(hash, cell, |layer| self.place_in(layer, cell)) else {
-            let fits = fits.unwrap_or_else(|| self.layers.fits(&cell.fixed(), cell.form));
+    /// Adds a rule's cell.
+    pub(super) fn insert(&mut self, step: &Step<T>, rank: Rank) -> Result<(), Full> {
+        let Step { cell, hash, .. } = step;
+        let Some((entry, place)) = self.find(step, None) else {
+            let fits = step.fits.unwrap_or_else(|| self.layers.fits(&cell.fixed(), cell.form));
             let layer = self.put_somewhere(cell, rank, fits)?;
-            self.known.insert(hash, layer);
+            self.known.insert(*hash, layer);
             return Ok(());
         };
         let before = self.buckets.rank(place.lane);
-        self.known.add_other(hash, entry, cell, rank.min(before));
+        self.known.add_other(*hash, entry, cell, rank.min(before));
         if rank > before {
             self.replace(place, before, rank);
         }
@@ -124,18 +121,18 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Takes a rule's cell out.
-    pub(super) fn remove(&mut self, cell: &Cell<T>, hash: u32, rank: Rank) -> Result<(), Full> {
-        let Some((entry, place)) = self.known.find(hash, cell, |layer| self.place_in(layer, cell)) else {
+    pub(super) fn remove(&mut self, step: &Step<T>, rank: Rank) -> Result<(), Full> {
+        let Some((entry, place)) = self.find(step, Some(rank)) else {
             debug_assert!(false, "what a rule had is there");
             return Ok(());
         };
         let best = self.buckets.rank(place.lane);
         if !entry.is_shared() {
             debug_assert_eq!(best, rank, "the rank of the one rule");
-            self.known.remove(hash, entry);
+            self.known.remove(step.hash, entry);
             return self.take_out(place, rank);
         }
-        let left = self.known.remove_one(hash, entry, rank, best);
+        let left = self.known.remove_one(step.hash, entry, rank, best);
         if left != best {
             self.replace(place, best, left);
         }
@@ -143,18 +140,27 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Gives a rule's cell another rank.
-    pub(super) fn rerank(&mut self, cell: &Cell<T>, hash: u32, before: Rank, now: Rank) -> Result<(), Full> {
-        match self.known.find(hash, cell, |layer| self.place_in(layer, cell)) {
+    pub(super) fn rerank(&mut self, step: &Step<T>, before: Rank, now: Rank) -> Result<(), Full> {
+        match self.find(step, Some(before)) {
             Some((entry, place)) if !entry.is_shared() => {
                 self.replace(place, before, now);
                 Ok(())
             }
             _ => {
                 // First in, so that the cell stays where it is.
-                self.insert(cell, hash, now)?;
-                self.remove(cell, hash, before)
+                self.insert(step, now)?;
+                self.remove(step, before)
             }
         }
+    }
+
+    /// What is known of a cell, and where it is; of one that is there with this rank, if it is the only rule's.
+    #[inline]
+    fn find(&self, step: &Step<T>, rank: Option<Rank>) -> Option<(Entry, Place)> {
+        // No other cell has the rank of a rule's only one, which so is found without a look at cells.
+        let rank = rank.filter(|_| step.is_only);
+        let place_in = |layer, is_shared: bool| self.place_in(layer, &step.cell, rank.filter(|_| !is_shared));
+        self.known.find(step.hash, &step.cell, place_in)
     }
 
     /// Writes that [`write`](Self::write) makes at most, but for those of layers.
@@ -182,15 +188,19 @@ impl<T: Tuple> Store<T> {
         self.seeds.hash(&cell.a, &self.layers.layer(layer).mask)
     }
 
-    /// Where a layer has a cell.
+    /// Where a layer has a cell, or what has its rank, if that is said.
     #[inline]
-    fn place_in(&self, layer: u32, cell: &Cell<T>) -> Option<Place> {
+    fn place_in(&self, layer: u32, cell: &Cell<T>, rank: Option<Rank>) -> Option<Place> {
         let at = self.slot_at(layer, self.hash_in(layer, cell));
         let slot = self.directories.slot(at);
         if slot.is_empty() || slot.form() != cell.form {
             return None;
         }
-        self.buckets.find(slot, cell).map(|lane| Place { layer, at, lane })
+        let lane = match rank {
+            Some(rank) => self.buckets.find_rank(slot, rank),
+            None => self.buckets.find(slot, cell),
+        };
+        lane.map(|lane| Place { layer, at, lane })
     }
 
     /// Puts a cell into a layer that has room for it, or into a new one; which.
