@@ -4,6 +4,7 @@ use wirespeed_image::Index;
 use wirespeed_image::live::Beside;
 
 use crate::live::BesideRules;
+use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet, hash};
 use crate::tuple::Tuple;
 
@@ -46,11 +47,11 @@ impl Actions {
 
     fn set(&mut self, number: u32, now: Option<u32>) {
         let hash = hash(number);
-        match (self.action(number), now) {
-            (Some(before), Some(now)) => self.0.replace(hash, before, now),
-            (Some(before), None) => self.0.remove(hash, before),
-            (None, Some(now)) => self.0.insert(hash, now),
-            (None, None) => {}
+        match (self.0.look(hash, |_, _| true), now) {
+            (Ok((at, _)), Some(now)) => self.0.replace_at(at, now),
+            (Ok((at, _)), None) => self.0.remove_at(at),
+            (Err(at), Some(now)) => self.0.insert_at(at, hash, now),
+            (Err(_), None) => {}
         }
     }
 }
@@ -105,7 +106,7 @@ impl<T: Tuple> BesideRules<T> for Actions {
     }
 
     fn changed(rules: &RuleSet<T>, changed: &[Changed<T>], change: &mut ActionsChange) {
-        let now = |changed: &Changed<T>| (changed.number.get(), rules.action(changed.number.get()));
+        let now = |changed: &Changed<T>| (changed.number.get(), rules.now(changed).map(Rule::action));
         match change {
             ActionsChange::Some(some) => some.extend(changed.iter().map(now)),
             ActionsChange::All(all) => changed.iter().map(now).for_each(|(number, now)| all.set(number, now)),

@@ -56,6 +56,8 @@ pub struct Entry<T> {
 pub struct Changed<T> {
     /// Its number.
     pub number: RuleNumber,
+    /// Where it was put, or was.
+    place: u32,
     /// What it was; `None` of one that came.
     pub before: Option<Rule<T>>,
 }
@@ -209,8 +211,9 @@ impl<T: Tuple> RuleSet<T> {
 
     /// Puts a rule or none under a number; whether that is another than before.
     fn put(&mut self, number: RuleNumber, rule: Option<&Rule<T>>) -> bool {
-        let place = self.place(number.get());
-        if place.and_then(|place| self.at(place)) == rule {
+        let found = self.index.look(hash(number.get()), |_, _| true);
+        let there = found.map(|(_, place)| place as usize);
+        if there.ok().and_then(|place| self.at(place)) == rule {
             return false;
         }
         if let Some(rule) = rule {
@@ -220,24 +223,28 @@ impl<T: Tuple> RuleSet<T> {
         }
         // Each way on its own, so that a rule goes from its place to the changes at once: by way of the stack, where it would be written
         // in small pieces and read in large ones, it would wait until all that is written before it is in the cache.
-        match (place, rule) {
-            (Some(place), Some(rule)) => {
-                let there = &mut self.places[place];
-                Self::note(&mut self.changes, number, there.take(), (&mut self.patterns, &mut self.heap));
+        let (changes, counts) = (&mut self.changes, (&mut self.patterns, &mut self.heap));
+        match (found, rule) {
+            (Ok((_, place)), Some(rule)) => {
+                let there = &mut self.places[place as usize];
+                Self::note(changes, number, place, there.take(), counts);
                 *there = Some(Numbered { number, rule: rule.clone() });
             }
-            (Some(place), None) => {
-                let id = id_of(place);
-                self.index.remove(hash(number.get()), id);
-                self.free.push(id);
-                let there = self.places[place].take();
-                Self::note(&mut self.changes, number, there, (&mut self.patterns, &mut self.heap));
+            (Ok((at, place)), None) => {
+                self.index.remove_at(at);
+                self.free.push(place);
+                Self::note(changes, number, place, self.places[place as usize].take(), counts);
             }
-            (None, Some(rule)) => {
-                self.add(number, rule);
-                Self::note(&mut self.changes, number, None, (&mut self.patterns, &mut self.heap));
+            (Err(at), Some(rule)) => {
+                let place = self.free.pop().unwrap_or_else(|| {
+                    self.places.push(None);
+                    id_of(self.places.len() - 1)
+                });
+                self.index.insert_at(at, hash(number.get()), place);
+                self.places[place as usize] = Some(Numbered { number, rule: rule.clone() });
+                Self::note(changes, number, place, None, counts);
             }
-            (None, None) => {}
+            (Err(_), None) => {}
         }
         true
     }
@@ -247,6 +254,7 @@ impl<T: Tuple> RuleSet<T> {
     fn note(
         changes: &mut Option<Changes<T>>,
         number: RuleNumber,
+        place: u32,
         before: Option<Numbered<T>>,
         (patterns, heap): (&mut u64, &mut usize),
     ) {
@@ -256,27 +264,9 @@ impl<T: Tuple> RuleSet<T> {
         }
         let Some(changes) = changes else { return };
         match changes.numbers.insert(number.get()) {
-            true => changes.all.push(Changed { number, before: before.map(|numbered| numbered.rule) }),
+            true => changes.all.push(Changed { number, place, before: before.map(|numbered| numbered.rule) }),
             false => changes.is_again = true,
         }
-    }
-
-    /// Adds a rule under a number that none has.
-    #[inline(always)]
-    fn add(&mut self, number: RuleNumber, rule: &Rule<T>) {
-        let hash = hash(number.get());
-        let numbered = Some(Numbered { number, rule: rule.clone() });
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.places[id as usize] = numbered;
-                id
-            }
-            None => {
-                self.places.push(numbered);
-                id_of(self.places.len() - 1)
-            }
-        };
-        self.index.insert(hash, id);
     }
 
     /// Where the rule of a number is.
@@ -295,6 +285,15 @@ impl<T: Tuple> RuleSet<T> {
     #[inline]
     pub fn rule(&self, number: u32) -> Option<&Rule<T>> {
         self.at(self.place(number)?)
+    }
+
+    /// What a rule is that changed; `None` of one that went. Sooner than by its number.
+    #[inline]
+    pub fn now(&self, changed: &Changed<T>) -> Option<&Rule<T>> {
+        match self.places.get(changed.place as usize) {
+            Some(Some(numbered)) if numbered.number == changed.number => Some(&numbered.rule),
+            _ => self.rule(changed.number.get()),
+        }
     }
 
     /// The action of the rule that a lookup returned; `None` of 0.

@@ -22,6 +22,10 @@ pub struct Index {
     len: usize,
 }
 
+/// Where an id is in an index, or could go: until the index changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At(usize);
+
 const FREE: u64 = u64::MAX;
 const FEWEST_BITS: u32 = 4;
 
@@ -44,13 +48,19 @@ impl Index {
     /// The id of this hash that is it.
     #[inline]
     pub fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
-        let found = self.probe(hash, |_, slot| match split(slot) {
+        self.look(hash, |_, id| is_it(id)).ok().map(|(_, id)| id)
+    }
+
+    /// The id of this hash that is it, and where it is; or where one of this hash could go.
+    #[inline]
+    pub fn look(&self, hash: u32, mut is_it: impl FnMut(At, u32) -> bool) -> Result<(At, u32), At> {
+        let found = self.probe(hash, |at, slot| match split(slot) {
             // First: the first half of a free slot is a hash, too.
-            _ if slot == FREE => ControlFlow::Break(None),
-            (other, id) if other == hash && is_it(id) => ControlFlow::Break(Some(id)),
+            _ if slot == FREE => ControlFlow::Break(Err(At(at))),
+            (other, id) if other == hash && is_it(At(at), id) => ControlFlow::Break(Ok((At(at), id))),
             _ => ControlFlow::Continue(()),
         });
-        found.flatten()
+        found.expect("a quarter is free")
     }
 
     /// Asks for the slot that [`find`](Self::find) will look at first.
@@ -69,19 +79,39 @@ impl Index {
 
     /// Adds an id that isn't there.
     pub fn insert(&mut self, hash: u32, id: u32) {
-        if (self.len + 1) * 4 > self.slots.len() * 3 {
+        if self.is_full() {
             self.grow(self.bits + 1);
         }
-        self.len += 1;
         let at = self.at_of(hash, FREE).expect("a quarter is free");
+        self.put(At(at), hash, id);
+    }
+
+    /// The same where [`look`](Self::look) said that it could go.
+    #[inline]
+    pub fn insert_at(&mut self, at: At, hash: u32, id: u32) {
+        match self.is_full() {
+            true => self.insert(hash, id),
+            false => self.put(at, hash, id),
+        }
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        (self.len + 1) * 4 > self.slots.len() * 3
+    }
+
+    #[inline]
+    fn put(&mut self, At(at): At, hash: u32, id: u32) {
+        debug_assert_eq!(self.slots[at], FREE, "the index did not change");
+        self.len += 1;
         self.slots[at] = joined(hash, id);
     }
 
-    /// Puts another id in place of one that is there.
-    pub fn replace(&mut self, hash: u32, id: u32, by: u32) {
-        if let Some(at) = self.at_of(hash, joined(hash, id)) {
-            self.slots[at] = joined(hash, by);
-        }
+    /// Puts another id in place of the one that is there.
+    #[inline]
+    pub fn replace_at(&mut self, At(at): At, by: u32) {
+        debug_assert_ne!(self.slots[at], FREE, "the index did not change");
+        self.slots[at] = joined(split(self.slots[at]).0, by);
     }
 
     /// All, hash and id, in any order.
@@ -91,7 +121,15 @@ impl Index {
 
     /// Takes an id out that is there.
     pub fn remove(&mut self, hash: u32, id: u32) {
-        let Some(mut hole) = self.at_of(hash, joined(hash, id)) else { return };
+        if let Some(at) = self.at_of(hash, joined(hash, id)) {
+            self.remove_at(At(at));
+        }
+    }
+
+    /// Takes out what is there.
+    #[inline]
+    pub fn remove_at(&mut self, At(mut hole): At) {
+        debug_assert_ne!(self.slots[hole], FREE, "the index did not change");
         self.len -= 1;
         let mask = self.slots.len() - 1;
         let mut at = hole;
@@ -191,16 +229,23 @@ mod tests {
             for (id, comes) in steps {
                 match (comes, map.contains_key(&id)) {
                     (true, false) => {
-                        index.insert(hash(id), id);
+                        match index.look(hash(id), |_, other| other == id) {
+                            Err(at) if id % 3 == 0 => index.insert_at(at, hash(id), id),
+                            _ => index.insert(hash(id), id),
+                        }
                         map.insert(id, ());
                     }
                     (false, true) => {
-                        index.remove(hash(id), id);
+                        match index.look(hash(id), |_, other| other == id) {
+                            Ok((at, _)) if id % 3 == 0 => index.remove_at(at),
+                            _ => index.remove(hash(id), id),
+                        }
                         map.remove(&id);
                     }
                     // What has its hash takes its place.
                     (true, true) if !map.contains_key(&(id ^ 1)) && hash(id ^ 1) == hash(id) => {
-                        index.replace(hash(id), id, id ^ 1);
+                        let (at, _) = index.look(hash(id), |_, other| other == id).expect("it is there");
+                        index.replace_at(at, id ^ 1);
                         map.remove(&id);
                         map.insert(id ^ 1, ());
                     }

@@ -34,7 +34,7 @@ pub use error::{ImageError, PatchError};
 pub use fetch::{prefetch, prefetch_all, prefetch_at};
 pub use huge::HugeVec;
 pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, number, width_for};
-pub use index::Index;
+pub use index::{At, Index};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
 pub use shared::{Placed, SharedPool};

@@ -13,8 +13,8 @@ use crate::tuple::Tuple;
 
 impl<T: Tuple> Linear<T> {
     pub(super) fn take_in(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
-        for Changed { number, before } in changed {
-            self.change(*number, before.as_ref(), rules.rule(number.get()))
+        for changed in changed {
+            self.change(changed.number, changed.before.as_ref(), rules.now(changed))
                 .map_err(|Full| Outgrown("room for entries"))?;
         }
         Ok(())

@@ -141,8 +141,30 @@ impl<T: Tuple> Buckets<T> {
     /// Where a bucket has a rank first.
     #[inline]
     pub(super) fn find_rank(&self, slot: Slot, rank: Rank) -> Option<usize> {
-        let found = self.ranks_of(slot).iter().position(|&there| there == rank.bits());
-        found.map(|at| slot.group() * LANES + at)
+        let lanes = self.lanes_of(slot, rank);
+        (lanes != 0).then(|| slot.group() * LANES + lanes.trailing_zeros() as usize)
+    }
+
+    /// The first lane of a bucket that has no cell.
+    #[inline]
+    pub(super) fn find_free(&self, slot: Slot) -> Option<usize> {
+        self.find_rank(slot, Rank::NONE)
+    }
+
+    /// How many cells a bucket has.
+    #[inline]
+    pub(super) fn taken(&self, slot: Slot) -> usize {
+        slot.groups() * LANES - self.lanes_of(slot, Rank::NONE).count_ones() as usize
+    }
+
+    /// A bit for each lane of a bucket that has a rank.
+    #[inline(always)]
+    fn lanes_of(&self, slot: Slot, rank: Rank) -> u32 {
+        let groups = &self.ranks[slot.group()..slot.group() + slot.groups()];
+        groups.iter().rev().fold(0, |lanes, Ranks(ranks)| {
+            let of_group = (0..LANES).fold(0, |bits, lane| bits | u32::from(ranks[lane] == rank.bits()) << lane);
+            lanes << LANES | of_group
+        })
     }
 
     #[inline]

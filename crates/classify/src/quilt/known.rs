@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher};
 
-use wirespeed_image::Index;
+use wirespeed_image::{At, Index};
 
 use super::cell::{Cell, Form};
 use crate::rank::Rank;
@@ -39,9 +39,12 @@ struct Shared<T> {
     others: BTreeSet<Rank>,
 }
 
-/// What the index has of a cell.
+/// What the index has of a cell, and where: until another cell comes or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry(u32);
+pub(super) struct Entry {
+    id: u32,
+    at: At,
+}
 
 const SHARED: u32 = 1 << 31;
 
@@ -49,12 +52,12 @@ impl Entry {
     /// Whether several rules are this cell.
     #[inline]
     pub(super) const fn is_shared(self) -> bool {
-        self.0 & SHARED != 0
+        self.id & SHARED != 0
     }
 
     #[inline]
     const fn place(self) -> usize {
-        (self.0 & !SHARED) as usize
+        (self.id & !SHARED) as usize
     }
 }
 
@@ -102,21 +105,22 @@ impl<T: Tuple> Known<T> {
     /// The layer of the first cell of a hash, which need not be the one that is wanted.
     #[inline]
     pub(super) fn seems(&self, hash: u32) -> Option<u32> {
-        self.index.find(hash, |_| true).map(|id| self.layer(Entry(id)))
+        self.index.look(hash, |_, _| true).ok().map(|(at, id)| self.layer(Entry { id, at }))
     }
 
-    /// The entry of a cell and its place, which is what the layer that has it gives for it, told whether several rules are that cell.
+    /// The entry of a cell and its place, which is what the layer that has it gives for it, told whether several rules are that cell; or
+    /// where its entry could go.
     #[inline]
     pub(super) fn find<X>(
         &self,
         hash: u32,
         cell: &Cell<T>,
         place_in: impl Fn(u32, bool) -> Option<X>,
-    ) -> Option<(Entry, X)> {
+    ) -> Result<(Entry, X), At> {
         let is_any_shared = self.shared.len() > self.free.len();
         let mut alone = None;
-        let found = self.index.find(hash, |id| {
-            let entry = Entry(id);
+        let found = self.index.look(hash, |at, id| {
+            let entry = Entry { id, at };
             if entry.is_shared() {
                 return self.shared[entry.place()].cell == *cell;
             }
@@ -125,33 +129,38 @@ impl<T: Tuple> Known<T> {
             }
             alone.is_some() && !is_any_shared
         });
-        match found.map(Entry) {
-            Some(entry) if entry.is_shared() => place_in(self.layer(entry), true).map(|place| (entry, place)),
-            _ => alone,
+        match found {
+            Ok((at, id)) if id & SHARED != 0 => {
+                let entry = Entry { id, at };
+                place_in(self.layer(entry), true).map(|place| (entry, place)).ok_or(at)
+            }
+            Ok((at, _)) | Err(at) => alone.ok_or(at),
         }
     }
 
     #[inline]
     fn layer(&self, entry: Entry) -> u32 {
-        if entry.is_shared() { self.shared[entry.place()].layer } else { entry.0 }
+        if entry.is_shared() { self.shared[entry.place()].layer } else { entry.id }
     }
 
     /// A cell came, into a layer.
-    pub(super) fn insert(&mut self, hash: u32, layer: u32) {
-        self.index.insert(hash, layer);
+    #[inline]
+    pub(super) fn insert(&mut self, at: At, hash: u32, layer: u32) {
+        self.index.insert_at(at, hash, layer);
     }
 
     /// A cell with one rule goes.
-    pub(super) fn remove(&mut self, hash: u32, entry: Entry) {
-        self.index.remove(hash, entry.0);
+    #[inline]
+    pub(super) fn remove(&mut self, entry: Entry) {
+        self.index.remove_at(entry.at);
     }
 
     /// A cell has one more rule, worse than its best.
-    pub(super) fn add_other(&mut self, hash: u32, entry: Entry, cell: &Cell<T>, rank: Rank) {
+    pub(super) fn add_other(&mut self, entry: Entry, cell: &Cell<T>, rank: Rank) {
         if entry.is_shared() {
             return self.shared[entry.place()].insert(rank);
         }
-        let shared = Shared { cell: *cell, layer: entry.0, next: rank, others: BTreeSet::new() };
+        let shared = Shared { cell: *cell, layer: entry.id, next: rank, others: BTreeSet::new() };
         let place = match self.free.pop() {
             Some(place) => {
                 self.shared[place as usize] = shared;
@@ -162,11 +171,11 @@ impl<T: Tuple> Known<T> {
                 u32::try_from(self.shared.len() - 1).expect("fewer than lanes")
             }
         };
-        self.index.replace(hash, entry.0, place | SHARED);
+        self.index.replace_at(entry.at, place | SHARED);
     }
 
     /// A cell with several rules, the best of which has the rank `best`, has one less. The best of those that are left.
-    pub(super) fn remove_one(&mut self, hash: u32, entry: Entry, rank: Rank, best: Rank) -> Rank {
+    pub(super) fn remove_one(&mut self, entry: Entry, rank: Rank, best: Rank) -> Rank {
         let shared = &mut self.shared[entry.place()];
         let left = if rank == best {
             shared.pop()
@@ -178,8 +187,8 @@ impl<T: Tuple> Known<T> {
         };
         if shared.next == Rank::NONE {
             let layer = shared.layer;
-            self.free.push(entry.0 & !SHARED);
-            self.index.replace(hash, entry.0, layer);
+            self.free.push(entry.id & !SHARED);
+            self.index.replace_at(entry.at, layer);
         }
         left
     }
@@ -209,24 +218,26 @@ mod tests {
                 let place_in = |found: u32, _| (found == layer).then_some(at);
                 known.find(hash, &cells[at], place_in).expect("it is there")
             };
-            known.insert(hash, layer);
-            known.insert(hash, layer);
+            for _ in 0..2 {
+                let at = known.find(hash, &cells[0], |_, _| None::<()>).expect_err("it is nowhere");
+                known.insert(at, hash, layer);
+            }
             let (entry, place) = find(&known, one);
             assert_eq!((entry.is_shared(), place), (false, one));
-            known.add_other(hash, entry, &cells[one], rank(9));
+            known.add_other(entry, &cells[one], rank(9));
             assert!(find(&known, one).0.is_shared() && !find(&known, other).0.is_shared());
             assert_eq!((find(&known, one).1, find(&known, other).1, known.len()), (one, other, 2));
-            known.add_other(hash, find(&known, other).0, &cells[other], rank(4));
-            known.add_other(hash, find(&known, one).0, &cells[one], rank(6));
+            known.add_other(find(&known, other).0, &cells[other], rank(4));
+            known.add_other(find(&known, one).0, &cells[one], rank(6));
             let left = |known: &mut Known<_>, at: usize, gone, best| {
                 let entry = find(known, at).0;
-                known.remove_one(hash, entry, gone, best)
+                known.remove_one(entry, gone, best)
             };
             assert_eq!(left(&mut known, one, rank(2), rank(2)), rank(6));
             assert_eq!(left(&mut known, one, rank(9), rank(6)), rank(6));
             assert_eq!(left(&mut known, other, rank(4), rank(3)), rank(3));
             assert!(!find(&known, one).0.is_shared() && !find(&known, other).0.is_shared());
-            known.remove(hash, find(&known, one).0);
+            known.remove(find(&known, one).0);
             assert_eq!((known.len(), find(&known, other).1), (1, other));
         }
     }

@@ -21,6 +21,8 @@ pub(super) struct Layers<T> {
     /// Ids by place: the order in which lookups try them.
     order: Vec<u32>,
     most: usize,
+    /// How many there ever were.
+    added: u64,
     /// The numbers of lists by mask and form of a rule.
     fits: HashMap<(T, Form), Fits, Seeded>,
     /// The layers that such a rule may be in, the most specific first.
@@ -60,6 +62,7 @@ impl<T: Tuple> Layers<T> {
             idle: Vec::new(),
             order: Vec::new(),
             most: MOST_LAYERS,
+            added: 0,
             fits: HashMap::with_hasher(seeded),
             fitting: Vec::new(),
             dirty: Dirty::default(),
@@ -77,6 +80,11 @@ impl<T: Tuple> Layers<T> {
     /// Layers in use.
     pub(super) const fn len(&self) -> usize {
         self.order.len()
+    }
+
+    /// How many there ever were: while that stays, so does what an id stands for.
+    pub(super) const fn added(&self) -> u64 {
+        self.added
     }
 
     /// Those in use, in the order of lookups.
@@ -117,6 +125,7 @@ impl<T: Tuple> Layers<T> {
                 u32::try_from(self.all.len() - 1).expect("as many as masks")
             }
         };
+        self.added += 1;
         self.order.push(id);
         self.note(place);
         let (all, ones) = (&self.all, mask.ones());

@@ -6,7 +6,7 @@
 //!
 //! Each part notes what it has that the image has not.
 
-use wirespeed_image::PatchBuilder;
+use wirespeed_image::{At, PatchBuilder};
 
 use super::buckets::{Buckets, MOST_CELLS, has_more};
 use super::cell::{Cell, Form};
@@ -38,6 +38,8 @@ pub(super) struct Store<T: Tuple> {
     pub(super) known: Known<T>,
     /// Memory for those of an update.
     pub(super) steps: Vec<Step<T>>,
+    /// Where steps led holds while there were so many layers.
+    pub(super) led_until: u64,
 }
 
 /// Where a cell can go.
@@ -79,6 +81,7 @@ impl<T: Tuple> Store<T> {
             buckets: Buckets::new(),
             known: Known::new(seeded),
             steps: Vec::new(),
+            led_until: 0,
         }
     }
 
@@ -105,15 +108,18 @@ impl<T: Tuple> Store<T> {
 
     /// Adds a rule's cell.
     pub(super) fn insert(&mut self, step: &Step<T>, rank: Rank) -> Result<(), Full> {
-        let Step { cell, hash, .. } = step;
-        let Some((entry, place)) = self.find(step, None) else {
-            let fits = step.fits.unwrap_or_else(|| self.layers.fits(&cell.fixed(), cell.form));
-            let layer = self.put_somewhere(cell, rank, fits)?;
-            self.known.insert(*hash, layer);
-            return Ok(());
+        let cell = &step.cell;
+        let (entry, place) = match self.find(step, None) {
+            Ok(found) => found,
+            Err(at) => {
+                let fits = step.fits.unwrap_or_else(|| self.layers.fits(&cell.fixed(), cell.form));
+                let layer = self.put_somewhere(step, rank, fits)?;
+                self.known.insert(at, step.hash, layer);
+                return Ok(());
+            }
         };
         let before = self.buckets.rank(place.lane);
-        self.known.add_other(*hash, entry, cell, rank.min(before));
+        self.known.add_other(entry, cell, rank.min(before));
         if rank > before {
             self.replace(place, before, rank);
         }
@@ -122,17 +128,17 @@ impl<T: Tuple> Store<T> {
 
     /// Takes a rule's cell out.
     pub(super) fn remove(&mut self, step: &Step<T>, rank: Rank) -> Result<(), Full> {
-        let Some((entry, place)) = self.find(step, Some(rank)) else {
+        let Ok((entry, place)) = self.find(step, Some(rank)) else {
             debug_assert!(false, "what a rule had is there");
             return Ok(());
         };
         let best = self.buckets.rank(place.lane);
         if !entry.is_shared() {
             debug_assert_eq!(best, rank, "the rank of the one rule");
-            self.known.remove(step.hash, entry);
+            self.known.remove(entry);
             return self.take_out(place, rank);
         }
-        let left = self.known.remove_one(step.hash, entry, rank, best);
+        let left = self.known.remove_one(entry, rank, best);
         if left != best {
             self.replace(place, best, left);
         }
@@ -142,7 +148,7 @@ impl<T: Tuple> Store<T> {
     /// Gives a rule's cell another rank.
     pub(super) fn rerank(&mut self, step: &Step<T>, before: Rank, now: Rank) -> Result<(), Full> {
         match self.find(step, Some(before)) {
-            Some((entry, place)) if !entry.is_shared() => {
+            Ok((entry, place)) if !entry.is_shared() => {
                 self.replace(place, before, now);
                 Ok(())
             }
@@ -156,10 +162,10 @@ impl<T: Tuple> Store<T> {
 
     /// What is known of a cell, and where it is; of one that is there with this rank, if it is the only rule's.
     #[inline]
-    fn find(&self, step: &Step<T>, rank: Option<Rank>) -> Option<(Entry, Place)> {
+    fn find(&self, step: &Step<T>, rank: Option<Rank>) -> Result<(Entry, Place), At> {
         // No other cell has the rank of a rule's only one, which so is found without a look at cells.
         let rank = rank.filter(|_| step.is_only);
-        let place_in = |layer, is_shared: bool| self.place_in(layer, &step.cell, rank.filter(|_| !is_shared));
+        let place_in = |layer, is_shared: bool| self.place_in(layer, step, rank.filter(|_| !is_shared));
         self.known.find(step.hash, &step.cell, place_in)
     }
 
@@ -188,24 +194,34 @@ impl<T: Tuple> Store<T> {
         self.seeds.hash(&cell.a, &self.layers.layer(layer).mask)
     }
 
+    /// The same, which may have been found out before.
+    #[inline]
+    fn hash_of(&self, layer: u32, step: &Step<T>) -> u32 {
+        match step.led {
+            Some((to, hash)) if to == layer && self.led_until == self.layers.added() => hash,
+            _ => self.hash_in(layer, &step.cell),
+        }
+    }
+
     /// Where a layer has a cell, or what has its rank, if that is said.
     #[inline]
-    fn place_in(&self, layer: u32, cell: &Cell<T>, rank: Option<Rank>) -> Option<Place> {
-        let at = self.slot_at(layer, self.hash_in(layer, cell));
+    fn place_in(&self, layer: u32, step: &Step<T>, rank: Option<Rank>) -> Option<Place> {
+        let at = self.slot_at(layer, self.hash_of(layer, step));
         let slot = self.directories.slot(at);
-        if slot.is_empty() || slot.form() != cell.form {
+        if slot.is_empty() || slot.form() != step.cell.form {
             return None;
         }
         let lane = match rank {
             Some(rank) => self.buckets.find_rank(slot, rank),
-            None => self.buckets.find(slot, cell),
+            None => self.buckets.find(slot, &step.cell),
         };
         lane.map(|lane| Place { layer, at, lane })
     }
 
     /// Puts a cell into a layer that has room for it, or into a new one; which.
-    fn put_somewhere(&mut self, cell: &Cell<T>, rank: Rank, fits: Fits) -> Result<u32, Full> {
-        let spot = |limit| self.layers.fitting(fits).iter().find_map(|&layer| self.spot(layer, cell, limit));
+    fn put_somewhere(&mut self, step: &Step<T>, rank: Rank, fits: Fits) -> Result<u32, Full> {
+        let cell = &step.cell;
+        let spot = |limit| self.layers.fitting(fits).iter().find_map(|&layer| self.spot(layer, step, limit));
         if let Some(spot) = spot(self.roomy).or_else(|| spot(MOST_CELLS)) {
             self.put(spot, cell, rank)?;
             return Ok(spot.layer);
@@ -222,7 +238,7 @@ impl<T: Tuple> Store<T> {
         };
         // More than a bucket holds of one slot: only of cells with one key under their own mask, which ranges may have.
         for _ in 0..MOST_DOUBLINGS {
-            if let Some(spot) = self.spot(layer, cell, MOST_CELLS) {
+            if let Some(spot) = self.spot(layer, step, MOST_CELLS) {
                 self.put(spot, cell, rank)?;
                 return Ok(layer);
             }
@@ -249,17 +265,15 @@ impl<T: Tuple> Store<T> {
 
     /// Where a cell can go in a layer, if its bucket has fewer cells than so many.
     #[inline]
-    fn spot(&self, layer: u32, cell: &Cell<T>, limit: usize) -> Option<Spot> {
-        let hash = self.hash_in(layer, cell);
+    fn spot(&self, layer: u32, step: &Step<T>, limit: usize) -> Option<Spot> {
+        let hash = self.hash_of(layer, step);
         let at = self.slot_at(layer, hash);
         let slot = self.directories.slot(at);
         if slot.is_empty() {
             return Some(Spot { layer, at, hash, free: None });
         }
-        let ranks = self.buckets.ranks_of(slot);
-        let taken = ranks.iter().filter(|&&rank| rank != 0).count();
-        let free = || ranks.iter().position(|&rank| rank == 0).map(|lane| slot.group() * LANES + lane);
-        (taken < limit).then(|| Spot { layer, at, hash, free: free() })
+        let is_room = self.buckets.taken(slot) < limit;
+        is_room.then(|| Spot { layer, at, hash, free: self.buckets.find_free(slot) })
     }
 
     /// Puts a cell there.
@@ -308,7 +322,7 @@ impl<T: Tuple> Store<T> {
     fn take_out(&mut self, Place { layer, at, lane }: Place, rank: Rank) -> Result<(), Full> {
         self.buckets.set_rank(lane, Rank::NONE);
         let slot = self.directories.slot(at);
-        let left = self.buckets.ranks_of(slot).iter().filter(|&&rank| rank != 0).count();
+        let left = self.buckets.taken(slot);
         if left == 0 {
             self.buckets.give(slot);
             self.directories.set(at, Slot(0));

@@ -34,6 +34,8 @@ pub(super) struct Step<T> {
     now: Rank,
     /// The slot that it is about, by the look of it.
     at: Option<usize>,
+    /// The layer of that slot, and the hash that led there.
+    pub(super) led: Option<(u32, u32)>,
     /// The layers that it may be in, of one that comes.
     pub(super) fits: Option<Fits>,
 }
@@ -62,8 +64,8 @@ impl<T: Tuple> Store<T> {
 
     /// What becomes of which cells.
     fn put_steps(&self, rules: &RuleSet<T>, changed: &[Changed<T>], steps: &mut Vec<Step<T>>) {
-        for &Changed { number, ref before } in changed {
-            let (before, now) = (before.as_ref(), rules.rule(number.get()));
+        for changed in changed {
+            let (number, before, now) = (changed.number, changed.before.as_ref(), rules.now(changed));
             let rank = |rule: Option<&Rule<T>>| rule.map_or(Rank::NONE, |rule| Rank::new(rule.priority(), number));
             let ranks = (rank(before), rank(now));
             if let (Some(before), Some(now)) = (before, now)
@@ -85,7 +87,7 @@ impl<T: Tuple> Store<T> {
         let mut put = |cell: Cell<T>, is_only| {
             let hash = self.known.hash(&cell);
             self.known.fetch(hash);
-            steps.push(Step { cell, hash, is_only, before, now, at: None, fits: None });
+            steps.push(Step { cell, hash, is_only, before, now, at: None, led: None, fits: None });
         };
         match Cell::of(rule) {
             Some(cell) => put(cell, true),
@@ -98,6 +100,7 @@ impl<T: Tuple> Store<T> {
 
     /// Asks for the slots that steps are about.
     fn fetch_slots(&mut self, steps: &mut [Step<T>]) {
+        self.led_until = self.layers.added();
         for step in steps {
             let known = self.known.seems(step.hash);
             let layer = known.or_else(|| {
@@ -107,8 +110,12 @@ impl<T: Tuple> Store<T> {
                     self.layers.fitting(fits).first().copied()
                 })?
             });
-            step.at = layer.map(|layer| self.slot_at(layer, self.hash_in(layer, &step.cell)));
-            step.at.into_iter().for_each(|at| self.directories.fetch(at));
+            if let Some(layer) = layer {
+                let hash = self.hash_in(layer, &step.cell);
+                let at = self.slot_at(layer, hash);
+                self.directories.fetch(at);
+                (step.at, step.led) = (Some(at), Some((layer, hash)));
+            }
         }
     }
 
@@ -141,6 +148,6 @@ impl<T: Tuple> Store<T> {
 impl<T> Step<T> {
     /// Of a cell that comes.
     pub(super) const fn of(cell: Cell<T>, hash: u32, now: Rank) -> Self {
-        Self { cell, hash, is_only: false, before: Rank::NONE, now, at: None, fits: None }
+        Self { cell, hash, is_only: false, before: Rank::NONE, now, at: None, led: None, fits: None }
     }
 }
