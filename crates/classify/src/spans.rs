@@ -14,7 +14,7 @@ pub(crate) struct Spans<T> {
 
 impl<T: Tuple> Spans<T> {
     /// Of a pattern, if what it leaves open of each 16 bits comes after all that it does not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of_pattern(pattern: &Pattern<T>) -> Option<Self> {
         let (mut span, mut are_ranges, used) = (T::default(), true, T::USED);
         let masks = pattern.mask().words().iter().zip(used.words());
@@ -65,6 +65,6 @@ pub(crate) const fn halves(word: u32) -> [u16; 2] {
     [(word >> 16) as u16, word as u16]
 }
 
-pub(crate) const fn joined(high: u16, low: u16) -> u32 {
+const fn joined(high: u16, low: u16) -> u32 {
     (high as u32) << 16 | low as u32
 }

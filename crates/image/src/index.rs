@@ -53,8 +53,29 @@ impl Index {
 
     /// The id of this hash that is it, and where it is; or where one of this hash could go.
     #[inline]
-    pub fn look(&self, hash: u32, mut is_it: impl FnMut(At, u32) -> bool) -> Result<(At, u32), At> {
-        let found = self.probe(hash, |at, slot| match split(slot) {
+    pub fn look(&self, hash: u32, is_it: impl FnMut(At, u32) -> bool) -> Result<(At, u32), At> {
+        self.look_from(self.home(hash), hash, is_it)
+    }
+
+    /// The same after something of this hash.
+    #[inline]
+    pub fn look_after(
+        &self,
+        At(at): At,
+        hash: u32,
+        is_it: impl FnMut(At, u32) -> bool,
+    ) -> Result<(At, u32), At> {
+        self.look_from((at + 1) & (self.slots.len() - 1), hash, is_it)
+    }
+
+    #[inline(always)]
+    fn look_from(
+        &self,
+        from: usize,
+        hash: u32,
+        mut is_it: impl FnMut(At, u32) -> bool,
+    ) -> Result<(At, u32), At> {
+        let found = self.probe(from, |at, slot| match split(slot) {
             // First: the first half of a free slot is a hash, too.
             _ if slot == FREE => ControlFlow::Break(Err(At(at))),
             (other, id) if other == hash && is_it(At(at), id) => ControlFlow::Break(Ok((At(at), id))),
@@ -161,7 +182,7 @@ impl Index {
 
     /// Where the first slot of this content is, from a hash's home on.
     fn at_of(&self, hash: u32, content: u64) -> Option<usize> {
-        self.probe(hash, |at, slot| match slot {
+        self.probe(self.home(hash), |at, slot| match slot {
             slot if slot == content => ControlFlow::Break(Some(at)),
             FREE => ControlFlow::Break(None),
             _ => ControlFlow::Continue(()),
@@ -169,10 +190,10 @@ impl Index {
         .flatten()
     }
 
-    #[inline]
-    fn probe<T>(&self, hash: u32, mut look: impl FnMut(usize, u64) -> ControlFlow<T>) -> Option<T> {
+    #[inline(always)]
+    fn probe<T>(&self, from: usize, mut look: impl FnMut(usize, u64) -> ControlFlow<T>) -> Option<T> {
         let mask = self.slots.len() - 1;
-        let mut at = self.home(hash);
+        let mut at = from;
         for _ in 0..=mask {
             if let ControlFlow::Break(found) = look(at, self.slots[at]) {
                 return Some(found);
@@ -253,7 +274,7 @@ mod tests {
                 }
                 let mut all: Vec<_> = index.iter().collect();
                 all.sort_unstable_by_key(|&(_, id)| id);
-                prop_assert!(all.into_iter().eq(map.keys().map(|&id| (hash(id), id))));
+                prop_assert!(all.iter().copied().eq(map.keys().map(|&id| (hash(id), id))));
                 prop_assert_eq!(index.len(), map.len());
                 for id in 0..40 {
                     let is_it = |other| {
@@ -262,6 +283,10 @@ mod tests {
                     };
                     let found = index.find(hash(id), is_it);
                     prop_assert_eq!(found, map.contains_key(&id).then_some(id));
+                    let others: Vec<_> = all.iter().filter(|&&(of, _)| of == hash(id)).collect();
+                    if let Ok((first, _)) = index.look(hash(id), |_, _| true) {
+                        prop_assert_eq!(index.look_after(first, hash(id), |_, _| true).is_ok(), others.len() > 1);
+                    }
                 }
             }
         }

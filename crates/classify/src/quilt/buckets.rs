@@ -248,6 +248,14 @@ impl<T: Tuple> Buckets<T> {
         }
     }
 
+    /// Asks for a cell.
+    #[inline]
+    pub(super) fn fetch_cell(&self, lane: usize) {
+        // Two blocks are in a line.
+        let at = lane * blocks::<T>();
+        (at..at + blocks::<T>()).step_by(2).for_each(|at| prefetch(&self.cells, at));
+    }
+
     #[inline]
     fn fetch_cells(&self, group: usize) {
         // Two blocks are in a line.

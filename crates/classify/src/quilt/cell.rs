@@ -9,7 +9,7 @@
 //! fields, as in [`OpenFlowTuple`](crate::OpenFlowTuple), what a rule wants of them may be no range; masks say anything.
 
 use crate::rule::{Pattern, Rule};
-use crate::spans::{Spans, halves, joined};
+use crate::spans::{Spans, halves};
 use crate::tuple::Tuple;
 
 /// How a cell is compared.
@@ -61,10 +61,8 @@ impl<T: Tuple> Cell<T> {
             Form::Masks => self.b,
             Form::Ranges => {
                 let mut mask = T::USED;
-                for word in 0..T::WORDS {
-                    let (least, span) = (halves(self.a.words()[word]), halves(self.b.words()[word]));
-                    mask.words_mut()[word] &= joined(prefix(least[0], span[0]), prefix(least[1], span[1]));
-                }
+                let ranges = self.a.words().iter().zip(self.b.words());
+                mask.words_mut().iter_mut().zip(ranges).for_each(|(word, (&a, &b))| *word &= prefixes(a, b));
                 mask
             }
         }
@@ -89,8 +87,15 @@ pub(super) fn is_in(x: u32, a: u32, b: u32, form: Form) -> bool {
     }
 }
 
-/// The bits that all numbers of a range have in common.
-fn prefix(least: u16, span: u16) -> u16 {
-    let differ = least ^ least.wrapping_add(span);
-    !u16::MAX.checked_shr(differ.leading_zeros()).unwrap_or(0)
+/// Of each half of a word the bits that all numbers of a range have in common: both halves at once.
+const fn prefixes(least: u32, span: u32) -> u32 {
+    const HIGHEST: u32 = 0x8000_8000;
+    // Sums without a carry from half to half.
+    let most = (least & !HIGHEST).wrapping_add(span & !HIGHEST) ^ (least ^ span) & HIGHEST;
+    let mut differ = least ^ most;
+    differ |= differ >> 1 & 0x7fff_7fff;
+    differ |= differ >> 2 & 0x3fff_3fff;
+    differ |= differ >> 4 & 0x0fff_0fff;
+    differ |= differ >> 8 & 0x00ff_00ff;
+    !differ
 }

@@ -105,12 +105,23 @@ impl<T: Tuple> Known<T> {
     /// The layer of the first cell of a hash, which need not be the one that is wanted.
     #[inline]
     pub(super) fn seems(&self, hash: u32) -> Option<u32> {
-        self.index.look(hash, |_, _| true).ok().map(|(at, id)| self.layer(Entry { id, at }))
+        self.first(hash).ok().map(|entry| self.layer(entry))
+    }
+
+    /// What there is first of a hash, or where an entry of it could go.
+    #[inline(always)]
+    pub(super) fn first(&self, hash: u32) -> Result<Entry, At> {
+        self.index.look(hash, |_, _| true).map(|(at, id)| Entry { id, at })
+    }
+
+    /// Whether there is more of a hash than what was first.
+    #[inline(always)]
+    pub(super) fn is_more(&self, hash: u32, first: Entry) -> bool {
+        self.index.look_after(first.at, hash, |_, _| true).is_ok()
     }
 
     /// The entry of a cell and its place, which is what the layer that has it gives for it, told whether several rules are that cell; or
     /// where its entry could go.
-    #[inline]
     pub(super) fn find<X>(
         &self,
         hash: u32,
@@ -138,8 +149,9 @@ impl<T: Tuple> Known<T> {
         }
     }
 
+    /// The layer that has it.
     #[inline]
-    fn layer(&self, entry: Entry) -> u32 {
+    pub(super) fn layer(&self, entry: Entry) -> u32 {
         if entry.is_shared() { self.shared[entry.place()].layer } else { entry.id }
     }
 

@@ -31,7 +31,7 @@ pub(super) struct Store<T: Tuple> {
     /// See `layout`: heights of ranks are without so many bits.
     pub(super) shift: u32,
     /// Cells that a bucket should have at most.
-    roomy: usize,
+    pub(super) roomy: usize,
     pub(super) layers: Layers<T>,
     pub(super) directories: Directories,
     pub(super) buckets: Buckets<T>,
@@ -161,8 +161,21 @@ impl<T: Tuple> Store<T> {
     }
 
     /// What is known of a cell, and where it is; of one that is there with this rank, if it is the only rule's.
-    #[inline]
+    #[inline(always)]
     fn find(&self, step: &Step<T>, rank: Option<Rank>) -> Result<(Entry, Place), At> {
+        let first = self.known.first(step.hash)?;
+        if first.is_shared() || self.known.is_more(step.hash, first) {
+            return self.find_among(step, rank);
+        }
+        match self.place_in(self.known.layer(first), step, rank.filter(|_| step.is_only)) {
+            Some(place) => Ok((first, place)),
+            None => self.find_among(step, rank),
+        }
+    }
+
+    /// The same where there is more of a hash, or it is another cell's.
+    #[cold]
+    fn find_among(&self, step: &Step<T>, rank: Option<Rank>) -> Result<(Entry, Place), At> {
         // No other cell has the rank of a rule's only one, which so is found without a look at cells.
         let rank = rank.filter(|_| step.is_only);
         let place_in = |layer, is_shared: bool| self.place_in(layer, step, rank.filter(|_| !is_shared));
@@ -197,8 +210,9 @@ impl<T: Tuple> Store<T> {
     /// The same, which may have been found out before.
     #[inline]
     fn hash_of(&self, layer: u32, step: &Step<T>) -> u32 {
-        match step.led {
-            Some((to, hash)) if to == layer && self.led_until == self.layers.added() => hash,
+        match self.led_until == self.layers.added() {
+            true if step.led.layer == layer => step.led.hash,
+            true if step.led_on.layer == layer => step.led_on.hash,
             _ => self.hash_in(layer, &step.cell),
         }
     }

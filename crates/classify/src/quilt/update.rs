@@ -8,7 +8,6 @@ use wirespeed_image::{Patch, PatchBuilder};
 
 use super::cell::Cell;
 use super::layers::Fits;
-use super::layout::Slot;
 use super::store::{Full, Store};
 use crate::rank::Rank;
 use crate::rule::Rule;
@@ -18,7 +17,11 @@ use crate::tuple::Tuple;
 /// Changes that are looked through together.
 const TOGETHER: usize = 64;
 /// A bucket is asked for so many steps before.
-const AHEAD: usize = 16;
+const AHEAD: usize = 24;
+/// So many steps before it is known whether it has room, and another slot is asked for where it has none.
+const LATER: usize = 16;
+/// So many steps before that slot's bucket is asked for.
+const LAST: usize = 8;
 
 /// What becomes of a cell.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +35,29 @@ pub(super) struct Step<T> {
     before: Rank,
     /// Its rank from now on; none of one that goes.
     now: Rank,
-    /// The slot that it is about, by the look of it.
-    at: Option<usize>,
-    /// The layer of that slot, and the hash that led there.
-    pub(super) led: Option<(u32, u32)>,
-    /// The layers that it may be in, of one that comes.
+    /// The layers that it may be in, of one that comes and is nowhere yet, by the look of it.
     pub(super) fits: Option<Fits>,
+    /// The slot that it is about, by the look of it.
+    pub(super) led: Led,
+    /// Another one, where that one's bucket had no room.
+    pub(super) led_on: Led,
+}
+
+/// A slot, and what led there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Led {
+    pub(super) layer: u32,
+    pub(super) hash: u32,
+    pub(super) at: usize,
+}
+
+impl Led {
+    /// To none.
+    const NOWHERE: Self = Self { layer: u32::MAX, hash: 0, at: 0 };
+
+    const fn is_anywhere(self) -> bool {
+        self.layer != u32::MAX
+    }
 }
 
 impl<T: Tuple> Store<T> {
@@ -49,7 +69,7 @@ impl<T: Tuple> Store<T> {
             steps.clear();
             self.put_steps(rules, changed, &mut steps);
             self.fetch_slots(&mut steps);
-            self.take_all(&steps)
+            self.take_all(&mut steps)
         });
         self.steps = steps;
         taken
@@ -83,19 +103,32 @@ impl<T: Tuple> Store<T> {
 
     /// The cells of a rule with the ranks that they have and get.
     #[inline]
-    fn put_cells(&self, rule: &Rule<T>, (before, now): (Rank, Rank), steps: &mut Vec<Step<T>>) {
-        let mut put = |cell: Cell<T>, is_only| {
-            let hash = self.known.hash(&cell);
-            self.known.fetch(hash);
-            steps.push(Step { cell, hash, is_only, before, now, at: None, led: None, fits: None });
-        };
+    fn put_cells(&self, rule: &Rule<T>, ranks: (Rank, Rank), steps: &mut Vec<Step<T>>) {
         match Cell::of(rule) {
-            Some(cell) => put(cell, true),
-            None => {
-                let patterns = rule.patterns();
-                patterns.iter().for_each(|pattern| put(Cell::of_pattern(pattern), patterns.len() == 1));
-            }
+            Some(cell) => self.put_cell(cell, true, ranks, steps),
+            None => self.put_patterns(rule, ranks, steps),
         }
+    }
+
+    #[cold]
+    fn put_patterns(&self, rule: &Rule<T>, ranks: (Rank, Rank), steps: &mut Vec<Step<T>>) {
+        let patterns = rule.patterns();
+        let cells = patterns.iter().map(Cell::of_pattern);
+        cells.for_each(|cell| self.put_cell(cell, patterns.len() == 1, ranks, steps));
+    }
+
+    #[inline(always)]
+    fn put_cell(
+        &self,
+        cell: Cell<T>,
+        is_only: bool,
+        (before, now): (Rank, Rank),
+        steps: &mut Vec<Step<T>>,
+    ) {
+        let hash = self.known.hash(&cell);
+        self.known.fetch(hash);
+        let (led, led_on) = (Led::NOWHERE, Led::NOWHERE);
+        steps.push(Step { cell, hash, is_only, before, now, fits: None, led, led_on });
     }
 
     /// Asks for the slots that steps are about.
@@ -111,43 +144,71 @@ impl<T: Tuple> Store<T> {
                 })?
             });
             if let Some(layer) = layer {
-                let hash = self.hash_in(layer, &step.cell);
-                let at = self.slot_at(layer, hash);
-                self.directories.fetch(at);
-                (step.at, step.led) = (Some(at), Some((layer, hash)));
+                step.led = self.lead(layer, &step.cell);
             }
         }
+    }
+
+    /// Asks for the slot that a cell would have in a layer.
+    #[inline]
+    fn lead(&self, layer: u32, cell: &Cell<T>) -> Led {
+        let hash = self.hash_in(layer, cell);
+        let at = self.slot_at(layer, hash);
+        self.directories.fetch(at);
+        Led { layer, hash, at }
     }
 
     /// Asks for the bucket that a step is about.
     #[inline]
-    fn fetch_bucket(&self, step: &Step<T>) {
-        let slot = step.at.map_or(Slot(0), |at| self.directories.slot(at));
-        let goes = step.before != Rank::NONE;
+    fn fetch_bucket(&self, step: &Step<T>, led: Led) {
+        if !led.is_anywhere() {
+            return;
+        }
+        let slot = self.directories.slot(led.at);
         if !slot.is_empty() {
             // What is found by its rank alone need not be compared.
-            self.buckets.fetch(slot, !(goes && step.is_only));
-        } else if !goes {
+            self.buckets.fetch(slot, step.fits.is_none() && !(step.is_only && step.before != Rank::NONE));
+        } else if step.before == Rank::NONE {
             self.buckets.fetch_free(AHEAD);
         }
     }
 
-    fn take_all(&mut self, steps: &[Step<T>]) -> Result<(), Full> {
-        steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step));
-        steps.iter().enumerate().try_for_each(|(at, step)| {
-            steps.get(at + AHEAD).into_iter().for_each(|step| self.fetch_bucket(step));
+    /// Asks for the lane that a cell gets which comes, or for the slot of the next layer where its bucket is full.
+    #[inline]
+    fn fetch_room(&self, step: &mut Step<T>) {
+        let Some(fits) = step.fits.filter(|_| step.led.is_anywhere()) else { return };
+        let slot = self.directories.slot(step.led.at);
+        if slot.is_empty() {
+            return;
+        }
+        if self.buckets.taken(slot) < self.roomy {
+            self.buckets.find_free(slot).into_iter().for_each(|lane| self.buckets.fetch_cell(lane));
+        } else if let Some(&layer) = self.layers.fitting(fits).get(1) {
+            step.led_on = self.lead(layer, &step.cell);
+        }
+    }
+
+    fn take_all(&mut self, steps: &mut [Step<T>]) -> Result<(), Full> {
+        steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step, step.led));
+        steps.iter_mut().take(LATER).for_each(|step| self.fetch_room(step));
+        for at in 0..steps.len() {
+            steps.get(at + AHEAD).into_iter().for_each(|step| self.fetch_bucket(step, step.led));
+            steps.get_mut(at + LATER).into_iter().for_each(|step| self.fetch_room(step));
+            steps.get(at + LAST).into_iter().for_each(|step| self.fetch_bucket(step, step.led_on));
+            let step = &steps[at];
             match (step.before, step.now) {
                 (Rank::NONE, now) => self.insert(step, now),
                 (before, Rank::NONE) => self.remove(step, before),
                 (before, now) => self.rerank(step, before, now),
-            }
-        })
+            }?;
+        }
+        Ok(())
     }
 }
 
 impl<T> Step<T> {
     /// Of a cell that comes.
     pub(super) const fn of(cell: Cell<T>, hash: u32, now: Rank) -> Self {
-        Self { cell, hash, is_only: false, before: Rank::NONE, now, at: None, led: None, fits: None }
+        Self { cell, hash, is_only: false, before: Rank::NONE, now, led: Led::NOWHERE, led_on: Led::NOWHERE, fits: None }
     }
 }
