@@ -21,8 +21,8 @@ use crate::tuple::Tuple;
 /// Rules under their numbers.
 #[derive(Clone, Debug)]
 pub struct RuleSet<T> {
-    /// In any order; `None` where one went.
-    places: HugeVec<Option<Numbered<T>>>,
+    /// In any order.
+    places: HugeVec<Place<T>>,
     /// Places without a rule.
     free: Vec<u32>,
     /// Places by number.
@@ -34,12 +34,13 @@ pub struct RuleSet<T> {
     changes: Option<Changes<T>>,
 }
 
-/// In lines of its own: those of 5-tuples are in one.
+/// Where a rule is, in lines of its own: those of 5-tuples are in one.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-struct Numbered<T> {
+struct Place<T> {
+    rule: Option<Rule<T>>,
+    /// Of the rule, or of the last one that there was.
     number: RuleNumber,
-    rule: Rule<T>,
 }
 
 /// What engines look up in: a pattern, and the rank of its rule. Several entries may be of one rule.
@@ -221,27 +222,26 @@ impl<T: Tuple> RuleSet<T> {
             self.patterns += rule.patterns().len() as u64;
             self.heap += rule.heap();
         }
-        // Each way on its own, so that a rule goes from its place to the changes at once: by way of the stack, where it would be written
-        // in small pieces and read in large ones, it would wait until all that is written before it is in the cache.
         let (changes, counts) = (&mut self.changes, (&mut self.patterns, &mut self.heap));
         match (found, rule) {
             (Ok((_, place)), Some(rule)) => {
                 let there = &mut self.places[place as usize];
-                Self::note(changes, number, place, there.take(), counts);
-                *there = Some(Numbered { number, rule: rule.clone() });
+                Self::note(changes, number, place, there.rule.take(), counts);
+                there.rule = Some(rule.clone());
             }
             (Ok((at, place)), None) => {
                 self.index.remove_at(at);
                 self.free.push(place);
-                Self::note(changes, number, place, self.places[place as usize].take(), counts);
+                Self::note(changes, number, place, self.places[place as usize].rule.take(), counts);
             }
             (Err(at), Some(rule)) => {
                 let place = self.free.pop().unwrap_or_else(|| {
-                    self.places.push(None);
+                    self.places.push(Place { rule: None, number });
                     id_of(self.places.len() - 1)
                 });
                 self.index.insert_at(at, hash(number.get()), place);
-                self.places[place as usize] = Some(Numbered { number, rule: rule.clone() });
+                let there = &mut self.places[place as usize];
+                (there.rule, there.number) = (Some(rule.clone()), number);
                 Self::note(changes, number, place, None, counts);
             }
             (Err(_), None) => {}
@@ -250,21 +250,24 @@ impl<T: Tuple> RuleSet<T> {
     }
 
     /// Notes that the rule of a number is another one than this, and what that took.
+    ///
+    /// In line, so that a rule goes from its place to the changes as it is: by way of the stack, where it would be written in small
+    /// pieces and read in large ones, it would wait until all that is written before it is in the cache.
     #[inline(always)]
     fn note(
         changes: &mut Option<Changes<T>>,
         number: RuleNumber,
         place: u32,
-        before: Option<Numbered<T>>,
+        before: Option<Rule<T>>,
         (patterns, heap): (&mut u64, &mut usize),
     ) {
-        if let Some(Numbered { rule, .. }) = &before {
+        if let Some(rule) = &before {
             *patterns -= rule.patterns().len() as u64;
             *heap -= rule.heap();
         }
         let Some(changes) = changes else { return };
         match changes.numbers.insert(number.get()) {
-            true => changes.all.push(Changed { number, place, before: before.map(|numbered| numbered.rule) }),
+            true => changes.all.push(Changed { number, place, before }),
             false => changes.is_again = true,
         }
     }
@@ -278,7 +281,7 @@ impl<T: Tuple> RuleSet<T> {
 
     #[inline]
     fn at(&self, place: usize) -> Option<&Rule<T>> {
-        self.places[place].as_ref().map(|numbered| &numbered.rule)
+        self.places[place].rule.as_ref()
     }
 
     /// The rule of a number.
@@ -291,7 +294,7 @@ impl<T: Tuple> RuleSet<T> {
     #[inline]
     pub fn now(&self, changed: &Changed<T>) -> Option<&Rule<T>> {
         match self.places.get(changed.place as usize) {
-            Some(Some(numbered)) if numbered.number == changed.number => Some(&numbered.rule),
+            Some(Place { rule: Some(rule), number }) if *number == changed.number => Some(rule),
             _ => self.rule(changed.number.get()),
         }
     }
@@ -323,7 +326,7 @@ impl<T: Tuple> RuleSet<T> {
 
     /// The rules, in any order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleNumber, &Rule<T>)> {
-        self.places.iter().flatten().map(|Numbered { number, rule }| (*number, rule))
+        self.places.iter().filter_map(|place| Some((place.number, place.rule.as_ref()?)))
     }
 
     /// The rules by number. O(n log n).
@@ -379,7 +382,7 @@ impl<T: Tuple> RuleSet<T> {
 
     /// Bytes that it holds.
     pub fn memory_usage(&self) -> u64 {
-        let places = self.places.capacity() * size_of::<Option<Numbered<T>>>() + self.free.capacity() * 4;
+        let places = self.places.capacity() * size_of::<Place<T>>() + self.free.capacity() * 4;
         (places + self.index.memory_usage() + self.heap) as u64
     }
 }

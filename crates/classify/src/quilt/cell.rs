@@ -56,6 +56,7 @@ impl<T: Tuple> Cell<T> {
     }
 
     /// The bits that all tuples that match have in common.
+    #[inline(always)]
     pub(super) fn fixed(&self) -> T {
         match self.form {
             Form::Masks => self.b,

@@ -10,13 +10,13 @@
 //! shared is of one cell alone, and is looked for before the others.
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, Hasher};
 
 use wirespeed_image::{At, Index};
 
 use super::cell::{Cell, Form};
+use super::layout::{blocks, words};
 use crate::rank::Rank;
-use crate::seeded::Seeded;
+use crate::seeded::{Pairs, Seeded};
 use crate::tuple::Tuple;
 
 /// Where cells are.
@@ -26,7 +26,7 @@ pub(super) struct Known<T> {
     shared: Vec<Shared<T>>,
     /// Places that are free.
     free: Vec<u32>,
-    seeded: Seeded,
+    pairs: Pairs,
 }
 
 /// A cell that several rules are.
@@ -76,7 +76,7 @@ impl<T> Shared<T> {
 impl<T: Tuple> Known<T> {
     /// None yet.
     pub(super) fn new(seeded: Seeded) -> Self {
-        Self { index: Index::new(), shared: Vec::new(), free: Vec::new(), seeded }
+        Self { index: Index::new(), shared: Vec::new(), free: Vec::new(), pairs: Pairs::new(seeded) }
     }
 
     /// How many cells.
@@ -85,15 +85,18 @@ impl<T: Tuple> Known<T> {
     }
 
     /// The hash that a cell is known by.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hash(&self, cell: &Cell<T>) -> u32 {
-        let mut hasher = self.seeded.build_hasher();
-        hasher.write(bytemuck::cast_slice(cell.a.words()));
-        hasher.write(bytemuck::cast_slice(cell.b.words()));
-        hasher.write_u64((cell.form == Form::Masks).into());
+        let pairs = (0..blocks::<T>()).flat_map(|block| {
+            let ([a, other_a], [b, other_b]) = (words(&cell.a, block), words(&cell.b, block));
+            [[a, b], [other_a, other_b]]
+        });
         #[allow(clippy::cast_possible_truncation)] // 32 bits are left
-        let hash = (hasher.finish() >> 32) as u32;
-        hash
+        let hash = (self.pairs.hash(pairs) >> 32) as u32;
+        match cell.form {
+            Form::Ranges => hash,
+            Form::Masks => !hash,
+        }
     }
 
     /// Asks for what there is of a hash.

@@ -1,7 +1,5 @@
 //! [`Layers`]: masks and directories in the order in which lookups try them, and which of them a rule may be in.
 
-use std::hash::{BuildHasher, Hasher};
-
 use wirespeed_image::{At, Index, PatchBuilder};
 
 use super::cell::Form;
@@ -9,7 +7,7 @@ use super::dirty::Dirty;
 use super::layout::{COUNT_AT, Directory, HEAD, LAYERS, blocks, record_len, words};
 use super::store::Full;
 use crate::rank::Rank;
-use crate::seeded::Seeded;
+use crate::seeded::{Pairs, Seeded};
 use crate::tuple::Tuple;
 
 /// All layers. Each has an id that stays; its place is another one when layers go.
@@ -26,7 +24,7 @@ pub(super) struct Layers<T> {
     /// The numbers of lists by the hash of a rule's mask and form.
     fits: Index,
     lists: Vec<List<T>>,
-    seeded: Seeded,
+    pairs: Pairs,
     /// Places whose records may be others than in the image.
     dirty: Dirty,
     /// Layers in use, as in the image.
@@ -73,7 +71,7 @@ impl<T: Tuple> Layers<T> {
             added: 0,
             fits: Index::new(),
             lists: Vec::new(),
-            seeded,
+            pairs: Pairs::new(seeded),
             dirty: Dirty::default(),
             written: 0,
         }
@@ -196,10 +194,9 @@ impl<T: Tuple> Layers<T> {
     /// The list of layers that a rule may be in.
     #[inline(always)]
     pub(super) fn fits(&mut self, fixed: &T, form: Form) -> Fits {
-        let mut hasher = self.seeded.build_hasher();
-        hasher.write(bytemuck::cast_slice(fixed.words()));
+        let pairs = (0..blocks::<T>()).map(|block| words(fixed, block));
         #[allow(clippy::cast_possible_truncation)] // 32 bits are left
-        let hash = (hasher.finish() >> 32) as u32 ^ u32::from(form == Form::Masks);
+        let hash = (self.pairs.hash(pairs) >> 32) as u32 ^ u32::from(form == Form::Masks);
         let is_it = |_, fits: u32| {
             let list = &self.lists[fits as usize];
             (&list.fixed, list.form) == (fixed, form)

@@ -218,7 +218,7 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Where a layer has a cell, or what has its rank, if that is said.
-    #[inline]
+    #[inline(always)]
     fn place_in(&self, layer: u32, step: &Step<T>, rank: Option<Rank>) -> Option<Place> {
         let at = self.slot_at(layer, self.hash_of(layer, step));
         let slot = self.directories.slot(at);
@@ -235,10 +235,14 @@ impl<T: Tuple> Store<T> {
     /// Puts a cell into a layer that has room for it, or into a new one; which.
     fn put_somewhere(&mut self, step: &Step<T>, rank: Rank, fits: Fits) -> Result<u32, Full> {
         let cell = &step.cell;
-        let spot = |limit| self.layers.fitting(fits).iter().find_map(|&layer| self.spot(layer, step, limit));
-        if let Some(spot) = spot(self.roomy).or_else(|| spot(MOST_CELLS)) {
-            self.put(spot, cell, rank)?;
-            return Ok(spot.layer);
+        for limit in [self.roomy, MOST_CELLS] {
+            for nth in 0..self.layers.fitting(fits).len() {
+                let layer = self.layers.fitting(fits)[nth];
+                if let Some(spot) = self.spot(layer, step, limit) {
+                    self.put(spot, cell, rank)?;
+                    return Ok(layer);
+                }
+            }
         }
         let fixed = cell.fixed();
         let layer = match self.layer_of(&fixed, cell.form) {
@@ -250,11 +254,17 @@ impl<T: Tuple> Store<T> {
                 self.add_layer(if is_there { fixed } else { coarse }, cell.form)?
             }
         };
+        self.put_into(layer, step, rank)?;
+        Ok(layer)
+    }
+
+    /// Puts a cell into a layer, which is given more slots where it has no room.
+    #[cold]
+    fn put_into(&mut self, layer: u32, step: &Step<T>, rank: Rank) -> Result<(), Full> {
         // More than a bucket holds of one slot: only of cells with one key under their own mask, which ranges may have.
         for _ in 0..MOST_DOUBLINGS {
             if let Some(spot) = self.spot(layer, step, MOST_CELLS) {
-                self.put(spot, cell, rank)?;
-                return Ok(layer);
+                return self.put(spot, &step.cell, rank);
             }
             self.double(layer)?;
         }
@@ -278,7 +288,7 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Where a cell can go in a layer, if its bucket has fewer cells than so many.
-    #[inline]
+    #[inline(always)]
     fn spot(&self, layer: u32, step: &Step<T>, limit: usize) -> Option<Spot> {
         let hash = self.hash_of(layer, step);
         let at = self.slot_at(layer, hash);
@@ -291,6 +301,7 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Puts a cell there.
+    #[inline(always)]
     fn put(&mut self, Spot { layer, at, hash, free }: Spot, cell: &Cell<T>, rank: Rank) -> Result<(), Full> {
         let slot = self.directories.slot(at);
         let filter = slot.filter() | filter_bits(hash);
@@ -333,6 +344,7 @@ impl<T: Tuple> Store<T> {
         Ok(group)
     }
 
+    #[inline(always)]
     fn take_out(&mut self, Place { layer, at, lane }: Place, rank: Rank) -> Result<(), Full> {
         self.buckets.set_rank(lane, Rank::NONE);
         let slot = self.directories.slot(at);
@@ -384,6 +396,7 @@ impl<T: Tuple> Store<T> {
     }
 
     /// A cell has another rank.
+    #[inline]
     fn replace(&mut self, Place { layer, at, lane }: Place, before: Rank, now: Rank) {
         self.buckets.set_rank(lane, now);
         let slot = self.directories.slot(at);

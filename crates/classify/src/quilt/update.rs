@@ -83,6 +83,7 @@ impl<T: Tuple> Store<T> {
     }
 
     /// What becomes of which cells.
+    #[inline(never)]
     fn put_steps(&self, rules: &RuleSet<T>, changed: &[Changed<T>], steps: &mut Vec<Step<T>>) {
         for changed in changed {
             let (number, before, now) = (changed.number, changed.before.as_ref(), rules.now(changed));
@@ -132,6 +133,7 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Asks for the slots that steps are about.
+    #[inline(never)]
     fn fetch_slots(&mut self, steps: &mut [Step<T>]) {
         self.led_until = self.layers.added();
         for step in steps {
@@ -188,6 +190,7 @@ impl<T: Tuple> Store<T> {
         }
     }
 
+    #[inline(never)]
     fn take_all(&mut self, steps: &mut [Step<T>]) -> Result<(), Full> {
         steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step, step.led));
         steps.iter_mut().take(LATER).for_each(|step| self.fetch_room(step));
