@@ -1,7 +1,7 @@
 //! [`Index`]: which of a control plane's things a hash leads to.
 //!
 //! ```text
-//! slots  u64 × 2^bits, at most three quarters taken     hash 32 | id 32; all ones: free
+//! slots  u64 × 2^bits, at most three quarters taken, or less     hash 32 | id 32; all ones: free
 //! ```
 //!
 //! Open addressing from the hash's first bits on; what is taken out is closed up, so that nothing is left behind. That the hash is
@@ -20,6 +20,8 @@ pub struct Index {
     slots: HugeVec<u64>,
     bits: u32,
     len: usize,
+    /// So many quarters are taken at most.
+    quarters: usize,
 }
 
 /// Where an id is in an index, or could go: until the index changes.
@@ -32,7 +34,12 @@ const FEWEST_BITS: u32 = 4;
 impl Index {
     /// Of nothing.
     pub fn new() -> Self {
-        Self { slots: HugeVec::filled(FREE, 1 << FEWEST_BITS), bits: FEWEST_BITS, len: 0 }
+        Self { slots: HugeVec::filled(FREE, 1 << FEWEST_BITS), bits: FEWEST_BITS, len: 0, quarters: 3 }
+    }
+
+    /// Of nothing; a quarter is taken at most, so that what is looked for is almost always in the first slot, or nowhere.
+    pub fn sparse() -> Self {
+        Self { quarters: 1, ..Self::new() }
     }
 
     /// How many.
@@ -92,7 +99,7 @@ impl Index {
 
     /// Makes room for so many more.
     pub fn reserve(&mut self, more: usize) {
-        let bits = ((self.len + more) * 4).div_ceil(3).next_power_of_two().ilog2();
+        let bits = ((self.len + more) * 4).div_ceil(self.quarters).next_power_of_two().ilog2();
         if bits > self.bits {
             self.grow(bits);
         }
@@ -118,7 +125,7 @@ impl Index {
 
     #[inline]
     fn is_full(&self) -> bool {
-        (self.len + 1) * 4 > self.slots.len() * 3
+        (self.len + 1) * 4 > self.slots.len() * self.quarters
     }
 
     #[inline]

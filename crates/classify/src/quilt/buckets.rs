@@ -45,7 +45,7 @@ struct Ranks([u64; LANES]);
 pub(super) type Contents<T> = Vec<(Cell<T>, Rank)>;
 
 /// Groups are asked for so many before.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 /// Cells that a bucket may have.
 pub(super) const MOST_CELLS: usize = MOST_GROUPS * LANES;
 
@@ -280,16 +280,16 @@ impl<T: Tuple> Buckets<T> {
         let dirty = self.dirty.take();
         let lane = |place: u32| (place >> 1) as usize;
         let is_cell = |place: &&u32| **place & 1 == 1;
-        let groups = || dirty.chunk_by(|&a, &b| lane(a) / LANES == lane(b) / LANES);
-        let mut ahead = groups().skip(AHEAD);
-        for group in groups() {
-            for &place in ahead.next().into_iter().flatten() {
+        let mut at = 0;
+        while let Some(&first) = dirty.get(at) {
+            let len = dirty[at..].iter().take_while(|&&place| lane(place) / LANES == lane(first) / LANES).count();
+            for &place in dirty[at..].iter().skip(AHEAD).take(len) {
                 prefetch(&self.ranks, lane(place) / LANES);
                 prefetch(&self.cells, lane(place) * blocks::<T>());
             }
             for block in 0..blocks::<T>() {
                 for part in [0, B_AFTER] {
-                    for &place in group.iter().filter(is_cell) {
+                    for &place in dirty[at..at + len].iter().filter(is_cell) {
                         let lane = lane(place);
                         let at = cell_at::<T>(lane / LANES, block, lane % LANES) + part;
                         let Block { a, b } = self.cells[lane * blocks::<T>() + block];
@@ -299,10 +299,14 @@ impl<T: Tuple> Buckets<T> {
                     }
                 }
             }
+            at += len;
         }
-        for lanes in dirty.chunk_by(|&a, &b| lane(a) == lane(b)) {
-            let lane = lane(lanes[0]);
-            patch.set(RANKS, lane as u64, self.ranks[lane / LANES].0[lane % LANES]);
+        let mut before = usize::MAX;
+        for lane in dirty.iter().map(|&place| lane(place)) {
+            if lane != before {
+                patch.set(RANKS, lane as u64, self.ranks[lane / LANES].0[lane % LANES]);
+            }
+            before = lane;
         }
     }
 

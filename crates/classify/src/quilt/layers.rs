@@ -69,7 +69,7 @@ impl<T: Tuple> Layers<T> {
             order: Vec::new(),
             most: MOST_LAYERS,
             added: 0,
-            fits: Index::new(),
+            fits: Index::sparse(),
             lists: Vec::new(),
             pairs: Pairs::new(seeded),
             dirty: Dirty::default(),
@@ -228,7 +228,7 @@ impl<T: Tuple> Layers<T> {
     /// Forgets all lists, if there is no layer.
     pub(super) fn tidy(&mut self) {
         if self.order.is_empty() {
-            self.fits = Index::new();
+            self.fits = Index::sparse();
             self.lists.clear();
         }
     }
