@@ -152,14 +152,14 @@ impl<T: Tuple> RuleSet<T> {
     ) -> (usize, Result<(), RuleError>) {
         if range.start == 0 {
             updates.iter().take(2 * AHEAD).for_each(|update| self.fetch_index(update));
-            updates.iter().take(AHEAD).for_each(|update| self.fetch(update));
+            updates.iter().take(AHEAD).enumerate().for_each(|(at, update)| self.fetch(update, at));
             updates.iter().take(AHEAD / 2).for_each(|update| self.fetch_held(update));
         }
         let mut changed = 0;
         for at in range {
             let update = updates[at];
             updates.get(at + 2 * AHEAD).into_iter().for_each(|update| self.fetch_index(update));
-            updates.get(at + AHEAD).into_iter().for_each(|update| self.fetch(update));
+            updates.get(at + AHEAD).into_iter().for_each(|update| self.fetch(update, AHEAD));
             updates.get(at + AHEAD / 2).into_iter().for_each(|update| self.fetch_held(update));
             match self.apply(update) {
                 Ok(is_changed) => changed += usize::from(is_changed),
@@ -185,8 +185,8 @@ impl<T: Tuple> RuleSet<T> {
         }
     }
 
-    /// Asks for all that a change will read.
-    fn fetch(&self, update: &RuleUpdate<T>) {
+    /// Asks for all that a change will read after so many others.
+    fn fetch(&self, update: &RuleUpdate<T>, after: usize) {
         if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
             rule.fetch();
         }
@@ -195,7 +195,7 @@ impl<T: Tuple> RuleSet<T> {
             RuleUpdate::Insert(_) => None,
         };
         // One that comes gets this place, or one that is as near.
-        let next = || self.free.len().checked_sub(AHEAD).map(|at| self.free[at] as usize);
+        let next = || self.free.len().checked_sub(1 + after).map(|at| self.free[at] as usize);
         there.or_else(next).into_iter().for_each(|place| prefetch_all(&self.places[place]));
     }
 

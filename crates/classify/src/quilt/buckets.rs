@@ -23,6 +23,8 @@ pub(super) struct Buckets<T> {
     cells: HugeVec<Block>,
     ranks: HugeVec<Ranks>,
     space: Space,
+    /// How many were ever taken.
+    taken: usize,
     /// Lanes by two: the lowest bit is set where the cell is another one too.
     dirty: Dirty,
     tuple: PhantomData<fn() -> T>,
@@ -71,6 +73,7 @@ impl<T: Tuple> Buckets<T> {
             cells: HugeVec::new(),
             ranks: HugeVec::new(),
             space: Space::new(GROUPS),
+            taken: 0,
             dirty: Dirty::default(),
             tuple: PhantomData,
         }
@@ -225,6 +228,7 @@ impl<T: Tuple> Buckets<T> {
     /// A bucket of groups without cells.
     pub(super) fn take(&mut self, groups: usize) -> Result<u32, Full> {
         let group = self.space.take(order_of(groups)).ok_or(Full("groups of cells"))?;
+        self.taken += 1;
         if self.ranks.len() < self.space.end() as usize {
             self.resize(self.space.end());
         }
@@ -263,8 +267,15 @@ impl<T: Tuple> Buckets<T> {
         (at..at + LANES * blocks::<T>()).step_by(2).for_each(|at| prefetch(&self.cells, at));
     }
 
-    /// Asks for the group that a bucket of one gets after so many others, most probably.
-    pub(super) fn fetch_free(&self, after: usize) {
+    /// How many buckets were ever taken.
+    pub(super) const fn ever_taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Asks for the group that the bucket of one gets that will be taken as this one, most probably.
+    #[inline]
+    pub(super) fn fetch_free(&self, nth: usize) {
+        let after = nth.saturating_sub(self.taken);
         let group = self.space.next(order_of(1), after) as usize;
         prefetch(&self.ranks, group);
         self.fetch_cells(group);

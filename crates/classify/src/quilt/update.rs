@@ -162,7 +162,7 @@ impl<T: Tuple> Store<T> {
 
     /// Asks for the bucket that a step is about.
     #[inline]
-    fn fetch_bucket(&self, step: &Step<T>, led: Led) {
+    fn fetch_bucket(&self, step: &Step<T>, led: Led, free: &mut usize) {
         if !led.is_anywhere() {
             return;
         }
@@ -171,7 +171,8 @@ impl<T: Tuple> Store<T> {
             // What is found by its rank alone need not be compared.
             self.buckets.fetch(slot, step.fits.is_none() && !(step.is_only && step.before != Rank::NONE));
         } else if step.before == Rank::NONE {
-            self.buckets.fetch_free(AHEAD);
+            self.buckets.fetch_free(*free);
+            *free += 1;
         }
     }
 
@@ -192,12 +193,14 @@ impl<T: Tuple> Store<T> {
 
     #[inline(never)]
     fn take_all(&mut self, steps: &mut [Step<T>]) -> Result<(), Full> {
-        steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step, step.led));
+        // The next bucket that is to be asked for.
+        let mut free = self.buckets.ever_taken();
+        steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step, step.led, &mut free));
         steps.iter_mut().take(LATER).for_each(|step| self.fetch_room(step));
         for at in 0..steps.len() {
-            steps.get(at + AHEAD).into_iter().for_each(|step| self.fetch_bucket(step, step.led));
+            steps.get(at + AHEAD).into_iter().for_each(|step| self.fetch_bucket(step, step.led, &mut free));
             steps.get_mut(at + LATER).into_iter().for_each(|step| self.fetch_room(step));
-            steps.get(at + LAST).into_iter().for_each(|step| self.fetch_bucket(step, step.led_on));
+            steps.get(at + LAST).into_iter().for_each(|step| self.fetch_bucket(step, step.led_on, &mut free));
             let step = &steps[at];
             match (step.before, step.now) {
                 (Rank::NONE, now) => self.insert(step, now),
