@@ -29,8 +29,8 @@ use crate::tuple::Tuple;
 #[derive(Clone, Debug, Default)]
 pub struct Actions(Index);
 
-/// Changes that are asked for together.
-const TOGETHER: usize = 32;
+/// A change is asked for so many before.
+const AHEAD: usize = 32;
 
 impl Actions {
     /// The action of a rule; `None` where there is none of that number.
@@ -88,9 +88,10 @@ impl Beside for Actions {
         match change {
             ActionsChange::All(all) => self.clone_from(all),
             ActionsChange::Some(some) => {
-                for some in some.chunks(TOGETHER) {
-                    some.iter().for_each(|&(number, _)| self.0.fetch(hash(number)));
-                    some.iter().for_each(|&(number, action)| self.set(number, action));
+                some.iter().take(AHEAD).for_each(|&(number, _)| self.0.fetch(hash(number)));
+                for (at, &(number, action)) in some.iter().enumerate() {
+                    some.get(at + AHEAD).into_iter().for_each(|&(number, _)| self.0.fetch(hash(number)));
+                    self.set(number, action);
                 }
             }
         }

@@ -98,7 +98,15 @@ mod tests {
     #[test]
     fn pairs_differ_by_words_order_and_number() {
         let hash = Pairs::new(Seeded(7));
-        let all = [&[][..], &[[0, 0]], &[[0, 1]], &[[1, 0]], &[[0, 0], [0, 0]], &[[0, 1], [1, 0]], &[[1, 0], [0, 1]]];
+        let all = [
+            &[][..],
+            &[[0, 0]],
+            &[[0, 1]],
+            &[[1, 0]],
+            &[[0, 0], [0, 0]],
+            &[[0, 1], [1, 0]],
+            &[[1, 0], [0, 1]],
+        ];
         let hashes: std::collections::HashSet<_> =
             all.iter().map(|pairs| hash.hash(pairs.iter().copied()) >> 32).collect();
         assert_eq!(hashes.len(), all.len());

@@ -8,9 +8,7 @@ use wirespeed_image::{HugeVec, PatchBuilder, prefetch};
 
 use super::cell::{Cell, Form};
 use super::dirty::Dirty;
-use super::layout::{
-    B_AFTER, BLOCK, CELLS, GROUPS, LANES, MOST_GROUPS, RANKS, Slot, blocks, cell_at, words,
-};
+use super::layout::{B_AFTER, BLOCK, CELLS, GROUPS, LANES, MOST_GROUPS, RANKS, Slot, blocks, cell_at, words};
 use super::space::Space;
 use super::store::Full;
 use crate::rank::Rank;
@@ -165,7 +163,8 @@ impl<T: Tuple> Buckets<T> {
     fn lanes_of(&self, slot: Slot, rank: Rank) -> u32 {
         let groups = &self.ranks[slot.group()..slot.group() + slot.groups()];
         groups.iter().rev().fold(0, |lanes, Ranks(ranks)| {
-            let of_group = (0..LANES).fold(0, |bits, lane| bits | u32::from(ranks[lane] == rank.bits()) << lane);
+            let of_group =
+                (0..LANES).fold(0, |bits, lane| bits | u32::from(ranks[lane] == rank.bits()) << lane);
             lanes << LANES | of_group
         })
     }
@@ -293,7 +292,8 @@ impl<T: Tuple> Buckets<T> {
         let is_cell = |place: &&u32| **place & 1 == 1;
         let mut at = 0;
         while let Some(&first) = dirty.get(at) {
-            let len = dirty[at..].iter().take_while(|&&place| lane(place) / LANES == lane(first) / LANES).count();
+            let len =
+                dirty[at..].iter().take_while(|&&place| lane(place) / LANES == lane(first) / LANES).count();
             for &place in dirty[at..].iter().skip(AHEAD).take(len) {
                 prefetch(&self.ranks, lane(place) / LANES);
                 prefetch(&self.cells, lane(place) * blocks::<T>());

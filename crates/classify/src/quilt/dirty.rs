@@ -103,7 +103,16 @@ mod tests {
     #[test]
     fn they_ascend_each_once() {
         let mut rng = Rng::new(1);
-        for (len, below) in [(0, 1), (5, 3), (SOME, 2), (400, 1 << 24), (1_000, 1 << 32), (3_000, 1 << 24), (5_000, 900), (2_000, 1 << 32)] {
+        for (len, below) in [
+            (0, 1),
+            (5, 3),
+            (SOME, 2),
+            (400, 1 << 24),
+            (1_000, 1 << 32),
+            (3_000, 1 << 24),
+            (5_000, 900),
+            (2_000, 1 << 32),
+        ] {
             let mut dirty = Dirty::default();
             dirty.note(1);
             dirty.start();

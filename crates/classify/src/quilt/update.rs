@@ -87,7 +87,8 @@ impl<T: Tuple> Store<T> {
     fn put_steps(&self, rules: &RuleSet<T>, changed: &[Changed<T>], steps: &mut Vec<Step<T>>) {
         for changed in changed {
             let (number, before, now) = (changed.number, changed.before.as_ref(), rules.now(changed));
-            let rank = |rule: Option<&Rule<T>>| rule.map_or(Rank::NONE, |rule| Rank::new(rule.priority(), number));
+            let rank =
+                |rule: Option<&Rule<T>>| rule.map_or(Rank::NONE, |rule| Rank::new(rule.priority(), number));
             let ranks = (rank(before), rank(now));
             if let (Some(before), Some(now)) = (before, now)
                 && before.has_patterns_of(now)
@@ -119,13 +120,7 @@ impl<T: Tuple> Store<T> {
     }
 
     #[inline(always)]
-    fn put_cell(
-        &self,
-        cell: Cell<T>,
-        is_only: bool,
-        (before, now): (Rank, Rank),
-        steps: &mut Vec<Step<T>>,
-    ) {
+    fn put_cell(&self, cell: Cell<T>, is_only: bool, (before, now): (Rank, Rank), steps: &mut Vec<Step<T>>) {
         let hash = self.known.hash(&cell);
         self.known.fetch(hash);
         let (led, led_on) = (Led::NOWHERE, Led::NOWHERE);
@@ -215,6 +210,15 @@ impl<T: Tuple> Store<T> {
 impl<T> Step<T> {
     /// Of a cell that comes.
     pub(super) const fn of(cell: Cell<T>, hash: u32, now: Rank) -> Self {
-        Self { cell, hash, is_only: false, before: Rank::NONE, now, led: Led::NOWHERE, led_on: Led::NOWHERE, fits: None }
+        Self {
+            cell,
+            hash,
+            is_only: false,
+            before: Rank::NONE,
+            now,
+            led: Led::NOWHERE,
+            led_on: Led::NOWHERE,
+            fits: None,
+        }
     }
 }
