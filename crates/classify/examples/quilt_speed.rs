@@ -2,7 +2,7 @@
 //! bytes a rule, building, and updates of a live table: deletions, insertions, and rules that become what others were.
 //!
 //! `WIRESPEED_DATA=DIR cargo run --release -p wirespeed-classify --example quilt_speed -- [SET…] [shapes] [updates]`: `updates` measures these
-//! alone, in more passes.
+//! alone, in more passes, and with the actions of rules, which take what the façade's updates do.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::read::{ReadOptions, read_rules_from, read_trace_from};
-use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, LiveRules, RuleSet, RuleUpdate};
+use wirespeed_classify::{
+    Actions, BesideRules, BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, LiveRules, RuleSet, RuleUpdate,
+};
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
 
@@ -59,7 +61,11 @@ fn measure(
         truth.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]).wrapping_add(1)).collect();
     let build = BuildOptions { seed: Some(1), ..BuildOptions::default() };
     if updates_alone {
-        println!("{name:10} {:?}", updates(&file.rules, &trace, &build, 60)?);
+        let plain = updates::<()>(&file.rules, &trace, &build, 60)?;
+        println!(
+            "{name:10} {plain:.2?}; with actions {:.2?}",
+            updates::<Actions>(&file.rules, &trace, &build, 60)?
+        );
         return Ok(());
     }
     let start = Instant::now();
@@ -72,7 +78,7 @@ fn measure(
     (trace, truth) = both.into_iter().unzip();
     let shuffled = rate(&table, &trace, &truth);
     let bytes = table.image().bytes() / file.rules.len() as u64;
-    let [out, back, others] = updates(&file.rules, &trace, &build, 9)?;
+    let [out, back, others] = updates::<()>(&file.rules, &trace, &build, 9)?;
     println!(
         "{name:10} {:6} {:6} {in_order:8.1} {shuffled:8.1} {bytes:7} {:8.0} {out:8.2} {back:8.2} {others:8.2}",
         file.rules.len(),
@@ -130,14 +136,14 @@ fn rate(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple], truth: &[u32]) ->
 }
 
 /// Millions of updates a second of a live table: the best of several passes each of rules that go, that come back, and that become what
-/// others were and themselves again. In any order, different rules in each call.
-fn updates(
+/// others were and themselves again. In any order, different rules in each call. With what readers get to see beside the table.
+fn updates<B: BesideRules<Ipv4Tuple>>(
     rules: &RuleSet<Ipv4Tuple>,
     trace: &[Ipv4Tuple],
     options: &BuildOptions,
     passes: usize,
 ) -> Result<[f64; 3], Box<dyn std::error::Error>> {
-    let mut live = LiveRules::<Ipv4Tuple, Quilt<Ipv4Tuple>>::new(rules.clone(), options.clone())?;
+    let mut live = LiveRules::<Ipv4Tuple, Quilt<Ipv4Tuple>, B>::with(rules.clone(), options.clone())?;
     let mut rng = Rng::new(6);
     let mut numbers: Vec<u32> = rules.iter().map(|(number, _)| number.get()).collect();
     numbers.sort_unstable();

@@ -4,6 +4,7 @@ use wirespeed_image::Index;
 use wirespeed_image::live::Beside;
 
 use crate::live::BesideRules;
+use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet, hash};
 use crate::tuple::Tuple;
 
@@ -28,8 +29,8 @@ use crate::tuple::Tuple;
 #[derive(Clone, Debug, Default)]
 pub struct Actions(Index);
 
-/// Changes that are asked for together.
-const TOGETHER: usize = 32;
+/// A change is asked for so many before.
+const AHEAD: usize = 32;
 
 impl Actions {
     /// The action of a rule; `None` where there is none of that number.
@@ -46,11 +47,11 @@ impl Actions {
 
     fn set(&mut self, number: u32, now: Option<u32>) {
         let hash = hash(number);
-        match (self.action(number), now) {
-            (Some(before), Some(now)) => self.0.replace(hash, before, now),
-            (Some(before), None) => self.0.remove(hash, before),
-            (None, Some(now)) => self.0.insert(hash, now),
-            (None, None) => {}
+        match (self.0.look(hash, |_, _| true), now) {
+            (Ok((at, _)), Some(now)) => self.0.replace_at(at, now),
+            (Ok((at, _)), None) => self.0.remove_at(at),
+            (Err(at), Some(now)) => self.0.insert_at(at, hash, now),
+            (Err(_), None) => {}
         }
     }
 }
@@ -67,10 +68,17 @@ impl Eq for Actions {}
 /// How [`Actions`] change.
 #[derive(Debug)]
 pub enum ActionsChange {
-    /// Those of some numbers; `None` of a rule that went.
+    /// Those of some numbers, one after the other; `None` of a rule that went.
     Some(Vec<(u32, Option<u32>)>),
     /// All of them.
     All(Actions),
+}
+
+impl Default for ActionsChange {
+    /// No change.
+    fn default() -> Self {
+        Self::Some(Vec::new())
+    }
 }
 
 impl Beside for Actions {
@@ -80,9 +88,10 @@ impl Beside for Actions {
         match change {
             ActionsChange::All(all) => self.clone_from(all),
             ActionsChange::Some(some) => {
-                for some in some.chunks(TOGETHER) {
-                    some.iter().for_each(|&(number, _)| self.0.fetch(hash(number)));
-                    some.iter().for_each(|&(number, action)| self.set(number, action));
+                some.iter().take(AHEAD).for_each(|&(number, _)| self.0.fetch(hash(number)));
+                for (at, &(number, action)) in some.iter().enumerate() {
+                    some.get(at + AHEAD).into_iter().for_each(|&(number, _)| self.0.fetch(hash(number)));
+                    self.set(number, action);
                 }
             }
         }
@@ -97,9 +106,12 @@ impl<T: Tuple> BesideRules<T> for Actions {
         Self(all)
     }
 
-    fn changed(rules: &RuleSet<T>, changed: &[Changed<T>]) -> ActionsChange {
-        let now = |changed: &Changed<T>| (changed.number.get(), rules.action(changed.number.get()));
-        ActionsChange::Some(changed.iter().map(now).collect())
+    fn changed(rules: &RuleSet<T>, changed: &[Changed<T>], change: &mut ActionsChange) {
+        let now = |changed: &Changed<T>| (changed.number.get(), rules.now(changed).map(Rule::action));
+        match change {
+            ActionsChange::Some(some) => some.extend(changed.iter().map(now)),
+            ActionsChange::All(all) => changed.iter().map(now).for_each(|(number, now)| all.set(number, now)),
+        }
     }
 
     fn replaced(rules: &RuleSet<T>) -> ActionsChange {

@@ -86,6 +86,7 @@ pub mod read;
 mod rule;
 mod rules;
 mod seeded;
+mod spans;
 mod text;
 pub mod tss;
 pub mod tuple;

@@ -42,14 +42,25 @@ fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
     BuildOptions { head_room: options.head_room.max(least), ..options.clone() }
 }
 
+/// What the engine has taken in and readers have not seen.
+#[derive(Debug, Default)]
+struct Taken<C> {
+    is_any: bool,
+    /// What it does to what is beside the table.
+    beside: C,
+}
+
+/// Updates that go through the rules and the engine together: what the one has read the other finds in the cache.
+const TOGETHER: usize = 64;
+
 /// What readers get to see of the rules beside the numbers that lookups return, such as their [`Actions`](crate::Actions): of the same
 /// state as the table.
-pub trait BesideRules<T>: Beside {
+pub trait BesideRules<T>: Beside<Change: Default> {
     /// What there is of a set.
     fn of(rules: &RuleSet<T>) -> Self;
 
-    /// What the changes of some rules do to it: `rules` are those after them.
-    fn changed(rules: &RuleSet<T>, changed: &[Changed<T>]) -> Self::Change;
+    /// Adds to a change what further changes of some rules do to it: `rules` are those after them.
+    fn changed(rules: &RuleSet<T>, changed: &[Changed<T>], change: &mut Self::Change);
 
     /// What makes it that of another set.
     fn replaced(rules: &RuleSet<T>) -> Self::Change;
@@ -58,7 +69,7 @@ pub trait BesideRules<T>: Beside {
 /// Nothing.
 impl<T> BesideRules<T> for () {
     fn of(_: &RuleSet<T>) {}
-    fn changed(_: &RuleSet<T>, _: &[Changed<T>]) {}
+    fn changed(_: &RuleSet<T>, _: &[Changed<T>], (): &mut ()) {}
     fn replaced(_: &RuleSet<T>) {}
 }
 
@@ -113,8 +124,19 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
     where
         T: 'u,
     {
-        let (changes, result) = self.rules.apply_all(updates);
-        let applied = self.publish()?;
+        let updates: Vec<_> = updates.into_iter().collect();
+        let (mut taken, mut changes, mut result) = (Taken::default(), 0, Ok(()));
+        for from in (0..updates.len()).step_by(TOGETHER) {
+            let range = from..updates.len().min(from + TOGETHER);
+            let (changes_here, result_here) = self.rules.apply_range(&updates, range);
+            changes += changes_here;
+            self.take(&mut taken);
+            result = result_here;
+            if result.is_err() {
+                break;
+            }
+        }
+        let applied = self.publish(taken)?;
         result?;
         Ok(Applied { changes, ..applied })
     }
@@ -122,42 +144,55 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
     /// Adds a rule after all others.
     pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, UpdateError> {
         let number = self.rules.insert(rule)?;
-        self.publish()?;
+        self.take_and_publish()?;
         Ok(number)
     }
 
     /// Puts a rule under a number; gives back the one that was there.
     pub fn set(&mut self, number: u32, rule: Rule<T>) -> Result<Option<Rule<T>>, UpdateError> {
         let (_, before) = self.rules.set(number, rule)?;
-        self.publish()?;
+        self.take_and_publish()?;
         Ok(before)
     }
 
     /// Takes a rule out; `None` where there is none of that number.
     pub fn remove(&mut self, number: u32) -> Result<Option<Rule<T>>, UpdateError> {
         let before = self.rules.remove(number);
-        self.publish()?;
+        self.take_and_publish()?;
         Ok(before)
     }
 
-    /// Brings the live copies up to date.
-    fn publish(&mut self) -> Result<Applied, BuildError> {
-        let changed = self.rules.take_changed();
-        let applied =
-            if changed.is_empty() { Ok(Applied::default()) } else { self.publish_changed(&changed) };
-        self.rules.reuse(changed);
-        applied
+    fn take_and_publish(&mut self) -> Result<Applied, BuildError> {
+        let mut taken = Taken::default();
+        self.take(&mut taken);
+        self.publish(taken)
     }
 
-    fn publish_changed(&mut self, changed: &[Changed<T>]) -> Result<Applied, BuildError> {
+    /// Has the engine take in what changed.
+    fn take(&mut self, taken: &mut Taken<B::Change>) {
+        let changed = self.rules.take_changed();
+        if !changed.is_empty() {
+            taken.is_any = true;
+            let is_taken = |engine: &mut E| engine.take(&self.rules, &changed).is_ok();
+            if !self.engine.as_mut().is_some_and(is_taken) {
+                self.engine = None;
+            }
+            B::changed(&self.rules, &changed, &mut taken.beside);
+        }
+        self.rules.reuse(changed);
+    }
+
+    /// Brings the live copies up to date.
+    fn publish(&mut self, Taken { is_any, beside }: Taken<B::Change>) -> Result<Applied, BuildError> {
         let mut applied = Applied::default();
+        if !is_any {
+            return Ok(applied);
+        }
         let rules = &self.rules;
         // A set that was emptied is built anew, and gives back its memory.
-        let engine = self.engine.as_mut().filter(|_| !rules.is_empty());
-        let patch = engine.and_then(|engine| engine.update(rules, changed).ok());
-        if let Some(patch) = patch {
+        if let Some(engine) = self.engine.as_mut().filter(|_| !rules.is_empty()) {
+            let patch = engine.patch(rules);
             applied.writes = patch.writes().len();
-            let beside = B::changed(rules, changed);
             self.writer.patch_with(patch, beside).expect("an engine's patch fits its own table");
         } else {
             self.engine = None;

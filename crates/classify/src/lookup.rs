@@ -74,13 +74,24 @@ pub trait ClassifyEngine<T: Tuple>: Sized + Send + 'static {
     /// Compiles a set, and makes the engine that keeps it up to date. Uses all threads of the `rayon` pool that the caller is in.
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError>;
 
-    /// The patch that takes a table from before the changes to `rules` as it is now: `changed` lists the rules that came, went, or
-    /// are others than before, with what they were, in any order, each once.
+    /// Takes changes in: `changed` lists the rules that came, went, or are others than before, with what they were, in any order, each
+    /// once; `rules` has what they are now.
+    ///
+    /// Many are best taken a few at a time, while what is known of them is in the cache. After an error the engine is spent: build a
+    /// new one from the same `rules`.
+    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown>;
+
+    /// The patch of all changes taken since the last one, to `rules` as it is now.
     ///
     /// The image's counts after it are [`RuleSet::len`] and [`RuleSet::last_number`]. That number may be over any rule's, and may have
-    /// grown since without a change, by a rule that came and went. After an error the engine is spent: build a new
-    /// one from the same `rules`.
-    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown>;
+    /// grown since without a change, by a rule that came and went.
+    fn patch(&mut self, rules: &RuleSet<T>) -> Patch;
+
+    /// Takes changes in; the patch of them.
+    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        self.take(rules, changed)?;
+        Ok(self.patch(rules))
+    }
 
     /// Bytes held beside the table and the rules.
     fn memory_usage(&self) -> u64;

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use wirespeed_image::prefetch;
+use wirespeed_image::{prefetch_all, prefetch_at};
 
 use crate::expand::{FieldRange, expand};
+use crate::spans::Spans;
 use crate::tuple::{Field, FieldMatch, Tuple};
 
 /// A value under a mask: matches the tuples whose bits are those of the value wherever the mask has one.
@@ -72,10 +73,14 @@ pub struct Rule<T> {
     action: u32,
 }
 
+/// In this order, so that what updates read comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
 struct Ranges<T> {
-    of: Vec<FieldRange>,
-    patterns: Vec<Pattern<T>>,
+    patterns: Box<[Pattern<T>]>,
+    /// Of the rule, with what it wants of other fields.
+    spans: Option<Spans<T>>,
+    of: Box<[FieldRange]>,
 }
 
 /// Why a rule can't be, or can't be where it is to go.
@@ -161,7 +166,8 @@ impl<T: Tuple> Rule<T> {
         }
         if !of.is_empty() {
             let patterns = expand(rule.base, &of)?;
-            rule.ranges = Some(Arc::new(Ranges { of, patterns }));
+            let (patterns, spans) = (patterns.into(), Spans::of(&rule.base, &of));
+            rule.ranges = Some(Arc::new(Ranges { patterns, spans, of: of.into() }));
         }
         Ok(rule)
     }
@@ -235,24 +241,29 @@ impl<T: Tuple> Rule<T> {
         (&self.base, &self.ranges) == (&other.base, &other.ranges)
     }
 
-    /// Asks for what it holds beside itself.
-    pub(crate) fn fetch(&self) {
-        if let Some(ranges) = &self.ranges {
-            prefetch(std::slice::from_ref(&**ranges), 0);
+    /// What it wants of each 16 bits, where all of these are ranges.
+    #[inline(always)]
+    pub(crate) fn spans(&self) -> Option<Spans<T>> {
+        match &self.ranges {
+            None => Spans::of_pattern(&self.base),
+            Some(ranges) => ranges.spans,
         }
     }
 
-    /// Asks for its ranges, where it holds them beside itself.
-    pub(crate) fn fetch_ranges(&self) {
-        prefetch(self.ranges(), 0);
+    /// Asks for what it holds beside itself.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        if let Some(ranges) = &self.ranges {
+            // How often it is shared is counted before it.
+            prefetch_at(Arc::as_ptr(ranges).cast::<[usize; 2]>().wrapping_sub(1).cast());
+            prefetch_all(&**ranges);
+        }
     }
 
     /// Bytes that it holds beside itself.
     pub(crate) fn heap(&self) -> usize {
         self.ranges.as_ref().map_or(0, |ranges| {
-            size_of::<Ranges<T>>()
-                + ranges.of.capacity() * size_of::<FieldRange>()
-                + ranges.patterns.capacity() * size_of::<Pattern<T>>()
+            size_of::<Ranges<T>>() + size_of_val(&*ranges.of) + size_of_val(&*ranges.patterns)
         })
     }
 }

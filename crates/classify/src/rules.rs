@@ -7,8 +7,10 @@
 //! [`insert`]: RuleSet::insert
 //! [`insert_at`]: RuleSet::insert_at
 
+use std::ops::Range;
+
 use rustc_hash::FxHashSet;
-use wirespeed_image::{HugeVec, Index, prefetch};
+use wirespeed_image::{HugeVec, Index, prefetch_all};
 
 use crate::classes::Classes;
 use crate::live::RuleUpdate;
@@ -19,8 +21,8 @@ use crate::tuple::Tuple;
 /// Rules under their numbers.
 #[derive(Clone, Debug)]
 pub struct RuleSet<T> {
-    /// In any order; `None` where one went.
-    places: HugeVec<Option<Numbered<T>>>,
+    /// In any order.
+    places: HugeVec<Place<T>>,
     /// Places without a rule.
     free: Vec<u32>,
     /// Places by number.
@@ -32,10 +34,13 @@ pub struct RuleSet<T> {
     changes: Option<Changes<T>>,
 }
 
+/// Where a rule is, in lines of its own: those of 5-tuples are in one.
 #[derive(Clone, Debug)]
-struct Numbered<T> {
+#[repr(align(64))]
+struct Place<T> {
+    rule: Option<Rule<T>>,
+    /// Of the rule, or of the last one that there was.
     number: RuleNumber,
-    rule: Rule<T>,
 }
 
 /// What engines look up in: a pattern, and the rank of its rule. Several entries may be of one rule.
@@ -52,6 +57,8 @@ pub struct Entry<T> {
 pub struct Changed<T> {
     /// Its number.
     pub number: RuleNumber,
+    /// Where it was put, or was.
+    place: u32,
     /// What it was; `None` of one that came.
     pub before: Option<Rule<T>>,
 }
@@ -86,7 +93,7 @@ impl<T: Tuple> RuleSet<T> {
     /// Adds a rule after all others: its number is one more than the largest that there ever was. O(1).
     pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, RuleError> {
         let number = self.next()?;
-        self.put(number, Some(rule));
+        self.put(number, Some(&rule));
         Ok(number)
     }
 
@@ -102,7 +109,7 @@ impl<T: Tuple> RuleSet<T> {
     pub fn set(&mut self, number: u32, rule: Rule<T>) -> Result<(RuleNumber, Option<Rule<T>>), RuleError> {
         let number = checked(number)?;
         let before = self.rule(number.get()).cloned();
-        self.put(number, Some(rule));
+        self.put(number, Some(&rule));
         Ok((number, before))
     }
 
@@ -116,10 +123,8 @@ impl<T: Tuple> RuleSet<T> {
     /// Makes a change; whether it changed anything.
     pub fn apply(&mut self, update: &RuleUpdate<T>) -> Result<bool, RuleError> {
         match update {
-            RuleUpdate::Insert(rule) => self.insert(rule.clone()).map(|_| true),
-            RuleUpdate::Set(number, rule) => {
-                checked(*number).map(|number| self.put(number, Some(rule.clone())))
-            }
+            RuleUpdate::Insert(rule) => self.next().map(|number| self.put(number, Some(rule))),
+            RuleUpdate::Set(number, rule) => checked(*number).map(|number| self.put(number, Some(rule))),
             RuleUpdate::Remove(number) => {
                 Ok(RuleNumber::new(*number).is_some_and(|number| self.put(number, None)))
             }
@@ -136,12 +141,26 @@ impl<T: Tuple> RuleSet<T> {
         T: 'u,
     {
         let updates: Vec<_> = updates.into_iter().collect();
-        updates.iter().take(2 * AHEAD).for_each(|update| self.fetch_index(update));
-        updates.iter().take(AHEAD).for_each(|update| self.fetch(update));
+        self.apply_range(&updates, 0..updates.len())
+    }
+
+    /// The same of some of many changes, those after them being next.
+    pub(crate) fn apply_range(
+        &mut self,
+        updates: &[&RuleUpdate<T>],
+        range: Range<usize>,
+    ) -> (usize, Result<(), RuleError>) {
+        if range.start == 0 {
+            updates.iter().take(2 * AHEAD).for_each(|update| self.fetch_index(update));
+            updates.iter().take(AHEAD).enumerate().for_each(|(at, update)| self.fetch(update, at));
+            updates.iter().take(AHEAD / 2).for_each(|update| self.fetch_held(update));
+        }
         let mut changed = 0;
-        for (at, update) in updates.iter().enumerate() {
+        for at in range {
+            let update = updates[at];
             updates.get(at + 2 * AHEAD).into_iter().for_each(|update| self.fetch_index(update));
-            updates.get(at + AHEAD).into_iter().for_each(|update| self.fetch(update));
+            updates.get(at + AHEAD).into_iter().for_each(|update| self.fetch(update, AHEAD));
+            updates.get(at + AHEAD / 2).into_iter().for_each(|update| self.fetch_held(update));
             match self.apply(update) {
                 Ok(is_changed) => changed += usize::from(is_changed),
                 Err(error) => return (changed, Err(error)),
@@ -153,12 +172,21 @@ impl<T: Tuple> RuleSet<T> {
     /// Asks for where the place of a change's rule is to be found.
     fn fetch_index(&self, update: &RuleUpdate<T>) {
         if let RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) = update {
-            self.fetch_number(*number);
+            self.index.fetch(hash(*number));
         }
     }
 
-    /// Asks for all that a change will read.
-    fn fetch(&self, update: &RuleUpdate<T>) {
+    /// Asks for what the rule that a change finds holds beside itself.
+    fn fetch_held(&self, update: &RuleUpdate<T>) {
+        if let RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) = update
+            && let Some(rule) = self.rule(*number)
+        {
+            rule.fetch();
+        }
+    }
+
+    /// Asks for all that a change will read after so many others.
+    fn fetch(&self, update: &RuleUpdate<T>, after: usize) {
         if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
             rule.fetch();
         }
@@ -167,26 +195,8 @@ impl<T: Tuple> RuleSet<T> {
             RuleUpdate::Insert(_) => None,
         };
         // One that comes gets this place, or one that is as near.
-        let next = || self.free.len().checked_sub(AHEAD).map(|at| self.free[at] as usize);
-        there.or_else(next).into_iter().for_each(|place| self.fetch_place(place));
-    }
-
-    fn fetch_place(&self, place: usize) {
-        prefetch(&self.places, place);
-        // It need not begin with a line.
-        prefetch(&self.places, place + 1);
-    }
-
-    /// Asks for where the place of a rule is to be found.
-    #[inline]
-    pub(crate) fn fetch_number(&self, number: u32) {
-        self.index.fetch(hash(number));
-    }
-
-    /// Asks for a rule.
-    #[inline]
-    pub(crate) fn fetch_rule(&self, number: u32) {
-        self.place(number).into_iter().for_each(|place| self.fetch_place(place));
+        let next = || self.free.len().checked_sub(1 + after).map(|at| self.free[at] as usize);
+        there.or_else(next).into_iter().for_each(|place| prefetch_all(&self.places[place]));
     }
 
     /// Rules with the numbers 1, 2, 3 and so on in the order of these. O(n log n).
@@ -201,58 +211,65 @@ impl<T: Tuple> RuleSet<T> {
     }
 
     /// Puts a rule or none under a number; whether that is another than before.
-    fn put(&mut self, number: RuleNumber, rule: Option<Rule<T>>) -> bool {
-        let place = self.place(number.get());
-        if place.and_then(|place| self.at(place)) == rule.as_ref() {
+    fn put(&mut self, number: RuleNumber, rule: Option<&Rule<T>>) -> bool {
+        let found = self.index.look(hash(number.get()), |_, _| true);
+        let there = found.map(|(_, place)| place as usize);
+        if there.ok().and_then(|place| self.at(place)) == rule {
             return false;
         }
-        if let Some(rule) = &rule {
+        if let Some(rule) = rule {
             self.last = self.last.max(number.get());
             self.patterns += rule.patterns().len() as u64;
             self.heap += rule.heap();
         }
-        let before = match (place, rule) {
-            (Some(place), Some(rule)) => self.places[place].replace(Numbered { number, rule }),
-            (Some(place), None) => {
-                let id = id_of(place);
-                self.index.remove(hash(number.get()), id);
-                self.free.push(id);
-                self.places[place].take()
+        let (changes, counts) = (&mut self.changes, (&mut self.patterns, &mut self.heap));
+        match (found, rule) {
+            (Ok((_, place)), Some(rule)) => {
+                let there = &mut self.places[place as usize];
+                Self::note(changes, number, place, there.rule.take(), counts);
+                there.rule = Some(rule.clone());
             }
-            (None, Some(rule)) => {
-                self.add(Numbered { number, rule });
-                None
+            (Ok((at, place)), None) => {
+                self.index.remove_at(at);
+                self.free.push(place);
+                Self::note(changes, number, place, self.places[place as usize].rule.take(), counts);
             }
-            (None, None) => None,
-        };
-        let before = before.map(|numbered| numbered.rule);
-        if let Some(before) = &before {
-            self.patterns -= before.patterns().len() as u64;
-            self.heap -= before.heap();
-        }
-        if let Some(changes) = &mut self.changes {
-            match changes.numbers.insert(number.get()) {
-                true => changes.all.push(Changed { number, before }),
-                false => changes.is_again = true,
+            (Err(at), Some(rule)) => {
+                let place = self.free.pop().unwrap_or_else(|| {
+                    self.places.push(Place { rule: None, number });
+                    id_of(self.places.len() - 1)
+                });
+                self.index.insert_at(at, hash(number.get()), place);
+                let there = &mut self.places[place as usize];
+                (there.rule, there.number) = (Some(rule.clone()), number);
+                Self::note(changes, number, place, None, counts);
             }
+            (Err(_), None) => {}
         }
         true
     }
 
-    /// Adds a rule under a number that none has.
-    fn add(&mut self, numbered: Numbered<T>) {
-        let hash = hash(numbered.number.get());
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.places[id as usize] = Some(numbered);
-                id
-            }
-            None => {
-                self.places.push(Some(numbered));
-                id_of(self.places.len() - 1)
-            }
-        };
-        self.index.insert(hash, id);
+    /// Notes that the rule of a number is another one than this, and what that took.
+    ///
+    /// In line, so that a rule goes from its place to the changes as it is: by way of the stack, where it would be written in small
+    /// pieces and read in large ones, it would wait until all that is written before it is in the cache.
+    #[inline(always)]
+    fn note(
+        changes: &mut Option<Changes<T>>,
+        number: RuleNumber,
+        place: u32,
+        before: Option<Rule<T>>,
+        (patterns, heap): (&mut u64, &mut usize),
+    ) {
+        if let Some(rule) = &before {
+            *patterns -= rule.patterns().len() as u64;
+            *heap -= rule.heap();
+        }
+        let Some(changes) = changes else { return };
+        match changes.numbers.insert(number.get()) {
+            true => changes.all.push(Changed { number, place, before }),
+            false => changes.is_again = true,
+        }
     }
 
     /// Where the rule of a number is.
@@ -264,13 +281,22 @@ impl<T: Tuple> RuleSet<T> {
 
     #[inline]
     fn at(&self, place: usize) -> Option<&Rule<T>> {
-        self.places[place].as_ref().map(|numbered| &numbered.rule)
+        self.places[place].rule.as_ref()
     }
 
     /// The rule of a number.
     #[inline]
     pub fn rule(&self, number: u32) -> Option<&Rule<T>> {
         self.at(self.place(number)?)
+    }
+
+    /// What a rule is that changed; `None` of one that went. Sooner than by its number.
+    #[inline]
+    pub fn now(&self, changed: &Changed<T>) -> Option<&Rule<T>> {
+        match self.places.get(changed.place as usize) {
+            Some(Place { rule: Some(rule), number }) if *number == changed.number => Some(rule),
+            _ => self.rule(changed.number.get()),
+        }
     }
 
     /// The action of the rule that a lookup returned; `None` of 0.
@@ -300,7 +326,7 @@ impl<T: Tuple> RuleSet<T> {
 
     /// The rules, in any order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleNumber, &Rule<T>)> {
-        self.places.iter().flatten().map(|Numbered { number, rule }| (*number, rule))
+        self.places.iter().filter_map(|place| Some((place.number, place.rule.as_ref()?)))
     }
 
     /// The rules by number. O(n log n).
@@ -356,7 +382,7 @@ impl<T: Tuple> RuleSet<T> {
 
     /// Bytes that it holds.
     pub fn memory_usage(&self) -> u64 {
-        let places = self.places.capacity() * size_of::<Option<Numbered<T>>>() + self.free.capacity() * 4;
+        let places = self.places.capacity() * size_of::<Place<T>>() + self.free.capacity() * 4;
         (places + self.index.memory_usage() + self.heap) as u64
     }
 }

@@ -1,15 +1,33 @@
-//! [`prefetch`], for all who know what they will read.
+//! [`prefetch`] and its kin, for all who know what they will read.
 
 /// Asks for an element that will be read soon. One that isn't there is let pass.
 #[inline(always)]
 pub fn prefetch<T>(elements: &[T], at: usize) {
+    prefetch_at(elements.as_ptr().wrapping_add(at).cast());
+}
+
+/// Asks for all lines of an element that will be read soon.
+#[inline(always)]
+pub fn prefetch_all<T>(element: &T) {
+    const LINE: usize = 64;
+    let start = std::ptr::from_ref(element).cast::<u8>();
+    (0..size_of::<T>()).step_by(LINE).for_each(|at| prefetch_at(start.wrapping_add(at)));
+    if align_of::<T>() < LINE {
+        // It may end in a line that no step leads to.
+        prefetch_at(start.wrapping_add(size_of::<T>().saturating_sub(1)));
+    }
+}
+
+/// Asks for the line of an address, whatever is there.
+#[inline(always)]
+pub fn prefetch_at(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     #[allow(unsafe_code)]
     // SAFETY: a prefetch may be of any address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(elements.as_ptr().wrapping_add(at).cast());
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (elements, at);
+    let _ = address;
 }

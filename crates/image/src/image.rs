@@ -224,14 +224,19 @@ fn range(entry: &SectionEntry) -> std::ops::Range<usize> {
 
 /// Writes values to elements of `WIDTH` bytes, with those to come on their way.
 fn write_elements<const WIDTH: usize>(elements: &mut [u8], writes: &[Write]) {
-    const AHEAD: usize = 32;
+    /// A write takes a nanosecond or two, and a line a hundred to come.
+    const AHEAD: usize = 128;
     let (elements, _) = elements.as_chunks_mut::<WIDTH>();
-    for (at, write) in writes.iter().enumerate() {
-        if let Some(ahead) = writes.get(at + AHEAD) {
-            prefetch(elements, ahead.index_in_memory());
-        }
+    writes.iter().take(AHEAD).for_each(|write| prefetch(elements, write.index_in_memory()));
+    let put = |elements: &mut [[u8; WIDTH]], write: &Write| {
         elements[write.index_in_memory()].copy_from_slice(&write.value.to_le_bytes()[..WIDTH]);
+    };
+    let (first, last) = writes.split_at(writes.len().saturating_sub(AHEAD));
+    for (write, ahead) in first.iter().zip(&writes[writes.len() - first.len()..]) {
+        prefetch(elements, ahead.index_in_memory());
+        put(elements, write);
     }
+    last.iter().for_each(|write| put(elements, write));
 }
 
 fn zeroed(bytes: u64) -> Result<Storage, ImageError> {

@@ -1,7 +1,7 @@
 //! [`Index`]: which of a control plane's things a hash leads to.
 //!
 //! ```text
-//! slots  u64 × 2^bits, at most three quarters taken     hash 32 | id 32; all ones: free
+//! slots  u64 × 2^bits, at most three quarters taken, or less     hash 32 | id 32; all ones: free
 //! ```
 //!
 //! Open addressing from the hash's first bits on; what is taken out is closed up, so that nothing is left behind. That the hash is
@@ -20,7 +20,13 @@ pub struct Index {
     slots: HugeVec<u64>,
     bits: u32,
     len: usize,
+    /// So many quarters are taken at most.
+    quarters: usize,
 }
+
+/// Where an id is in an index, or could go: until the index changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At(usize);
 
 const FREE: u64 = u64::MAX;
 const FEWEST_BITS: u32 = 4;
@@ -28,7 +34,12 @@ const FEWEST_BITS: u32 = 4;
 impl Index {
     /// Of nothing.
     pub fn new() -> Self {
-        Self { slots: HugeVec::filled(FREE, 1 << FEWEST_BITS), bits: FEWEST_BITS, len: 0 }
+        Self { slots: HugeVec::filled(FREE, 1 << FEWEST_BITS), bits: FEWEST_BITS, len: 0, quarters: 3 }
+    }
+
+    /// Of nothing; a quarter is taken at most, so that what is looked for is almost always in the first slot, or nowhere.
+    pub fn sparse() -> Self {
+        Self { quarters: 1, ..Self::new() }
     }
 
     /// How many.
@@ -44,13 +55,40 @@ impl Index {
     /// The id of this hash that is it.
     #[inline]
     pub fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
-        let found = self.probe(hash, |_, slot| match split(slot) {
+        self.look(hash, |_, id| is_it(id)).ok().map(|(_, id)| id)
+    }
+
+    /// The id of this hash that is it, and where it is; or where one of this hash could go.
+    #[inline]
+    pub fn look(&self, hash: u32, is_it: impl FnMut(At, u32) -> bool) -> Result<(At, u32), At> {
+        self.look_from(self.home(hash), hash, is_it)
+    }
+
+    /// The same after something of this hash.
+    #[inline]
+    pub fn look_after(
+        &self,
+        At(at): At,
+        hash: u32,
+        is_it: impl FnMut(At, u32) -> bool,
+    ) -> Result<(At, u32), At> {
+        self.look_from((at + 1) & (self.slots.len() - 1), hash, is_it)
+    }
+
+    #[inline(always)]
+    fn look_from(
+        &self,
+        from: usize,
+        hash: u32,
+        mut is_it: impl FnMut(At, u32) -> bool,
+    ) -> Result<(At, u32), At> {
+        let found = self.probe(from, |at, slot| match split(slot) {
             // First: the first half of a free slot is a hash, too.
-            _ if slot == FREE => ControlFlow::Break(None),
-            (other, id) if other == hash && is_it(id) => ControlFlow::Break(Some(id)),
+            _ if slot == FREE => ControlFlow::Break(Err(At(at))),
+            (other, id) if other == hash && is_it(At(at), id) => ControlFlow::Break(Ok((At(at), id))),
             _ => ControlFlow::Continue(()),
         });
-        found.flatten()
+        found.expect("a quarter is free")
     }
 
     /// Asks for the slot that [`find`](Self::find) will look at first.
@@ -61,7 +99,7 @@ impl Index {
 
     /// Makes room for so many more.
     pub fn reserve(&mut self, more: usize) {
-        let bits = ((self.len + more) * 4).div_ceil(3).next_power_of_two().ilog2();
+        let bits = ((self.len + more) * 4).div_ceil(self.quarters).next_power_of_two().ilog2();
         if bits > self.bits {
             self.grow(bits);
         }
@@ -69,19 +107,39 @@ impl Index {
 
     /// Adds an id that isn't there.
     pub fn insert(&mut self, hash: u32, id: u32) {
-        if (self.len + 1) * 4 > self.slots.len() * 3 {
+        if self.is_full() {
             self.grow(self.bits + 1);
         }
-        self.len += 1;
         let at = self.at_of(hash, FREE).expect("a quarter is free");
+        self.put(At(at), hash, id);
+    }
+
+    /// The same where [`look`](Self::look) said that it could go.
+    #[inline]
+    pub fn insert_at(&mut self, at: At, hash: u32, id: u32) {
+        match self.is_full() {
+            true => self.insert(hash, id),
+            false => self.put(at, hash, id),
+        }
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        (self.len + 1) * 4 > self.slots.len() * self.quarters
+    }
+
+    #[inline]
+    fn put(&mut self, At(at): At, hash: u32, id: u32) {
+        debug_assert_eq!(self.slots[at], FREE, "the index did not change");
+        self.len += 1;
         self.slots[at] = joined(hash, id);
     }
 
-    /// Puts another id in place of one that is there.
-    pub fn replace(&mut self, hash: u32, id: u32, by: u32) {
-        if let Some(at) = self.at_of(hash, joined(hash, id)) {
-            self.slots[at] = joined(hash, by);
-        }
+    /// Puts another id in place of the one that is there.
+    #[inline]
+    pub fn replace_at(&mut self, At(at): At, by: u32) {
+        debug_assert_ne!(self.slots[at], FREE, "the index did not change");
+        self.slots[at] = joined(split(self.slots[at]).0, by);
     }
 
     /// All, hash and id, in any order.
@@ -91,7 +149,15 @@ impl Index {
 
     /// Takes an id out that is there.
     pub fn remove(&mut self, hash: u32, id: u32) {
-        let Some(mut hole) = self.at_of(hash, joined(hash, id)) else { return };
+        if let Some(at) = self.at_of(hash, joined(hash, id)) {
+            self.remove_at(At(at));
+        }
+    }
+
+    /// Takes out what is there.
+    #[inline]
+    pub fn remove_at(&mut self, At(mut hole): At) {
+        debug_assert_ne!(self.slots[hole], FREE, "the index did not change");
         self.len -= 1;
         let mask = self.slots.len() - 1;
         let mut at = hole;
@@ -123,7 +189,7 @@ impl Index {
 
     /// Where the first slot of this content is, from a hash's home on.
     fn at_of(&self, hash: u32, content: u64) -> Option<usize> {
-        self.probe(hash, |at, slot| match slot {
+        self.probe(self.home(hash), |at, slot| match slot {
             slot if slot == content => ControlFlow::Break(Some(at)),
             FREE => ControlFlow::Break(None),
             _ => ControlFlow::Continue(()),
@@ -131,10 +197,10 @@ impl Index {
         .flatten()
     }
 
-    #[inline]
-    fn probe<T>(&self, hash: u32, mut look: impl FnMut(usize, u64) -> ControlFlow<T>) -> Option<T> {
+    #[inline(always)]
+    fn probe<T>(&self, from: usize, mut look: impl FnMut(usize, u64) -> ControlFlow<T>) -> Option<T> {
         let mask = self.slots.len() - 1;
-        let mut at = self.home(hash);
+        let mut at = from;
         for _ in 0..=mask {
             if let ControlFlow::Break(found) = look(at, self.slots[at]) {
                 return Some(found);
@@ -191,16 +257,23 @@ mod tests {
             for (id, comes) in steps {
                 match (comes, map.contains_key(&id)) {
                     (true, false) => {
-                        index.insert(hash(id), id);
+                        match index.look(hash(id), |_, other| other == id) {
+                            Err(at) if id % 3 == 0 => index.insert_at(at, hash(id), id),
+                            _ => index.insert(hash(id), id),
+                        }
                         map.insert(id, ());
                     }
                     (false, true) => {
-                        index.remove(hash(id), id);
+                        match index.look(hash(id), |_, other| other == id) {
+                            Ok((at, _)) if id % 3 == 0 => index.remove_at(at),
+                            _ => index.remove(hash(id), id),
+                        }
                         map.remove(&id);
                     }
                     // What has its hash takes its place.
                     (true, true) if !map.contains_key(&(id ^ 1)) && hash(id ^ 1) == hash(id) => {
-                        index.replace(hash(id), id, id ^ 1);
+                        let (at, _) = index.look(hash(id), |_, other| other == id).expect("it is there");
+                        index.replace_at(at, id ^ 1);
                         map.remove(&id);
                         map.insert(id ^ 1, ());
                     }
@@ -208,7 +281,7 @@ mod tests {
                 }
                 let mut all: Vec<_> = index.iter().collect();
                 all.sort_unstable_by_key(|&(_, id)| id);
-                prop_assert!(all.into_iter().eq(map.keys().map(|&id| (hash(id), id))));
+                prop_assert!(all.iter().copied().eq(map.keys().map(|&id| (hash(id), id))));
                 prop_assert_eq!(index.len(), map.len());
                 for id in 0..40 {
                     let is_it = |other| {
@@ -217,6 +290,10 @@ mod tests {
                     };
                     let found = index.find(hash(id), is_it);
                     prop_assert_eq!(found, map.contains_key(&id).then_some(id));
+                    let others: Vec<_> = all.iter().filter(|&&(of, _)| of == hash(id)).collect();
+                    if let Ok((first, _)) = index.look(hash(id), |_, _| true) {
+                        prop_assert_eq!(index.look_after(first, hash(id), |_, _| true).is_ok(), others.len() > 1);
+                    }
                 }
             }
         }

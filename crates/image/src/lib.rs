@@ -33,10 +33,10 @@ mod table;
 
 pub use changes::{Changes, WORD};
 pub use error::{ImageError, PatchError};
-pub use fetch::prefetch;
+pub use fetch::{prefetch, prefetch_all, prefetch_at};
 pub use huge::HugeVec;
 pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, number, width_for};
-pub use index::Index;
+pub use index::{At, Index};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
 pub use shared::{Placed, SharedPool};

@@ -44,8 +44,12 @@ impl<T: Tuple> ClassifyEngine<T> for Linear<T> {
         Ok((Self { order, used, tuple: PhantomData }, LinearTable::new(image)))
     }
 
-    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
-        self.patch(rules, changed)
+    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        self.take_in(rules, changed)
+    }
+
+    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
+        self.patch_of(rules)
     }
 
     fn memory_usage(&self) -> u64 {

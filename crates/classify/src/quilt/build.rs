@@ -38,8 +38,12 @@ impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
         Ok((Self { store }, QuiltTable::new(image)))
     }
 
-    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
-        self.store.update(rules, changed).map_err(|Full(what)| Outgrown(what))
+    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        self.store.take_in(rules, changed).map_err(|Full(what)| Outgrown(what))
+    }
+
+    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
+        self.store.patch(rules)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -88,7 +92,7 @@ fn compile<T: Tuple>(store: &Store<T>, rules: &RuleSet<T>, mut image: Image) -> 
         record.iter_mut().zip(store.layers.record(place)).for_each(|(to, element)| *to = element);
     }
     image.section_mut::<u64>(SLOTS)?.copy_from_slice(store.directories.slots());
-    image.section_mut::<u64>(CELLS)?.copy_from_slice(store.buckets.cells());
+    store.buckets.write_cells(image.section_mut::<u64>(CELLS)?);
     image.section_mut::<u64>(RANKS)?.copy_from_slice(store.buckets.ranks());
     Ok(image)
 }

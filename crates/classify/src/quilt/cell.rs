@@ -8,8 +8,8 @@
 //! A prefix of an address is two ranges of 16 bits, one of which is exact or all; a range of ports is one. Where 16 bits hold several
 //! fields, as in [`OpenFlowTuple`](crate::OpenFlowTuple), what a rule wants of them may be no range; masks say anything.
 
-use crate::expand::FieldRange;
 use crate::rule::{Pattern, Rule};
+use crate::spans::{Spans, halves};
 use crate::tuple::Tuple;
 
 /// How a cell is compared.
@@ -29,66 +29,41 @@ pub(super) struct Cell<T> {
     pub(super) form: Form,
 }
 
-/// 16 bits, as what a word's half wants of them.
-#[derive(Clone, Copy)]
-struct Lane {
-    least: u16,
-    span: u16,
-}
-
 impl<T: Tuple> Cell<T> {
     /// Each cell of a rule: one where it can be, or else one for each of its patterns.
     pub(super) fn each<E>(rule: &Rule<T>, mut f: impl FnMut(Self) -> Result<(), E>) -> Result<(), E> {
-        match Self::of_ranges(rule.base(), rule.ranges()) {
+        match Self::of(rule) {
             Some(cell) => f(cell),
             None => rule.patterns().iter().try_for_each(|pattern| f(Self::of_pattern(pattern))),
         }
     }
 
-    fn of_pattern(pattern: &Pattern<T>) -> Self {
-        let masks = || Self { a: *pattern.value(), b: *pattern.mask(), form: Form::Masks };
-        Self::of_ranges(pattern, &[]).unwrap_or_else(masks)
+    /// The one cell of a rule that is ranges of 16 bits.
+    #[inline(always)]
+    pub(super) fn of(rule: &Rule<T>) -> Option<Self> {
+        rule.spans().map(Self::of_spans)
     }
 
-    /// A pattern and ranges, if each 16 bits are a range.
-    fn of_ranges(pattern: &Pattern<T>, ranges: &[FieldRange]) -> Option<Self> {
-        let (mut a, mut b) = (T::default(), T::default());
-        for word in 0..T::WORDS {
-            let of = |tuple: &T| halves(tuple.words()[word]);
-            let (value, mask, used) = (of(pattern.value()), of(pattern.mask()), of(&T::USED));
-            let high = Lane::of_mask(value[0], mask[0], used[0])?;
-            let low = Lane::of_mask(value[1], mask[1], used[1])?;
-            a.words_mut()[word] = joined(high.least, low.least);
-            b.words_mut()[word] = joined(high.span, low.span);
-        }
-        for range in ranges {
-            let field = range.field();
-            if field.width != 16 || field.offset % 16 != 0 {
-                return None;
-            }
-            let (from, span) =
-                (u16::try_from(range.from()).ok()?, u16::try_from(range.to() - range.from()).ok()?);
-            let (word, shift) = (usize::from(field.offset / 32), 16 - field.offset % 32);
-            let put = |tuple: &mut T, number: u16| {
-                let word = &mut tuple.words_mut()[word];
-                *word = *word & !(0xffff << shift) | u32::from(number) << shift;
-            };
-            put(&mut a, from);
-            put(&mut b, span);
-        }
-        Some(Self { a, b, form: Form::Ranges })
+    #[inline]
+    pub(super) fn of_pattern(pattern: &Pattern<T>) -> Self {
+        let masks = || Self { a: *pattern.value(), b: *pattern.mask(), form: Form::Masks };
+        Spans::of_pattern(pattern).map_or_else(masks, Self::of_spans)
+    }
+
+    #[inline(always)]
+    const fn of_spans(Spans { least, span }: Spans<T>) -> Self {
+        Self { a: least, b: span, form: Form::Ranges }
     }
 
     /// The bits that all tuples that match have in common.
+    #[inline(always)]
     pub(super) fn fixed(&self) -> T {
         match self.form {
             Form::Masks => self.b,
             Form::Ranges => {
                 let mut mask = T::USED;
-                for word in 0..T::WORDS {
-                    let (least, span) = (halves(self.a.words()[word]), halves(self.b.words()[word]));
-                    mask.words_mut()[word] &= joined(prefix(least[0], span[0]), prefix(least[1], span[1]));
-                }
+                let ranges = self.a.words().iter().zip(self.b.words());
+                mask.words_mut().iter_mut().zip(ranges).for_each(|(word, (&a, &b))| *word &= prefixes(a, b));
                 mask
             }
         }
@@ -113,29 +88,15 @@ pub(super) fn is_in(x: u32, a: u32, b: u32, form: Form) -> bool {
     }
 }
 
-impl Lane {
-    /// Of 16 bits under a mask, if those that may be anything come after all that may not.
-    fn of_mask(value: u16, mask: u16, used: u16) -> Option<Self> {
-        let free = used & !mask;
-        match mask {
-            0 => Some(Self { least: 0, span: u16::MAX }),
-            _ if free < mask & mask.wrapping_neg() => Some(Self { least: value, span: free }),
-            _ => None,
-        }
-    }
-}
-
-/// The bits that all numbers of a range have in common.
-fn prefix(least: u16, span: u16) -> u16 {
-    let differ = least ^ least.wrapping_add(span);
-    !u16::MAX.checked_shr(differ.leading_zeros()).unwrap_or(0)
-}
-
-#[allow(clippy::cast_possible_truncation)] // the halves
-pub(super) const fn halves(word: u32) -> [u16; 2] {
-    [(word >> 16) as u16, word as u16]
-}
-
-const fn joined(high: u16, low: u16) -> u32 {
-    (high as u32) << 16 | low as u32
+/// Of each half of a word the bits that all numbers of a range have in common: both halves at once.
+const fn prefixes(least: u32, span: u32) -> u32 {
+    const HIGHEST: u32 = 0x8000_8000;
+    // Sums without a carry from half to half.
+    let most = (least & !HIGHEST).wrapping_add(span & !HIGHEST) ^ (least ^ span) & HIGHEST;
+    let mut differ = least ^ most;
+    differ |= differ >> 1 & 0x7fff_7fff;
+    differ |= differ >> 2 & 0x3fff_3fff;
+    differ |= differ >> 4 & 0x0fff_0fff;
+    differ |= differ >> 8 & 0x00ff_00ff;
+    !differ
 }

@@ -16,7 +16,7 @@ pub(super) struct Directories {
 }
 
 /// Slots are asked for so many before.
-const AHEAD: usize = 16;
+const AHEAD: usize = 64;
 
 impl Directories {
     /// None yet, with room for as much as an image can hold.

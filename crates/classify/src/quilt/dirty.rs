@@ -10,10 +10,10 @@ pub(super) struct Dirty {
     is_noted: bool,
 }
 
-/// From so many on they are sorted by digits.
-const MANY: usize = 1 << 10;
-/// The numbers of a digit.
-const DIGITS: usize = 1 << 11;
+/// From so many on they are sorted by digits,
+const SOME: usize = 1 << 7;
+/// and from so many on by larger ones.
+const MANY: usize = 1 << 11;
 
 impl Dirty {
     /// There is an image now, which has all.
@@ -41,17 +41,24 @@ impl Dirty {
         Taken(&mut self.places)
     }
 
-    /// By digits from the lowest on, where there are many: each takes a pass over all, and comparing would take more.
+    /// By digits from the lowest on, where there are some: each takes a pass over all, and comparing would take more.
     fn sort(&mut self) {
-        if self.places.len() < MANY {
-            return self.places.sort_unstable();
+        match self.places.len() {
+            ..SOME => self.places.sort_unstable(),
+            SOME..MANY => self.sort_by_digits::<8>(),
+            MANY.. => self.sort_by_digits::<11>(),
         }
+    }
+
+    fn sort_by_digits<const BITS: u32>(&mut self) {
         let most = self.places.iter().fold(0, |most, &place| most | place);
         self.other.resize(self.places.len(), 0);
+        let mut counts = [0u32; MANY];
+        let next = &mut counts[..1 << BITS];
         let mut shift = 0;
         while shift < u32::BITS && most >> shift != 0 {
-            let digit = |place: u32| (place >> shift) as usize % DIGITS;
-            let mut next = [0u32; DIGITS];
+            let digit = |place: u32| (place >> shift) as usize % (1 << BITS);
+            next.fill(0);
             self.places.iter().for_each(|&place| next[digit(place)] += 1);
             next.iter_mut().fold(0, |from, next| from + std::mem::replace(next, from));
             for &place in &self.places {
@@ -60,7 +67,7 @@ impl Dirty {
                 *next += 1;
             }
             std::mem::swap(&mut self.places, &mut self.other);
-            shift += DIGITS.ilog2();
+            shift += BITS;
         }
     }
 
@@ -96,7 +103,16 @@ mod tests {
     #[test]
     fn they_ascend_each_once() {
         let mut rng = Rng::new(1);
-        for (len, below) in [(0, 1), (5, 3), (MANY, 2), (3_000, 1 << 24), (5_000, 900), (2_000, 1 << 32)] {
+        for (len, below) in [
+            (0, 1),
+            (5, 3),
+            (SOME, 2),
+            (400, 1 << 24),
+            (1_000, 1 << 32),
+            (3_000, 1 << 24),
+            (5_000, 900),
+            (2_000, 1 << 32),
+        ] {
             let mut dirty = Dirty::default();
             dirty.note(1);
             dirty.start();

@@ -10,13 +10,13 @@
 //! shared is of one cell alone, and is looked for before the others.
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, Hasher};
 
-use wirespeed_image::Index;
+use wirespeed_image::{At, Index};
 
 use super::cell::{Cell, Form};
+use super::layout::{blocks, words};
 use crate::rank::Rank;
-use crate::seeded::Seeded;
+use crate::seeded::{Pairs, Seeded};
 use crate::tuple::Tuple;
 
 /// Where cells are.
@@ -26,7 +26,7 @@ pub(super) struct Known<T> {
     shared: Vec<Shared<T>>,
     /// Places that are free.
     free: Vec<u32>,
-    seeded: Seeded,
+    pairs: Pairs,
 }
 
 /// A cell that several rules are.
@@ -39,9 +39,12 @@ struct Shared<T> {
     others: BTreeSet<Rank>,
 }
 
-/// What the index has of a cell.
+/// What the index has of a cell, and where: until another cell comes or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry(u32);
+pub(super) struct Entry {
+    id: u32,
+    at: At,
+}
 
 const SHARED: u32 = 1 << 31;
 
@@ -49,12 +52,12 @@ impl Entry {
     /// Whether several rules are this cell.
     #[inline]
     pub(super) const fn is_shared(self) -> bool {
-        self.0 & SHARED != 0
+        self.id & SHARED != 0
     }
 
     #[inline]
     const fn place(self) -> usize {
-        (self.0 & !SHARED) as usize
+        (self.id & !SHARED) as usize
     }
 }
 
@@ -73,7 +76,7 @@ impl<T> Shared<T> {
 impl<T: Tuple> Known<T> {
     /// None yet.
     pub(super) fn new(seeded: Seeded) -> Self {
-        Self { index: Index::new(), shared: Vec::new(), free: Vec::new(), seeded }
+        Self { index: Index::new(), shared: Vec::new(), free: Vec::new(), pairs: Pairs::new(seeded) }
     }
 
     /// How many cells.
@@ -82,15 +85,18 @@ impl<T: Tuple> Known<T> {
     }
 
     /// The hash that a cell is known by.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hash(&self, cell: &Cell<T>) -> u32 {
-        let mut hasher = self.seeded.build_hasher();
-        hasher.write(bytemuck::cast_slice(cell.a.words()));
-        hasher.write(bytemuck::cast_slice(cell.b.words()));
-        hasher.write_u64((cell.form == Form::Masks).into());
+        let pairs = (0..blocks::<T>()).flat_map(|block| {
+            let ([a, other_a], [b, other_b]) = (words(&cell.a, block), words(&cell.b, block));
+            [[a, b], [other_a, other_b]]
+        });
         #[allow(clippy::cast_possible_truncation)] // 32 bits are left
-        let hash = (hasher.finish() >> 32) as u32;
-        hash
+        let hash = (self.pairs.hash(pairs) >> 32) as u32;
+        match cell.form {
+            Form::Ranges => hash,
+            Form::Masks => !hash,
+        }
     }
 
     /// Asks for what there is of a hash.
@@ -102,56 +108,74 @@ impl<T: Tuple> Known<T> {
     /// The layer of the first cell of a hash, which need not be the one that is wanted.
     #[inline]
     pub(super) fn seems(&self, hash: u32) -> Option<u32> {
-        self.index.find(hash, |_| true).map(|id| self.layer(Entry(id)))
+        self.first(hash).ok().map(|entry| self.layer(entry))
     }
 
-    /// The entry of a cell and its place, which is what the layer that has it gives for it.
-    #[inline]
+    /// What there is first of a hash, or where an entry of it could go.
+    #[inline(always)]
+    pub(super) fn first(&self, hash: u32) -> Result<Entry, At> {
+        self.index.look(hash, |_, _| true).map(|(at, id)| Entry { id, at })
+    }
+
+    /// Whether there is more of a hash than what was first.
+    #[inline(always)]
+    pub(super) fn is_more(&self, hash: u32, first: Entry) -> bool {
+        self.index.look_after(first.at, hash, |_, _| true).is_ok()
+    }
+
+    /// The entry of a cell and its place, which is what the layer that has it gives for it, told whether several rules are that cell; or
+    /// where its entry could go.
     pub(super) fn find<X>(
         &self,
         hash: u32,
         cell: &Cell<T>,
-        place_in: impl Fn(u32) -> Option<X>,
-    ) -> Option<(Entry, X)> {
+        place_in: impl Fn(u32, bool) -> Option<X>,
+    ) -> Result<(Entry, X), At> {
         let is_any_shared = self.shared.len() > self.free.len();
         let mut alone = None;
-        let found = self.index.find(hash, |id| {
-            let entry = Entry(id);
+        let found = self.index.look(hash, |at, id| {
+            let entry = Entry { id, at };
             if entry.is_shared() {
                 return self.shared[entry.place()].cell == *cell;
             }
             if alone.is_none() {
-                alone = place_in(id).map(|place| (entry, place));
+                alone = place_in(id, false).map(|place| (entry, place));
             }
             alone.is_some() && !is_any_shared
         });
-        match found.map(Entry) {
-            Some(entry) if entry.is_shared() => place_in(self.layer(entry)).map(|place| (entry, place)),
-            _ => alone,
+        match found {
+            Ok((at, id)) if id & SHARED != 0 => {
+                let entry = Entry { id, at };
+                place_in(self.layer(entry), true).map(|place| (entry, place)).ok_or(at)
+            }
+            Ok((at, _)) | Err(at) => alone.ok_or(at),
         }
     }
 
+    /// The layer that has it.
     #[inline]
-    fn layer(&self, entry: Entry) -> u32 {
-        if entry.is_shared() { self.shared[entry.place()].layer } else { entry.0 }
+    pub(super) fn layer(&self, entry: Entry) -> u32 {
+        if entry.is_shared() { self.shared[entry.place()].layer } else { entry.id }
     }
 
     /// A cell came, into a layer.
-    pub(super) fn insert(&mut self, hash: u32, layer: u32) {
-        self.index.insert(hash, layer);
+    #[inline]
+    pub(super) fn insert(&mut self, at: At, hash: u32, layer: u32) {
+        self.index.insert_at(at, hash, layer);
     }
 
     /// A cell with one rule goes.
-    pub(super) fn remove(&mut self, hash: u32, entry: Entry) {
-        self.index.remove(hash, entry.0);
+    #[inline]
+    pub(super) fn remove(&mut self, entry: Entry) {
+        self.index.remove_at(entry.at);
     }
 
     /// A cell has one more rule, worse than its best.
-    pub(super) fn add_other(&mut self, hash: u32, entry: Entry, cell: &Cell<T>, rank: Rank) {
+    pub(super) fn add_other(&mut self, entry: Entry, cell: &Cell<T>, rank: Rank) {
         if entry.is_shared() {
             return self.shared[entry.place()].insert(rank);
         }
-        let shared = Shared { cell: *cell, layer: entry.0, next: rank, others: BTreeSet::new() };
+        let shared = Shared { cell: *cell, layer: entry.id, next: rank, others: BTreeSet::new() };
         let place = match self.free.pop() {
             Some(place) => {
                 self.shared[place as usize] = shared;
@@ -162,11 +186,11 @@ impl<T: Tuple> Known<T> {
                 u32::try_from(self.shared.len() - 1).expect("fewer than lanes")
             }
         };
-        self.index.replace(hash, entry.0, place | SHARED);
+        self.index.replace_at(entry.at, place | SHARED);
     }
 
     /// A cell with several rules, the best of which has the rank `best`, has one less. The best of those that are left.
-    pub(super) fn remove_one(&mut self, hash: u32, entry: Entry, rank: Rank, best: Rank) -> Rank {
+    pub(super) fn remove_one(&mut self, entry: Entry, rank: Rank, best: Rank) -> Rank {
         let shared = &mut self.shared[entry.place()];
         let left = if rank == best {
             shared.pop()
@@ -178,8 +202,8 @@ impl<T: Tuple> Known<T> {
         };
         if shared.next == Rank::NONE {
             let layer = shared.layer;
-            self.free.push(entry.0 & !SHARED);
-            self.index.replace(hash, entry.0, layer);
+            self.free.push(entry.id & !SHARED);
+            self.index.replace_at(entry.at, layer);
         }
         left
     }
@@ -206,27 +230,29 @@ mod tests {
         for [one, other] in [[0, 1], [1, 0]] {
             let mut known = Known::<Ipv4Tuple>::new(Seeded(1));
             let find = |known: &Known<_>, at: usize| {
-                let place_in = |found: u32| (found == layer).then_some(at);
+                let place_in = |found: u32, _| (found == layer).then_some(at);
                 known.find(hash, &cells[at], place_in).expect("it is there")
             };
-            known.insert(hash, layer);
-            known.insert(hash, layer);
+            for _ in 0..2 {
+                let at = known.find(hash, &cells[0], |_, _| None::<()>).expect_err("it is nowhere");
+                known.insert(at, hash, layer);
+            }
             let (entry, place) = find(&known, one);
             assert_eq!((entry.is_shared(), place), (false, one));
-            known.add_other(hash, entry, &cells[one], rank(9));
+            known.add_other(entry, &cells[one], rank(9));
             assert!(find(&known, one).0.is_shared() && !find(&known, other).0.is_shared());
             assert_eq!((find(&known, one).1, find(&known, other).1, known.len()), (one, other, 2));
-            known.add_other(hash, find(&known, other).0, &cells[other], rank(4));
-            known.add_other(hash, find(&known, one).0, &cells[one], rank(6));
+            known.add_other(find(&known, other).0, &cells[other], rank(4));
+            known.add_other(find(&known, one).0, &cells[one], rank(6));
             let left = |known: &mut Known<_>, at: usize, gone, best| {
                 let entry = find(known, at).0;
-                known.remove_one(hash, entry, gone, best)
+                known.remove_one(entry, gone, best)
             };
             assert_eq!(left(&mut known, one, rank(2), rank(2)), rank(6));
             assert_eq!(left(&mut known, one, rank(9), rank(6)), rank(6));
             assert_eq!(left(&mut known, other, rank(4), rank(3)), rank(3));
             assert!(!find(&known, one).0.is_shared() && !find(&known, other).0.is_shared());
-            known.remove(hash, find(&known, one).0);
+            known.remove(find(&known, one).0);
             assert_eq!((known.len(), find(&known, other).1), (1, other));
         }
     }

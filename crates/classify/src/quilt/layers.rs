@@ -1,15 +1,13 @@
 //! [`Layers`]: masks and directories in the order in which lookups try them, and which of them a rule may be in.
 
-use std::collections::HashMap;
-
-use wirespeed_image::PatchBuilder;
+use wirespeed_image::{At, Index, PatchBuilder};
 
 use super::cell::Form;
 use super::dirty::Dirty;
 use super::layout::{COUNT_AT, Directory, HEAD, LAYERS, blocks, record_len, words};
 use super::store::Full;
 use crate::rank::Rank;
-use crate::seeded::Seeded;
+use crate::seeded::{Pairs, Seeded};
 use crate::tuple::Tuple;
 
 /// All layers. Each has an id that stays; its place is another one when layers go.
@@ -21,14 +19,24 @@ pub(super) struct Layers<T> {
     /// Ids by place: the order in which lookups try them.
     order: Vec<u32>,
     most: usize,
-    /// The numbers of lists by mask and form of a rule.
-    fits: HashMap<(T, Form), Fits, Seeded>,
-    /// The layers that such a rule may be in, the most specific first.
-    fitting: Vec<Vec<u32>>,
+    /// How many there ever were.
+    added: u64,
+    /// The numbers of lists by the hash of a rule's mask and form.
+    fits: Index,
+    lists: Vec<List<T>>,
+    pairs: Pairs,
     /// Places whose records may be others than in the image.
     dirty: Dirty,
     /// Layers in use, as in the image.
     written: usize,
+}
+
+/// The layers that rules of some mask and form may be in, the most specific first.
+#[derive(Clone, Debug)]
+struct List<T> {
+    fixed: T,
+    form: Form,
+    layers: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,8 +68,10 @@ impl<T: Tuple> Layers<T> {
             idle: Vec::new(),
             order: Vec::new(),
             most: MOST_LAYERS,
-            fits: HashMap::with_hasher(seeded),
-            fitting: Vec::new(),
+            added: 0,
+            fits: Index::sparse(),
+            lists: Vec::new(),
+            pairs: Pairs::new(seeded),
             dirty: Dirty::default(),
             written: 0,
         }
@@ -77,6 +87,11 @@ impl<T: Tuple> Layers<T> {
     /// Layers in use.
     pub(super) const fn len(&self) -> usize {
         self.order.len()
+    }
+
+    /// How many there ever were: while that stays, so does what an id stands for.
+    pub(super) const fn added(&self) -> u64 {
+        self.added
     }
 
     /// Those in use, in the order of lookups.
@@ -117,13 +132,13 @@ impl<T: Tuple> Layers<T> {
                 u32::try_from(self.all.len() - 1).expect("as many as masks")
             }
         };
+        self.added += 1;
         self.order.push(id);
         self.note(place);
         let (all, ones) = (&self.all, mask.ones());
-        for ((fixed, of), &fits) in &self.fits {
+        for List { fixed, form: of, layers } in &mut self.lists {
             if *of == form && mask.and(fixed) == mask {
-                let list = &mut self.fitting[fits as usize];
-                list.insert(list.partition_point(|&other| all[other as usize].mask.ones() >= ones), id);
+                layers.insert(layers.partition_point(|&other| all[other as usize].mask.ones() >= ones), id);
             }
         }
         Ok(id)
@@ -132,7 +147,7 @@ impl<T: Tuple> Layers<T> {
     /// Takes an empty layer away; the last one takes its place.
     pub(super) fn drop(&mut self, id: u32) {
         let Layer { place, rest, .. } = *self.layer(id);
-        self.fitting.iter_mut().for_each(|list| list.retain(|&other| other != id));
+        self.lists.iter_mut().for_each(|list| list.layers.retain(|&other| other != id));
         self.idle.push(id);
         self.order.swap_remove(place);
         if let Some(&moved) = self.order.get(place) {
@@ -177,37 +192,44 @@ impl<T: Tuple> Layers<T> {
     }
 
     /// The list of layers that a rule may be in.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fits(&mut self, fixed: &T, form: Form) -> Fits {
-        match self.fits.get(&(*fixed, form)) {
-            Some(&fits) => fits,
-            None => self.add_fits(fixed, form),
+        let pairs = (0..blocks::<T>()).map(|block| words(fixed, block));
+        #[allow(clippy::cast_possible_truncation)] // 32 bits are left
+        let hash = (self.pairs.hash(pairs) >> 32) as u32 ^ u32::from(form == Form::Masks);
+        let is_it = |_, fits: u32| {
+            let list = &self.lists[fits as usize];
+            (&list.fixed, list.form) == (fixed, form)
+        };
+        match self.fits.look(hash, is_it) {
+            Ok((_, fits)) => fits,
+            Err(at) => self.add_fits(at, hash, fixed, form),
         }
     }
 
     #[cold]
-    fn add_fits(&mut self, fixed: &T, form: Form) -> Fits {
+    fn add_fits(&mut self, at: At, hash: u32, fixed: &T, form: Form) -> Fits {
         let is_fit = |layer: &Layer<T>| layer.form == form && layer.mask.and(fixed) == layer.mask;
-        let mut list: Vec<u32> =
+        let mut layers: Vec<u32> =
             self.in_order().filter(|(_, layer)| is_fit(layer)).map(|(id, _)| id).collect();
-        list.sort_by_key(|&id| std::cmp::Reverse(self.layer(id).mask.ones()));
-        let fits = u32::try_from(self.fitting.len()).expect("as many as masks of rules");
-        self.fitting.push(list);
-        self.fits.insert((*fixed, form), fits);
+        layers.sort_by_key(|&id| std::cmp::Reverse(self.layer(id).mask.ones()));
+        let fits = u32::try_from(self.lists.len()).expect("as many as masks of rules");
+        self.lists.push(List { fixed: *fixed, form, layers });
+        self.fits.insert_at(at, hash, fits);
         fits
     }
 
     /// A list's layers, the most specific first.
     #[inline]
     pub(super) fn fitting(&self, fits: Fits) -> &[u32] {
-        &self.fitting[fits as usize]
+        &self.lists[fits as usize].layers
     }
 
     /// Forgets all lists, if there is no layer.
     pub(super) fn tidy(&mut self) {
         if self.order.is_empty() {
-            self.fits.clear();
-            self.fitting.clear();
+            self.fits = Index::sparse();
+            self.lists.clear();
         }
     }
 
@@ -239,9 +261,9 @@ impl<T: Tuple> Layers<T> {
     }
 
     pub(super) fn memory_usage(&self) -> u64 {
-        let lists: usize = self.fitting.iter().map(|list| 24 + list.capacity() * 4).sum();
+        let lists: usize =
+            self.lists.iter().map(|list| size_of::<List<T>>() + list.layers.capacity() * 4).sum();
         let layers = self.all.capacity() * size_of::<Layer<T>>() + self.order.capacity() * 4;
-        let fits = self.fits.capacity() * (size_of::<((T, Form), Fits)>() + 1);
-        (lists + layers + fits) as u64 + self.dirty.memory_usage()
+        (lists + layers + self.fits.memory_usage()) as u64 + self.dirty.memory_usage()
     }
 }

@@ -351,6 +351,10 @@ impl<T: Tuple> Table for QuiltTable<T> {
         }
     }
 
+    fn admits_any(&self, section: SectionId) -> bool {
+        section == CELLS
+    }
+
     fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
         match (section, usize::try_from(index)) {
             // First what there is most of.

@@ -36,13 +36,18 @@
 //! An update finds its cell by a hash and the layer that an index has for it; the cell itself lies in its bucket alone. Where each change
 //! touches a dozen lines of memory, these are what it takes: so all that the updates of a call will read is asked for a few updates before
 //! their turn, stage by stage (`update`), what changed is noted by place and written to the patch in order, and rules share what their
-//! ranges were expanded to.
+//! ranges were expanded to. 64 updates at a time go through the rules and the engine, so that the one finds in the cache what the other
+//! read. A rule that goes is found by its rank, without a look at cells. In a live table of 100 K rules an insertion takes, of about
+//! 290 ns: the set of rules 50, its cell and what leads to it 70, its bucket 90 (of fw1, where every other rule finds the first layer's
+//! bucket full, 140), its part of the patch 20, and the two copies of the image, four lines of each, 60.
 //!
 //! What was tried:
 //! - A hash map of whole cells, patches sorted by comparing, rules looked up one after the other and cloned in full: 0.3 to 0.5 times the
 //!   updates on 100 K in the same run, 0.6 to 0.95 times on 1 K and 10 K.
 //! - Asking for what 32 or 64 changes read stage after stage, without work between: 0.8 times the updates at 100 K. As many lines as can be
 //!   under way are, and the next stage waits for them.
+//! - All updates of a call through the rules first and then through the engine: 0.8 to 0.9 times the updates, 0.7 times those of fw1 of
+//!   100 K that go. All memory in huge pages, heap and all, instead of arrays alone: 1.03 times, so arrays are enough.
 //! - Comparing all buckets whatever they hold: 48 M/s instead of 93 on acl1 of 1 K. A tuple matches rules of five layers there.
 //! - One plan for all sets (buckets of 8): 49 M/s instead of 100 on acl1 of 10 K. The best plan is another for each set.
 //! - Eight layers at a time instead of four: 85 M/s instead of 93 on acl1 of 10 K, with the same plan.

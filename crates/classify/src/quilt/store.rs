@@ -6,16 +6,17 @@
 //!
 //! Each part notes what it has that the image has not.
 
-use wirespeed_image::PatchBuilder;
+use wirespeed_image::{At, PatchBuilder};
 
 use super::buckets::{Buckets, MOST_CELLS, has_more};
 use super::cell::{Cell, Form};
 use super::directories::Directories;
 use super::hash::{Seeds, filter_bits};
-use super::known::Known;
+use super::known::{Entry, Known};
 use super::layers::{Fits, Layers};
 use super::layout::{LANES, MOST_BITS, Slot, height};
 use super::plan;
+use super::update::Step;
 use crate::rank::Rank;
 use crate::seeded::Seeded;
 use crate::tuple::Tuple;
@@ -30,11 +31,15 @@ pub(super) struct Store<T: Tuple> {
     /// See `layout`: heights of ranks are without so many bits.
     pub(super) shift: u32,
     /// Cells that a bucket should have at most.
-    roomy: usize,
+    pub(super) roomy: usize,
     pub(super) layers: Layers<T>,
     pub(super) directories: Directories,
     pub(super) buckets: Buckets<T>,
     pub(super) known: Known<T>,
+    /// Memory for those of an update.
+    pub(super) steps: Vec<Step<T>>,
+    /// Where steps led holds while there were so many layers.
+    pub(super) led_until: u64,
 }
 
 /// Where a cell can go.
@@ -75,6 +80,8 @@ impl<T: Tuple> Store<T> {
             directories: Directories::new(),
             buckets: Buckets::new(),
             known: Known::new(seeded),
+            steps: Vec::new(),
+            led_until: 0,
         }
     }
 
@@ -93,30 +100,26 @@ impl<T: Tuple> Store<T> {
         // Those that fit few layers first.
         let mut order: Vec<_> = cells.iter().map(|(cell, rank)| (cell.fixed().ones(), cell, rank)).collect();
         order.sort_by_key(|&(ones, ..)| ones);
-        order.into_iter().try_for_each(|(_, cell, &rank)| self.insert(cell, self.known.hash(cell), rank))
+        order.into_iter().try_for_each(|(_, cell, &rank)| {
+            let hash = self.known.hash(cell);
+            self.insert(&Step::of(*cell, hash, rank), rank)
+        })
     }
 
-    /// Adds a rule's cell, of which `known` says the hash.
-    pub(super) fn insert(&mut self, cell: &Cell<T>, hash: u32, rank: Rank) -> Result<(), Full> {
-        self.insert_fitting(cell, hash, rank, None)
-    }
-
-    /// The same where the list of layers that it may be in is known.
-    pub(super) fn insert_fitting(
-        &mut self,
-        cell: &Cell<T>,
-        hash: u32,
-        rank: Rank,
-        fits: Option<Fits>,
-    ) -> Result<(), Full> {
-        let Some((entry, place)) = self.known.find(hash, cell, |layer| self.place_in(layer, cell)) else {
-            let fits = fits.unwrap_or_else(|| self.layers.fits(&cell.fixed(), cell.form));
-            let layer = self.put_somewhere(cell, rank, fits)?;
-            self.known.insert(hash, layer);
-            return Ok(());
+    /// Adds a rule's cell.
+    pub(super) fn insert(&mut self, step: &Step<T>, rank: Rank) -> Result<(), Full> {
+        let cell = &step.cell;
+        let (entry, place) = match self.find(step, None) {
+            Ok(found) => found,
+            Err(at) => {
+                let fits = step.fits.unwrap_or_else(|| self.layers.fits(&cell.fixed(), cell.form));
+                let layer = self.put_somewhere(step, rank, fits)?;
+                self.known.insert(at, step.hash, layer);
+                return Ok(());
+            }
         };
         let before = self.buckets.rank(place.lane);
-        self.known.add_other(hash, entry, cell, rank.min(before));
+        self.known.add_other(entry, cell, rank.min(before));
         if rank > before {
             self.replace(place, before, rank);
         }
@@ -124,18 +127,18 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Takes a rule's cell out.
-    pub(super) fn remove(&mut self, cell: &Cell<T>, hash: u32, rank: Rank) -> Result<(), Full> {
-        let Some((entry, place)) = self.known.find(hash, cell, |layer| self.place_in(layer, cell)) else {
+    pub(super) fn remove(&mut self, step: &Step<T>, rank: Rank) -> Result<(), Full> {
+        let Ok((entry, place)) = self.find(step, Some(rank)) else {
             debug_assert!(false, "what a rule had is there");
             return Ok(());
         };
         let best = self.buckets.rank(place.lane);
         if !entry.is_shared() {
             debug_assert_eq!(best, rank, "the rank of the one rule");
-            self.known.remove(hash, entry);
+            self.known.remove(entry);
             return self.take_out(place, rank);
         }
-        let left = self.known.remove_one(hash, entry, rank, best);
+        let left = self.known.remove_one(entry, rank, best);
         if left != best {
             self.replace(place, best, left);
         }
@@ -143,18 +146,40 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Gives a rule's cell another rank.
-    pub(super) fn rerank(&mut self, cell: &Cell<T>, hash: u32, before: Rank, now: Rank) -> Result<(), Full> {
-        match self.known.find(hash, cell, |layer| self.place_in(layer, cell)) {
-            Some((entry, place)) if !entry.is_shared() => {
+    pub(super) fn rerank(&mut self, step: &Step<T>, before: Rank, now: Rank) -> Result<(), Full> {
+        match self.find(step, Some(before)) {
+            Ok((entry, place)) if !entry.is_shared() => {
                 self.replace(place, before, now);
                 Ok(())
             }
             _ => {
                 // First in, so that the cell stays where it is.
-                self.insert(cell, hash, now)?;
-                self.remove(cell, hash, before)
+                self.insert(step, now)?;
+                self.remove(step, before)
             }
         }
+    }
+
+    /// What is known of a cell, and where it is; of one that is there with this rank, if it is the only rule's.
+    #[inline(always)]
+    fn find(&self, step: &Step<T>, rank: Option<Rank>) -> Result<(Entry, Place), At> {
+        let first = self.known.first(step.hash)?;
+        if first.is_shared() || self.known.is_more(step.hash, first) {
+            return self.find_among(step, rank);
+        }
+        match self.place_in(self.known.layer(first), step, rank.filter(|_| step.is_only)) {
+            Some(place) => Ok((first, place)),
+            None => self.find_among(step, rank),
+        }
+    }
+
+    /// The same where there is more of a hash, or it is another cell's.
+    #[cold]
+    fn find_among(&self, step: &Step<T>, rank: Option<Rank>) -> Result<(Entry, Place), At> {
+        // No other cell has the rank of a rule's only one, which so is found without a look at cells.
+        let rank = rank.filter(|_| step.is_only);
+        let place_in = |layer, is_shared: bool| self.place_in(layer, step, rank.filter(|_| !is_shared));
+        self.known.find(step.hash, &step.cell, place_in)
     }
 
     /// Writes that [`write`](Self::write) makes at most, but for those of layers.
@@ -182,23 +207,42 @@ impl<T: Tuple> Store<T> {
         self.seeds.hash(&cell.a, &self.layers.layer(layer).mask)
     }
 
-    /// Where a layer has a cell.
+    /// The same, which may have been found out before.
     #[inline]
-    fn place_in(&self, layer: u32, cell: &Cell<T>) -> Option<Place> {
-        let at = self.slot_at(layer, self.hash_in(layer, cell));
+    fn hash_of(&self, layer: u32, step: &Step<T>) -> u32 {
+        match self.led_until == self.layers.added() {
+            true if step.led.layer == layer => step.led.hash,
+            true if step.led_on.layer == layer => step.led_on.hash,
+            _ => self.hash_in(layer, &step.cell),
+        }
+    }
+
+    /// Where a layer has a cell, or what has its rank, if that is said.
+    #[inline(always)]
+    fn place_in(&self, layer: u32, step: &Step<T>, rank: Option<Rank>) -> Option<Place> {
+        let at = self.slot_at(layer, self.hash_of(layer, step));
         let slot = self.directories.slot(at);
-        if slot.is_empty() || slot.form() != cell.form {
+        if slot.is_empty() || slot.form() != step.cell.form {
             return None;
         }
-        self.buckets.find(slot, cell).map(|lane| Place { layer, at, lane })
+        let lane = match rank {
+            Some(rank) => self.buckets.find_rank(slot, rank),
+            None => self.buckets.find(slot, &step.cell),
+        };
+        lane.map(|lane| Place { layer, at, lane })
     }
 
     /// Puts a cell into a layer that has room for it, or into a new one; which.
-    fn put_somewhere(&mut self, cell: &Cell<T>, rank: Rank, fits: Fits) -> Result<u32, Full> {
-        let spot = |limit| self.layers.fitting(fits).iter().find_map(|&layer| self.spot(layer, cell, limit));
-        if let Some(spot) = spot(self.roomy).or_else(|| spot(MOST_CELLS)) {
-            self.put(spot, cell, rank)?;
-            return Ok(spot.layer);
+    fn put_somewhere(&mut self, step: &Step<T>, rank: Rank, fits: Fits) -> Result<u32, Full> {
+        let cell = &step.cell;
+        for limit in [self.roomy, MOST_CELLS] {
+            for nth in 0..self.layers.fitting(fits).len() {
+                let layer = self.layers.fitting(fits)[nth];
+                if let Some(spot) = self.spot(layer, step, limit) {
+                    self.put(spot, cell, rank)?;
+                    return Ok(layer);
+                }
+            }
         }
         let fixed = cell.fixed();
         let layer = match self.layer_of(&fixed, cell.form) {
@@ -210,11 +254,17 @@ impl<T: Tuple> Store<T> {
                 self.add_layer(if is_there { fixed } else { coarse }, cell.form)?
             }
         };
+        self.put_into(layer, step, rank)?;
+        Ok(layer)
+    }
+
+    /// Puts a cell into a layer, which is given more slots where it has no room.
+    #[cold]
+    fn put_into(&mut self, layer: u32, step: &Step<T>, rank: Rank) -> Result<(), Full> {
         // More than a bucket holds of one slot: only of cells with one key under their own mask, which ranges may have.
         for _ in 0..MOST_DOUBLINGS {
-            if let Some(spot) = self.spot(layer, cell, MOST_CELLS) {
-                self.put(spot, cell, rank)?;
-                return Ok(layer);
+            if let Some(spot) = self.spot(layer, step, MOST_CELLS) {
+                return self.put(spot, &step.cell, rank);
             }
             self.double(layer)?;
         }
@@ -238,21 +288,20 @@ impl<T: Tuple> Store<T> {
     }
 
     /// Where a cell can go in a layer, if its bucket has fewer cells than so many.
-    #[inline]
-    fn spot(&self, layer: u32, cell: &Cell<T>, limit: usize) -> Option<Spot> {
-        let hash = self.hash_in(layer, cell);
+    #[inline(always)]
+    fn spot(&self, layer: u32, step: &Step<T>, limit: usize) -> Option<Spot> {
+        let hash = self.hash_of(layer, step);
         let at = self.slot_at(layer, hash);
         let slot = self.directories.slot(at);
         if slot.is_empty() {
             return Some(Spot { layer, at, hash, free: None });
         }
-        let ranks = self.buckets.ranks_of(slot);
-        let taken = ranks.iter().filter(|&&rank| rank != 0).count();
-        let free = || ranks.iter().position(|&rank| rank == 0).map(|lane| slot.group() * LANES + lane);
-        (taken < limit).then(|| Spot { layer, at, hash, free: free() })
+        let is_room = self.buckets.taken(slot) < limit;
+        is_room.then(|| Spot { layer, at, hash, free: self.buckets.find_free(slot) })
     }
 
     /// Puts a cell there.
+    #[inline(always)]
     fn put(&mut self, Spot { layer, at, hash, free }: Spot, cell: &Cell<T>, rank: Rank) -> Result<(), Full> {
         let slot = self.directories.slot(at);
         let filter = slot.filter() | filter_bits(hash);
@@ -295,10 +344,11 @@ impl<T: Tuple> Store<T> {
         Ok(group)
     }
 
+    #[inline(always)]
     fn take_out(&mut self, Place { layer, at, lane }: Place, rank: Rank) -> Result<(), Full> {
         self.buckets.set_rank(lane, Rank::NONE);
         let slot = self.directories.slot(at);
-        let left = self.buckets.ranks_of(slot).iter().filter(|&&rank| rank != 0).count();
+        let left = self.buckets.taken(slot);
         if left == 0 {
             self.buckets.give(slot);
             self.directories.set(at, Slot(0));
@@ -346,6 +396,7 @@ impl<T: Tuple> Store<T> {
     }
 
     /// A cell has another rank.
+    #[inline]
     fn replace(&mut self, Place { layer, at, lane }: Place, before: Rank, now: Rank) {
         self.buckets.set_rank(lane, now);
         let slot = self.directories.slot(at);

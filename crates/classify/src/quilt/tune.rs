@@ -6,11 +6,12 @@
 use rayon::prelude::*;
 use wirespeed_fib::synth::rng::Rng;
 
-use super::cell::{Cell, Form, halves};
+use super::cell::{Cell, Form};
 use super::plan::{Draft, Shape};
 use super::store::{Full, Store};
 use super::weigh::Tally;
 use crate::rank::Rank;
+use crate::spans::halves;
 use crate::tuple::Tuple;
 
 /// The plans that are tried.

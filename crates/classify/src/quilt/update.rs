@@ -1,16 +1,15 @@
 //! Updates: what rules are before and after as cells that go and come.
 //!
 //! What many changes read is asked for ahead of their turn, stage by stage, so that their cache misses overlap with one another and with
-//! work: what rules hold beside themselves, where cells are, slots, buckets. What is found on the way is a hint at what to ask for and
-//! nothing else: each change looks anew in its turn, as those before it may have moved what it is about.
+//! work: where cells are, slots, buckets. What is found on the way is a hint at what to ask for and nothing else: each change looks anew
+//! in its turn, as those before it may have moved what it is about.
 
 use wirespeed_image::{Patch, PatchBuilder};
 
 use super::cell::Cell;
 use super::layers::Fits;
-use super::layout::Slot;
 use super::store::{Full, Store};
-use crate::rank::{Rank, RuleNumber};
+use crate::rank::Rank;
 use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
@@ -18,123 +17,208 @@ use crate::tuple::Tuple;
 /// Changes that are looked through together.
 const TOGETHER: usize = 64;
 /// A bucket is asked for so many steps before.
-const AHEAD: usize = 16;
+const AHEAD: usize = 24;
+/// So many steps before it is known whether it has room, and another slot is asked for where it has none.
+const LATER: usize = 16;
+/// So many steps before that slot's bucket is asked for.
+const LAST: usize = 8;
 
 /// What becomes of a cell.
 #[derive(Clone, Copy, Debug)]
-struct Step<T> {
-    cell: Cell<T>,
-    hash: u32,
-    what: What,
+pub(super) struct Step<T> {
+    pub(super) cell: Cell<T>,
+    /// The one that it is known by.
+    pub(super) hash: u32,
+    /// Whether its rule has no other cell.
+    pub(super) is_only: bool,
+    /// Its rank until now; none of one that comes.
+    before: Rank,
+    /// Its rank from now on; none of one that goes.
+    now: Rank,
+    /// The layers that it may be in, of one that comes and is nowhere yet, by the look of it.
+    pub(super) fits: Option<Fits>,
     /// The slot that it is about, by the look of it.
-    at: Option<usize>,
-    /// The layers that it may be in, of one that comes.
-    fits: Option<Fits>,
+    pub(super) led: Led,
+    /// Another one, where that one's bucket had no room.
+    pub(super) led_on: Led,
 }
 
+/// A slot, and what led there.
 #[derive(Clone, Copy, Debug)]
-enum What {
-    Goes(Rank),
-    Comes(Rank),
-    Changes(Rank, Rank),
+pub(super) struct Led {
+    pub(super) layer: u32,
+    pub(super) hash: u32,
+    pub(super) at: usize,
 }
 
-/// A rule before and after.
-type Both<'r, T> = (RuleNumber, Option<&'r Rule<T>>, Option<&'r Rule<T>>);
+impl Led {
+    /// To none.
+    const NOWHERE: Self = Self { layer: u32::MAX, hash: 0, at: 0 };
+
+    const fn is_anywhere(self) -> bool {
+        self.layer != u32::MAX
+    }
+}
 
 impl<T: Tuple> Store<T> {
-    /// Makes the cells of rules that changed those that they have now. The patch that does it to the image.
-    pub(super) fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Full> {
+    /// Makes the cells of rules that changed those that they have now.
+    pub(super) fn take_in(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Full> {
         self.layers.tidy();
-        let mut steps = Vec::new();
-        for (at, changed_here) in (0..).step_by(TOGETHER).zip(changed.chunks(TOGETHER)) {
+        let mut steps = std::mem::take(&mut self.steps);
+        let taken = changed.chunks(TOGETHER).try_for_each(|changed| {
             steps.clear();
-            self.steps(rules, changed_here, &mut steps);
-            let next = changed.iter().skip(at + TOGETHER).take(TOGETHER).map(|changed| changed.number.get());
-            next.clone().for_each(|number| rules.fetch_number(number));
+            self.put_steps(rules, changed, &mut steps);
             self.fetch_slots(&mut steps);
-            self.take_all(&steps)?;
-            next.for_each(|number| rules.fetch_rule(number));
-        }
+            self.take_all(&mut steps)
+        });
+        self.steps = steps;
+        taken
+    }
+
+    /// The patch of what was taken in.
+    pub(super) fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
         let mut patch = PatchBuilder::with_capacity(self.writes());
         self.write(&mut patch);
-        Ok(patch.finish(Some((rules.len() as u64, rules.last_number().into()))))
+        patch.finish(Some((rules.len() as u64, rules.last_number().into())))
     }
 
     /// What becomes of which cells.
-    fn steps(&self, rules: &RuleSet<T>, changed: &[Changed<T>], steps: &mut Vec<Step<T>>) {
-        let mut all: [Option<Both<'_, T>>; TOGETHER] = [None; TOGETHER];
-        for (to, Changed { number, before }) in all.iter_mut().zip(changed) {
-            *to = Some((*number, before.as_ref(), rules.rule(number.get())));
-        }
-        let of_all = || all.iter().flatten().flat_map(|(_, before, now)| before.iter().chain(now));
-        of_all().for_each(|rule| rule.fetch());
-        of_all().for_each(|rule| rule.fetch_ranges());
-        for &(number, before, now) in all.iter().flatten() {
-            let rank = |rule: &Rule<T>| Rank::new(rule.priority(), number);
+    #[inline(never)]
+    fn put_steps(&self, rules: &RuleSet<T>, changed: &[Changed<T>], steps: &mut Vec<Step<T>>) {
+        for changed in changed {
+            let (number, before, now) = (changed.number, changed.before.as_ref(), rules.now(changed));
+            let rank =
+                |rule: Option<&Rule<T>>| rule.map_or(Rank::NONE, |rule| Rank::new(rule.priority(), number));
+            let ranks = (rank(before), rank(now));
             if let (Some(before), Some(now)) = (before, now)
                 && before.has_patterns_of(now)
             {
-                if rank(before) != rank(now) {
-                    self.add_steps(now, What::Changes(rank(before), rank(now)), steps);
+                if ranks.0 != ranks.1 {
+                    self.put_cells(now, ranks, steps);
                 }
                 continue;
             }
-            before.into_iter().for_each(|rule| self.add_steps(rule, What::Goes(rank(rule)), steps));
-            now.into_iter().for_each(|rule| self.add_steps(rule, What::Comes(rank(rule)), steps));
+            before.into_iter().for_each(|rule| self.put_cells(rule, (ranks.0, Rank::NONE), steps));
+            now.into_iter().for_each(|rule| self.put_cells(rule, (Rank::NONE, ranks.1), steps));
         }
     }
 
+    /// The cells of a rule with the ranks that they have and get.
     #[inline]
-    fn add_steps(&self, rule: &Rule<T>, what: What, steps: &mut Vec<Step<T>>) {
-        let Ok(()) = Cell::each(rule, |cell| {
-            let hash = self.known.hash(&cell);
-            self.known.fetch(hash);
-            steps.push(Step { cell, hash, what, at: None, fits: None });
-            Ok::<_, std::convert::Infallible>(())
-        });
+    fn put_cells(&self, rule: &Rule<T>, ranks: (Rank, Rank), steps: &mut Vec<Step<T>>) {
+        match Cell::of(rule) {
+            Some(cell) => self.put_cell(cell, true, ranks, steps),
+            None => self.put_patterns(rule, ranks, steps),
+        }
+    }
+
+    #[cold]
+    fn put_patterns(&self, rule: &Rule<T>, ranks: (Rank, Rank), steps: &mut Vec<Step<T>>) {
+        let patterns = rule.patterns();
+        let cells = patterns.iter().map(Cell::of_pattern);
+        cells.for_each(|cell| self.put_cell(cell, patterns.len() == 1, ranks, steps));
+    }
+
+    #[inline(always)]
+    fn put_cell(&self, cell: Cell<T>, is_only: bool, (before, now): (Rank, Rank), steps: &mut Vec<Step<T>>) {
+        let hash = self.known.hash(&cell);
+        self.known.fetch(hash);
+        let (led, led_on) = (Led::NOWHERE, Led::NOWHERE);
+        steps.push(Step { cell, hash, is_only, before, now, fits: None, led, led_on });
     }
 
     /// Asks for the slots that steps are about.
+    #[inline(never)]
     fn fetch_slots(&mut self, steps: &mut [Step<T>]) {
+        self.led_until = self.layers.added();
         for step in steps {
             let known = self.known.seems(step.hash);
-            let layer = known.or_else(|| match step.what {
-                What::Comes(_) => {
+            let layer = known.or_else(|| {
+                (step.before == Rank::NONE).then(|| {
                     let fits = self.layers.fits(&step.cell.fixed(), step.cell.form);
                     step.fits = Some(fits);
                     self.layers.fitting(fits).first().copied()
-                }
-                What::Goes(_) | What::Changes(..) => None,
+                })?
             });
-            step.at = layer.map(|layer| self.slot_at(layer, self.hash_in(layer, &step.cell)));
-            step.at.into_iter().for_each(|at| self.directories.fetch(at));
+            if let Some(layer) = layer {
+                step.led = self.lead(layer, &step.cell);
+            }
         }
+    }
+
+    /// Asks for the slot that a cell would have in a layer.
+    #[inline]
+    fn lead(&self, layer: u32, cell: &Cell<T>) -> Led {
+        let hash = self.hash_in(layer, cell);
+        let at = self.slot_at(layer, hash);
+        self.directories.fetch(at);
+        Led { layer, hash, at }
     }
 
     /// Asks for the bucket that a step is about.
-    fn fetch_bucket(&self, step: &Step<T>) {
-        let slot = step.at.map_or(Slot(0), |at| self.directories.slot(at));
+    #[inline]
+    fn fetch_bucket(&self, step: &Step<T>, led: Led, free: &mut usize) {
+        if !led.is_anywhere() {
+            return;
+        }
+        let slot = self.directories.slot(led.at);
         if !slot.is_empty() {
-            (0..slot.groups()).for_each(|more| self.buckets.fetch(slot.group() + more));
-        } else if let What::Comes(_) = step.what {
-            self.buckets.fetch_free(AHEAD);
+            // What is found by its rank alone need not be compared.
+            self.buckets.fetch(slot, step.fits.is_none() && !(step.is_only && step.before != Rank::NONE));
+        } else if step.before == Rank::NONE {
+            self.buckets.fetch_free(*free);
+            *free += 1;
         }
     }
 
-    fn take_all(&mut self, steps: &[Step<T>]) -> Result<(), Full> {
-        steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step));
-        steps.iter().enumerate().try_for_each(|(at, step)| {
-            steps.get(at + AHEAD).into_iter().for_each(|step| self.fetch_bucket(step));
-            self.take(step)
-        })
+    /// Asks for the lane that a cell gets which comes, or for the slot of the next layer where its bucket is full.
+    #[inline]
+    fn fetch_room(&self, step: &mut Step<T>) {
+        let Some(fits) = step.fits.filter(|_| step.led.is_anywhere()) else { return };
+        let slot = self.directories.slot(step.led.at);
+        if slot.is_empty() {
+            return;
+        }
+        if self.buckets.taken(slot) < self.roomy {
+            self.buckets.find_free(slot).into_iter().for_each(|lane| self.buckets.fetch_cell(lane));
+        } else if let Some(&layer) = self.layers.fitting(fits).get(1) {
+            step.led_on = self.lead(layer, &step.cell);
+        }
     }
 
-    fn take(&mut self, Step { cell, hash, what, fits, .. }: &Step<T>) -> Result<(), Full> {
-        match *what {
-            What::Goes(rank) => self.remove(cell, *hash, rank),
-            What::Comes(rank) => self.insert_fitting(cell, *hash, rank, *fits),
-            What::Changes(before, now) => self.rerank(cell, *hash, before, now),
+    #[inline(never)]
+    fn take_all(&mut self, steps: &mut [Step<T>]) -> Result<(), Full> {
+        // The next bucket that is to be asked for.
+        let mut free = self.buckets.ever_taken();
+        steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step, step.led, &mut free));
+        steps.iter_mut().take(LATER).for_each(|step| self.fetch_room(step));
+        for at in 0..steps.len() {
+            steps.get(at + AHEAD).into_iter().for_each(|step| self.fetch_bucket(step, step.led, &mut free));
+            steps.get_mut(at + LATER).into_iter().for_each(|step| self.fetch_room(step));
+            steps.get(at + LAST).into_iter().for_each(|step| self.fetch_bucket(step, step.led_on, &mut free));
+            let step = &steps[at];
+            match (step.before, step.now) {
+                (Rank::NONE, now) => self.insert(step, now),
+                (before, Rank::NONE) => self.remove(step, before),
+                (before, now) => self.rerank(step, before, now),
+            }?;
+        }
+        Ok(())
+    }
+}
+
+impl<T> Step<T> {
+    /// Of a cell that comes.
+    pub(super) const fn of(cell: Cell<T>, hash: u32, now: Rank) -> Self {
+        Self {
+            cell,
+            hash,
+            is_only: false,
+            before: Rank::NONE,
+            now,
+            led: Led::NOWHERE,
+            led_on: Led::NOWHERE,
+            fits: None,
         }
     }
 }

@@ -75,8 +75,12 @@ impl<T: Tuple, F: Form> ClassifyEngine<T> for Tss<T, F> {
         Err(BuildError::Limit { engine: F::NAME, what, limit, found: limit + 1 })
     }
 
-    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
-        self.patch(rules, changed)
+    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        self.take_in(rules, changed)
+    }
+
+    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
+        self.patch_of(rules)
     }
 
     fn memory_usage(&self) -> u64 {

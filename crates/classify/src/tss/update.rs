@@ -20,11 +20,15 @@ use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
 
 impl<T: Tuple, F: Form> Tss<T, F> {
-    pub(super) fn patch(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
-        for Changed { number, before } in changed {
-            self.change(*number, before.as_ref(), rules.rule(number.get()))?;
+    pub(super) fn take_in(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        for changed in changed {
+            self.change(changed.number, changed.before.as_ref(), rules.now(changed))?;
         }
-        Ok(self.writes().finish(Some((rules.len() as u64, rules.last_number().into()))))
+        Ok(())
+    }
+
+    pub(super) fn patch_of(&mut self, rules: &RuleSet<T>) -> Patch {
+        self.writes().finish(Some((rules.len() as u64, rules.last_number().into())))
     }
 
     /// Makes a rule's entries those that it has now.

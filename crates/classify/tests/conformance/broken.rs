@@ -24,8 +24,11 @@ trait Fault: Sized + Send + Sync + 'static {
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Built {
         Linear::build(rules, options)
     }
-    fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
-        engine.update(rules, changed)
+    fn take(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        engine.take(rules, changed)
+    }
+    fn patch(engine: &mut Linear<T>, rules: &RuleSet<T>) -> Patch {
+        engine.patch(rules)
     }
     fn from_image(image: Image) -> Result<Right, ImageError> {
         Right::from_image(image)
@@ -73,8 +76,12 @@ impl<F: Fault> ClassifyEngine<T> for Faulty<F> {
         Ok((Self(engine, PhantomData), FaultyTable(table, PhantomData)))
     }
 
-    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
-        F::update(&mut self.0, rules, changed)
+    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        F::take(&mut self.0, rules, changed)
+    }
+
+    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
+        F::patch(&mut self.0, rules)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -291,31 +298,31 @@ faults! {
     }
     /// Leaves rules in that were removed.
     StaleRemoves: random_updates, hand_picked_sets, live_readers, churn => {
-        fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        fn take(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
             let came: Vec<_> = changed.iter().filter(|c| rules.rule(c.number.get()).is_some()).cloned().collect();
-            engine.update(rules, &came)
+            engine.take(rules, &came)
         }
     }
     /// Takes no notice of a rule that is another one than before.
     StaleRules: random_updates, churn => {
-        fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        fn take(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
             let is_new = |c: &&Changed<T>| c.before.is_none() || rules.rule(c.number.get()).is_none();
             let some: Vec<_> = changed.iter().filter(is_new).cloned().collect();
-            engine.update(rules, &some)
+            engine.take(rules, &some)
         }
     }
     /// Keeps the counts of the first table.
     StaleCounts: random_updates, hand_picked_sets => {
-        fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        fn patch(engine: &mut Linear<T>, rules: &RuleSet<T>) -> Patch {
             let mut same = PatchBuilder::new();
-            engine.update(rules, changed)?.writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
-            Ok(same.finish(None))
+            engine.patch(rules).writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
+            same.finish(None)
         }
     }
     /// Is outgrown again and again.
     Leaks: churn = "not reclaimed" => {
-        fn update(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
-            if rules.len() > 2_000 && rules.len().is_multiple_of(10) { Err(Outgrown("room")) } else { engine.update(rules, changed) }
+        fn take(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+            if rules.len() > 2_000 && rules.len().is_multiple_of(10) { Err(Outgrown("room")) } else { engine.take(rules, changed) }
         }
     }
     /// Keeps room for what was there once.

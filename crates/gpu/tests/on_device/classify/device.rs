@@ -22,8 +22,12 @@ impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> ClassifyEngine<T> for Mirr
         Ok((Self(engine), MirroredTable::new(table)))
     }
 
-    fn update(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<Patch, Outgrown> {
-        self.0.update(rules, changed)
+    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        self.0.take(rules, changed)
+    }
+
+    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
+        self.0.patch(rules)
     }
 
     fn memory_usage(&self) -> u64 {
