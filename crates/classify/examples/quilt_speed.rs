@@ -13,8 +13,8 @@ use wirespeed_classify::read::{ReadOptions, read_rules_from, read_trace_from};
 use wirespeed_classify::{
     Actions, BesideRules, BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, LiveRules, RuleSet, RuleUpdate,
 };
-use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
+use wirespeed_rng::Rng;
 
 /// Tuples a call.
 const BATCH: usize = 1024;

@@ -96,7 +96,7 @@ impl Drop for Taken<'_> {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_fib::synth::rng::Rng;
+    use wirespeed_rng::Rng;
 
     use super::*;
 

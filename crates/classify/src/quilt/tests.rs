@@ -1,6 +1,6 @@
 //! What the suite can't see: every way of a CPU, and cells against their rules.
 
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_rng::Rng;
 
 use super::cell::{Cell, Form};
 use super::lookup::portable;

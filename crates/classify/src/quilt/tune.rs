@@ -4,7 +4,7 @@
 //! order of how often they have the answer to these tuples, so that their heights rule out the others soon.
 
 use rayon::prelude::*;
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_rng::Rng;
 
 use super::cell::{Cell, Form};
 use super::plan::{Draft, Shape};
