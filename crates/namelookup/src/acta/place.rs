@@ -25,6 +25,9 @@ pub(super) struct Line(pub(super) [u64; BUCKET_WORDS]);
 /// Bytes of a bucket for headers and payloads.
 pub(super) const ROOM: usize = BUCKET_BYTES - HEADER_BYTES;
 
+/// Fewer buckets are in the cache: 256 KiB.
+const CACHED: usize = 1 << 12;
+
 /// A filter's bit stands for so many entries or more once it did: how many is no longer known.
 const MANY: u64 = 15;
 
@@ -269,6 +272,8 @@ impl Form {
         let homeless = self.homeless(key, component, gives)?;
         match self.fitting(&homeless) {
             Some(choice) => self.settle(&homeless, choice),
+            // Nothing is to be fetched, and what waits longest fits worst: it is mostly the largest.
+            None if self.buckets.len() < CACHED => self.house(homeless)?,
             None => self.waiting.push(homeless),
         }
         Ok(())
