@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
+use wirespeed_benches::contest::Updates;
 use wirespeed_benches::machine;
 use wirespeed_benches::names::contest::{self, keep_right, row, setting, setting_on};
 use wirespeed_benches::names::data::{self, Kind, Table, Trace};
 use wirespeed_benches::names::lane::{Lane, Mode};
 use wirespeed_benches::names::lineup::{self, Entry, REFERENCE};
-use wirespeed_benches::names::update::{Stream, busy};
+use wirespeed_benches::names::update::{Part, Stream, busy};
 use wirespeed_benches::report::{self, Setting};
 use wirespeed_benches::session::{self, Session};
 use wirespeed_namelookup::generate::Paths;
@@ -36,6 +37,9 @@ struct Options {
     /// Updates of each stream
     #[arg(long, default_value_t = 1 << 18)]
     updates: usize,
+    /// New names by which tables grow
+    #[arg(long, default_value_t = 1 << 20)]
+    growth: usize,
     /// Updates a call
     #[arg(long, value_delimiter = ',', default_values_t = [1, 256, 4096])]
     calls: Vec<usize>,
@@ -152,38 +156,44 @@ impl Run<'_> {
         let (rounds, seed) = (options.session.rounds, options.session.seed);
         let mut lanes = self.build(lineup::updates(), &table.names);
         let mut names = table.names.clone();
-        for (at, stream) in (1..).zip(Stream::ALL) {
-            for (part, &call) in (0..).zip(&options.calls) {
-                // One at a time makes an engine a patch of each.
-                let count = if call == 1 { options.updates / 16 } else { options.updates };
-                let updates = stream.draw(&names, results, seed + 8 * at + part, count)?;
-                let limit = Duration::from_secs(options.limit);
-                let outcomes = contest::race_updates(&mut lanes, &updates, call, rounds, limit);
-                updates.iter().for_each(|update| {
-                    names.apply(update);
+        let steady = (0..).zip(&options.calls).map(|(part, &call)| {
+            // One at a time makes an engine a patch of each.
+            let count = if call == 1 { options.updates / 16 } else { options.updates };
+            (seed + part, call, count, &Stream::STEADY[..], 25)
+        });
+        let largest = options.calls.iter().copied().max().unwrap_or(1);
+        let growth = (seed + 50, largest, options.growth, &[Stream::Growth][..], 0);
+        for (seed, call, count, streams, warm_up) in steady.chain([growth]) {
+            let parts = Stream::rounds(streams, &names, results, seed, (rounds, count))?;
+            let limit = Duration::from_secs(options.limit * streams.len() as u64);
+            let outcomes = contest::race_updates(&mut lanes, &parts, call, warm_up, limit);
+            parts.iter().for_each(|part| {
+                names.apply_all(&part.updates);
+            });
+            for &stream in streams {
+                let is_it = |part: &&Part| part.stream == stream;
+                let items = parts.iter().filter(is_it).map(|part| part.updates.len()).sum();
+                let setting = Setting { trace: stream.name().into(), items, seed, ..setting(table) };
+                let measured = lanes.iter().zip(&outcomes).map(|(lane, outcomes)| {
+                    let of_it = parts.iter().zip(outcomes).filter(|(part, _)| is_it(part));
+                    let rates = of_it.flat_map(|(_, outcome)| outcome.rates.clone()).collect();
+                    row(&setting, lane, "update", call, rates, "updates/s")
                 });
-                let (trace, items) = (stream.name().to_owned(), updates.len());
-                let setting = Setting { trace, items, seed, ..setting(table) };
-                let mut measured = Vec::new();
-                let mut kept = Vec::new();
-                for (lane, result) in lanes.into_iter().zip(outcomes) {
-                    measured.push(row(&setting, &lane, "update", call, result.rates, "updates/s"));
-                    if result.applied < updates.len() {
-                        let (name, done) = (&lane.name, result.applied);
-                        eprintln!("{name}: stopped after {done} of {items} {}", stream.name());
-                        continue;
-                    }
-                    ensure!(
-                        contest::agrees_after(&lane, &names, &updates),
-                        "{} after {}",
-                        lane.name,
-                        stream.name()
-                    );
-                    kept.push(lane);
-                }
-                lanes = kept;
-                self.session.show(measured.into_iter().filter(|row| !row.rounds.is_empty()));
+                self.session.show(measured.filter(|row| !row.rounds.is_empty()));
             }
+            let all: usize = parts.iter().map(|part| part.updates.len()).sum();
+            let done =
+                |outcomes: &Vec<Updates>| outcomes.iter().map(|outcome| outcome.applied).sum::<usize>();
+            let mut kept = Vec::new();
+            for (lane, outcomes) in lanes.into_iter().zip(&outcomes) {
+                if done(outcomes) < all {
+                    eprintln!("{}: stopped after {} of {all} updates", lane.name, done(outcomes));
+                    continue;
+                }
+                ensure!(contest::agrees_after(&lane, &names, &parts), "{} after updates", lane.name);
+                kept.push(lane);
+            }
+            lanes = kept;
         }
         let updates = Stream::Mixed.draw(&names, results, seed + 99, 8 * options.updates)?;
         drop(lanes);

@@ -6,6 +6,7 @@ use wirespeed_namelookup::{NameTable, NameUpdate, Names};
 
 use super::data::{Table, Trace};
 use super::lane::{Lane, Mode};
+use super::update::Part;
 use crate::contest::{Plan, Updates};
 use crate::report::{Row, Setting};
 
@@ -102,40 +103,57 @@ fn run_for(lane: &mut Lane, mode: Mode, names: Names<'_>, place: &mut usize, tim
     }
 }
 
-/// Updates a second of every lane, each taking `batch` updates a call, in as many parts of the whole as there are rounds. A lane that
-/// takes no updates, or is past `limit` in all, gets no more.
+/// Updates a second of every lane in each part, `batch` updates a call. Of each part `warm_up` calls in a hundred are not timed: what the
+/// lanes before it left in the caches is not its own. A lane that takes no updates, or is past `limit` in all, gets no more.
 pub fn race_updates(
     lanes: &mut [Lane],
-    updates: &[NameUpdate],
+    parts: &[Part],
     batch: usize,
-    rounds: usize,
+    warm_up: usize,
     limit: Duration,
-) -> Vec<Updates> {
-    let mut results = vec![Updates { rates: Vec::new(), applied: 0 }; lanes.len()];
+) -> Vec<Vec<Updates>> {
+    let mut results = vec![Vec::with_capacity(parts.len()); lanes.len()];
     let mut left = vec![limit; lanes.len()];
-    for part in updates.chunks(updates.len().div_ceil(rounds.max(1)).max(1)) {
-        for ((lane, result), left) in lanes.iter_mut().zip(&mut results).zip(&mut left) {
-            let (start, mut done) = (Instant::now(), 0);
-            for updates in part.chunks(batch) {
-                if start.elapsed() >= *left || !lane.update(updates) {
-                    *left = Duration::ZERO;
-                    break;
-                }
-                done += updates.len();
-            }
-            if done > 0 {
-                result.rates.push(done as f64 / start.elapsed().as_secs_f64());
-            }
-            result.applied += done;
-            *left = left.saturating_sub(start.elapsed());
+    for part in parts {
+        for ((lane, results), left) in lanes.iter_mut().zip(&mut results).zip(&mut left) {
+            results.push(run_updates(lane, &part.updates, batch, warm_up, left));
         }
     }
     results
 }
 
+/// The same for one lane and part.
+fn run_updates(
+    lane: &mut Lane,
+    updates: &[NameUpdate],
+    batch: usize,
+    warm_up: usize,
+    left: &mut Duration,
+) -> Updates {
+    let untimed = updates.len().div_ceil(batch) * warm_up / 100;
+    let (begun, mut start) = (Instant::now(), Instant::now());
+    let (mut applied, mut timed) = (0, 0);
+    for (call, updates) in updates.chunks(batch).enumerate() {
+        if call == untimed {
+            start = Instant::now();
+        }
+        if begun.elapsed() >= *left || !lane.update(updates) {
+            *left = Duration::ZERO;
+            break;
+        }
+        applied += updates.len();
+        timed += if call >= untimed { updates.len() } else { 0 };
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    *left = left.saturating_sub(begun.elapsed());
+    let rates = if timed > 0 { vec![timed as f64 / seconds] } else { Vec::new() };
+    Updates { rates, applied }
+}
+
 /// Whether a lane finds all names of updates, and what is above them, as the table after the updates has them.
-pub fn agrees_after(lane: &Lane, names: &NameTable, updates: &[NameUpdate]) -> bool {
-    let batch = updates.iter().map(NameUpdate::name).collect::<wirespeed_namelookup::NameBatch>();
+pub fn agrees_after(lane: &Lane, names: &NameTable, parts: &[Part]) -> bool {
+    let updates = parts.iter().flat_map(|part| &part.updates);
+    let batch = updates.map(NameUpdate::name).collect::<wirespeed_namelookup::NameBatch>();
     let found = lane.results(Mode::Batch(1024), batch.names());
     batch.names().iter().zip(found).all(|(name, found)| names.lookup(name).result == found)
 }

@@ -6,7 +6,7 @@ use wirespeed_namelookup::ata::Ata;
 use wirespeed_namelookup::mata::{Mata, MataNw};
 use wirespeed_namelookup::stt::Stt;
 use wirespeed_namelookup::{
-    Acta, BuildOptions, LiveNames, Name, NameEngine, NameLpm, NameTable, NameUpdate, Names,
+    Acta, BuildOptions, HEAD_ROOM, LiveNames, Name, NameEngine, NameLpm, NameTable, NameUpdate, Names,
 };
 
 use super::lane::{Contestant, Lane};
@@ -149,9 +149,16 @@ impl<E: NameEngine> Alone<E> {
     /// Compiles names.
     pub fn build(names: &NameTable) -> Result<Self> {
         let mut names = names.clone();
-        let (engine, table) = E::build(&names, &BuildOptions::default())?;
+        let options = Self::options();
+        names.prepare(names.node_count() * options.head_room as usize / 100);
+        let (engine, table) = E::build(&names, &options)?;
         names.track();
         Ok(Self { names, engine, table })
+    }
+
+    /// As much room as live tables have.
+    fn options() -> BuildOptions {
+        BuildOptions { head_room: HEAD_ROOM, ..BuildOptions::default() }
     }
 
     /// The table as it is now.
@@ -170,15 +177,13 @@ impl<E: NameEngine> Contestant for Alone<E> {
     }
 
     fn update(&mut self, updates: &[NameUpdate]) -> bool {
-        updates.iter().for_each(|update| {
-            self.names.apply(update);
-        });
+        self.names.apply_all(updates);
         let changed = self.names.take_changed();
         let patch = self.engine.update(&self.names, &changed);
         self.names.forget_gone(changed);
         match patch {
             Ok(patch) => self.table.apply(&patch).is_ok(),
-            Err(_) => match E::build(&self.names, &BuildOptions::default()) {
+            Err(_) => match E::build(&self.names, &Self::options()) {
                 Ok((engine, table)) => {
                     (self.engine, self.table) = (engine, table);
                     true

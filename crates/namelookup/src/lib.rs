@@ -33,7 +33,7 @@ pub mod write;
 
 pub use acta::{Acta, ActaTable};
 pub use aggregate::{Aggregated, Savings};
-pub use live::{LiveNames, NameUpdate};
+pub use live::{HEAD_ROOM, LiveNames, NameUpdate};
 pub use lookup::{BuildError, BuildOptions, Load, Match, NameEngine, NameLpm, Outgrown, Step};
 pub use name::{Components, Name, NameBuf, NameError};
 pub use names::{NameBatch, Names};

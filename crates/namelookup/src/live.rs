@@ -36,10 +36,12 @@ impl NameUpdate {
     }
 }
 
-/// Head room of a table that will have updates, in hundredths.
-const FIRST_ROOM: u32 = 10;
+/// Head room of a table that will have updates, in hundredths, where [`BuildOptions::head_room`] asks for less.
+pub const HEAD_ROOM: u32 = 40;
 /// That of one that was outgrown, so that it isn't soon again.
-const LATER_ROOM: u32 = 30;
+const LATER_ROOM: u32 = 50;
+/// For so many more nodes the memory is there, in hundredths of those that there are.
+const MORE_NODES: usize = 20;
 
 fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
     BuildOptions { head_room: options.head_room.max(least), ..options.clone() }
@@ -73,7 +75,7 @@ impl Held {
     /// Takes names, and from now on tracks the changes of those that are compiled.
     fn new(mut names: NameTable, options: &BuildOptions) -> Self {
         // Or the first update that brings new names would move all nodes.
-        names.reserve(names.node_count() * FIRST_ROOM as usize / 100);
+        names.prepare(names.node_count() * MORE_NODES / 100);
         let mut held = match options.aggregate {
             false => Self::Whole(names),
             true => Self::Aggregated(Aggregated::new(names)),
@@ -123,7 +125,7 @@ impl<E: NameEngine> LiveNames<E> {
     /// Compiles a table and puts it live.
     pub fn new(names: NameTable, options: BuildOptions) -> Result<Self, BuildError> {
         let names = Held::new(names, &options);
-        let (engine, table) = E::build(names.compiled(), &with_room(&options, FIRST_ROOM))?;
+        let (engine, table) = E::build(names.compiled(), &with_room(&options, HEAD_ROOM))?;
         Ok(Self { names, engine: Some(engine), writer: Writer::new(table), options, rebuilds: 0 })
     }
 

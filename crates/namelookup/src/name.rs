@@ -242,18 +242,29 @@ impl<'n> Iterator for Components<'n> {
 /// Bytes before the first slash, all where there is none. Eight at a time: a jump a word instead of one a byte.
 #[inline]
 fn up_to_slash(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::MAX / 0xff;
     let (words, rest) = bytes.as_chunks();
     for (at, word) in words.iter().enumerate() {
-        let zero_where_slash = u64::from_le_bytes(*word) ^ (ONES * SLASH as u64);
-        // What is above the lowest zero byte may be wrong, and is not looked at.
-        let found = zero_where_slash.wrapping_sub(ONES) & !zero_where_slash & (ONES << 7);
+        let found = slashes(u64::from_le_bytes(*word));
         if found != 0 {
             return 8 * at + found.trailing_zeros() as usize / 8;
         }
     }
     let before = 8 * words.len();
-    before + rest.iter().position(|&b| b == SLASH).unwrap_or(rest.len())
+    let last = match bytes.last_chunk() {
+        // The last eight bytes, of which the first ones were looked at.
+        Some(word) if !rest.is_empty() => u64::from_le_bytes(*word) >> (8 * (8 - rest.len())),
+        _ => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    };
+    let found = slashes(last);
+    if found == 0 { bytes.len() } else { before + found.trailing_zeros() as usize / 8 }
+}
+
+/// The highest bit of each byte of a word that is a slash, where none is before it; what is above the lowest may be wrong.
+#[inline]
+const fn slashes(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 0xff;
+    let zero_where_slash = word ^ (ONES * SLASH as u64);
+    zero_where_slash.wrapping_sub(ONES) & !zero_where_slash & (ONES << 7)
 }
 
 #[cfg(test)]

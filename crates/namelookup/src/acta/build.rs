@@ -65,7 +65,7 @@ impl NameEngine for Acta {
             {
                 form.track();
                 let mut engine = Self { form, states, pool, results };
-                let table = engine.table(names, options.memory_cap)?;
+                let table = engine.table(names, options)?;
                 return Ok((engine, table));
             }
             // Another seed first, as names may have been chosen for this one.
@@ -92,11 +92,13 @@ impl Acta {
         [state, u64::from(names.root().result())]
     }
 
-    fn table(&mut self, names: &NameTable, cap: Option<u64>) -> Result<ActaTable, BuildError> {
+    fn table(&mut self, names: &NameTable, options: &BuildOptions) -> Result<ActaTable, BuildError> {
+        self.states.reserve(names.id_bound() * options.head_room as usize / 100);
         let long = self.form.long.words().len();
-        let capacity = long + long / 8 + 1024;
+        // Of names that come more may be long than of those that are there.
+        let capacity = long + long / 8 + long * options.head_room as usize / 50 + 1024;
         self.form.long.bound(capacity);
-        let mut image = allocate(u64::from(self.form.count()), capacity as u64, cap)?;
+        let mut image = allocate(u64::from(self.form.count()), capacity as u64, options.memory_cap)?;
         let words: &[u64] = bytemuck::cast_slice(self.form.buckets());
         let to = image.section_mut::<u64>(BUCKETS)?;
         to.par_chunks_mut(PART).zip(words.par_chunks(PART)).for_each(|(to, from)| to.copy_from_slice(from));

@@ -44,6 +44,22 @@ impl Seeds {
         self.end(acc, component.len())
     }
 
+    /// The hash of a component of so many bytes that starts somewhere in a buffer: whole blocks are loaded and masked, whatever lies
+    /// behind it, as no jump foresees its length. The buffer goes on for a block behind the component at least.
+    #[inline]
+    pub(super) fn hash_within(self, buffer: &[u8], start: usize, len: usize) -> Hash {
+        let mut acc = self.start();
+        for at in (0..len).step_by(BLOCK) {
+            let block = u128::from_le_bytes(*buffer[start + at..].first_chunk().expect("a block behind"));
+            let bytes = (len - at).min(BLOCK);
+            let block = block & (u128::MAX >> (8 * (BLOCK - bytes)));
+            #[allow(clippy::cast_possible_truncation)] // both halves are wanted
+            let words = [block as u64, (block >> 64) as u64];
+            acc = self.block(acc, words);
+        }
+        self.end(acc, len)
+    }
+
     /// Before the first block.
     #[inline(always)]
     pub(super) const fn start(self) -> u64 {
@@ -189,6 +205,9 @@ mod tests {
             for start in 0..bytes.len() - len {
                 let component = &bytes[start..start + len];
                 assert_eq!(seeds.hash(component), plainly(seeds, component));
+                if start + len + BLOCK <= bytes.len() {
+                    assert_eq!(seeds.hash_within(&bytes, start, len), plainly(seeds, component));
+                }
             }
         }
         assert_ne!(seeds.hash(b"a"), seeds.hash(b"a\0"));

@@ -188,6 +188,14 @@ pub struct Slot {
     pub end: usize,
 }
 
+impl Slot {
+    /// Bytes that its entry takes, header included.
+    #[inline]
+    pub const fn size(&self) -> usize {
+        HEADER_BYTES + self.end - self.start
+    }
+}
+
 impl<'b> Bucket<'b> {
     /// Of the words of one.
     #[inline]
@@ -258,7 +266,7 @@ impl<'b> Bucket<'b> {
     #[inline]
     pub fn result(self, slot: Slot, width: usize) -> u32 {
         // From before its first byte, so that nothing past the bucket is read.
-        self.u32_at(slot.end - 4) >> (32 - 8 * width)
+        self.u32_at(slot.end.saturating_sub(4)) >> (32 - 8 * width)
     }
 
     #[inline]
@@ -277,31 +285,32 @@ struct Limits {
 }
 
 impl Limits {
-    /// Whether a lookup may go through a bucket.
+    /// Whether a lookup may go through a bucket. What an entry holds can't be foreseen, so that hardly anything here is a jump.
     fn admit(&self, words: &[u64; BUCKET_WORDS]) -> bool {
         let bucket = Bucket::of(words);
-        let headers = HEADER_BYTES * (1 + bucket.len());
-        let mut fine = 0;
-        for slot in bucket.slots(self.width) {
-            fine += usize::from(slot.start >= headers && self.admit_slot(bucket, slot));
+        let (mut end, mut bad) = (BUCKET_BYTES, false);
+        for number in 0..bucket.len() {
+            let header = bucket.header(number);
+            let Some(start) = end.checked_sub(header.payload_bytes(self.width)) else { return false };
+            let slot = Slot { number, header, start, end };
+            bad |= header.is_long() && !self.admit_long(bucket, slot);
+            let length = usize::from(header.0 & LENGTH_MASK);
+            bad |= !header.is_long() & (length.wrapping_sub(1) >= INLINE_MOST);
+            let state = bucket.u32_at((start + header.component_bytes()).min(BUCKET_BYTES - STATE_BYTES));
+            bad |= header.leads() & (u64::from(State(state).base()) >= self.buckets);
+            let result = bucket.result(slot, self.width);
+            bad |= header.ends() & (u64::from(result).wrapping_sub(1) >= self.results);
+            bad |= header.0 & (LEADS | ENDS) == 0;
+            end = start;
         }
-        fine == bucket.len()
+        !bad && end >= HEADER_BYTES * (1 + bucket.len())
     }
 
-    fn admit_slot(&self, bucket: Bucket<'_>, slot: Slot) -> bool {
-        let header = slot.header;
-        let component = match header.is_long() {
-            true => {
-                let (word, len) = bucket.long(slot);
-                let end = u64::from(word) + u64::from(len).div_ceil(8);
-                len as usize > INLINE_MOST && end <= self.long_words
-            }
-            false => (1..=INLINE_MOST).contains(&header.component_bytes()),
-        };
-        let state = !header.leads() || u64::from(bucket.state(slot, self.width).base()) < self.buckets;
-        let result =
-            !header.ends() || (1..=self.results).contains(&u64::from(bucket.result(slot, self.width)));
-        component && state && result && (header.leads() || header.ends())
+    #[cold]
+    fn admit_long(&self, bucket: Bucket<'_>, slot: Slot) -> bool {
+        let (word, len) = bucket.long(slot);
+        let end = u64::from(word) + u64::from(len).div_ceil(8);
+        len as usize > INLINE_MOST && end <= self.long_words
     }
 }
 

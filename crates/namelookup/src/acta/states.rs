@@ -29,6 +29,13 @@ impl OfNodes {
         self.states.resize(ids, 0);
     }
 
+    /// Sees to the memory for so many more nodes.
+    pub(super) fn reserve(&mut self, ids: usize) {
+        self.bits.reserve_exact(ids.div_ceil(NODES));
+        self.states.reserve_exact(ids);
+        self.states.populate();
+    }
+
     /// Whether a node lies in a bucket.
     #[inline]
     pub(super) fn is_placed(&self, id: NodeId) -> bool {

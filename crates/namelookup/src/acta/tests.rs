@@ -5,6 +5,7 @@ use super::hash::Seeds;
 use super::layout::{BUCKETS, HEAD, LONG, WIDTH_AT};
 use super::lookup::{Portable, ring};
 use super::{Acta, ActaTable};
+use crate::generate::{self, Churn, ChurnSpec, TableSpec};
 use crate::lookup::{BuildOptions, Match, NameEngine, NameLpm};
 use crate::name::NameBuf;
 use crate::names::NameBatch;
@@ -193,6 +194,34 @@ fn names_that_collide_under_a_known_seed_are_placed_by_another() {
     assert!(bytes < 40 * entries.len() as u64 + 16_384, "{bytes}");
     let all: Vec<_> = entries.iter().map(|(name, _)| name.clone()).collect();
     check(&table, &entries.into_iter().collect(), &around(&all));
+}
+
+/// Names that come to a table so full that others have to move for them, in patches that each leave it right.
+#[test]
+fn others_move_for_names_that_come() {
+    let mut names = generate::table(&TableSpec { names: 20_000, results: 62, seed: 1 }).unwrap().names;
+    let mix = ChurnSpec { insertions: 8.0, results: 62, ..ChurnSpec::default() };
+    let updates: Vec<_> = Churn::new(&names, &mix).unwrap().take(4_000).map(|timed| timed.update).collect();
+    let (mut engine, mut table) = Acta::build(&names, &BuildOptions { head_room: 10, ..options(1) }).unwrap();
+    names.track();
+    let mut waited = 0;
+    for updates in updates.chunks(400) {
+        names.apply_all(updates);
+        let changed = names.take_changed();
+        let patch = engine.update(&names, &changed).expect("from 76 to 83 in a hundred full");
+        names.forget_gone(changed);
+        table.apply(&patch).unwrap();
+        waited = waited.max(engine.form.waiting.capacity());
+        assert!(engine.form.waiting.is_empty());
+    }
+    assert!(waited > 100, "{waited}");
+    let all: NameBatch = updates.iter().map(NameUpdate::name).collect();
+    for (name, _) in names.iter() {
+        assert_eq!(table.lookup(&name), names.lookup(&name));
+    }
+    for name in all.names().iter() {
+        assert_eq!(table.lookup(name), names.lookup(name));
+    }
 }
 
 /// A name as deep as names may be: a chain of millions of states, by components that all are the same.

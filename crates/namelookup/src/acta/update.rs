@@ -62,6 +62,7 @@ impl Acta {
             self.fetch(names, &there, at, HEADER_BYTES + self.form.width);
             self.put(names, one)?;
         }
+        self.form.settle_waiting()?;
         for id in leaving {
             self.states.take(id).into_iter().for_each(|state| self.pool.take_back(state));
         }
@@ -141,7 +142,7 @@ impl Acta {
             }
             self.form.remove(key, bucket, slot);
         }
-        Ok(self.form.insert(key, node.component(), gives)?)
+        Ok(self.form.insert_or_wait(key, node.component(), gives)?)
     }
 
     fn finish(&mut self, names: &NameTable) -> Patch {

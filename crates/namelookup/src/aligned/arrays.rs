@@ -1,7 +1,10 @@
 //! [`Arrays`]: what the control plane knows of slots and states beyond the image.
 //!
 //! The transitions of a state are a ring, so that it can be moved, and each state knows the slot of the transition that leads to it,
-//! so that this one can be set. 16 bytes a slot, 8 a base, and the result.
+//! so that this one can be set. 16 bytes a slot, 12 a base, and the result.
+//!
+//! How large the state of a slot is says a byte of its own: who looks for a place that small states are to leave looks at many slots of
+//! which all but a few are somewhere else in memory, and would read each one's cell and those of its fellows otherwise.
 
 use wirespeed_image::HugeVec;
 
@@ -28,6 +31,30 @@ pub(super) struct Owner {
     pub(super) head: u32,
     /// The slot of the transition that leads to it.
     pub(super) incoming: u32,
+    /// How many transitions it has.
+    pub(super) count: u32,
+}
+
+impl Owner {
+    /// None.
+    pub(super) const NONE: Self = Self::led_to_by(NONE);
+
+    /// A state without transitions yet.
+    pub(super) const fn led_to_by(incoming: u32) -> Self {
+        Self { head: NONE, incoming, count: 0 }
+    }
+}
+
+/// How large a state is: the next lower power of two, as a number of bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Class(pub(super) u8);
+
+impl Class {
+    /// Of a state of so many transitions; one at least.
+    #[allow(clippy::cast_possible_truncation)] // below 64
+    pub(super) const fn of(transitions: usize) -> Self {
+        Self(transitions.ilog2() as u8)
+    }
 }
 
 /// All slots and states.
@@ -36,6 +63,8 @@ pub(super) struct Arrays {
     pub(super) cells: HugeVec<Cell>,
     pub(super) owners: HugeVec<Owner>,
     pub(super) results: Results,
+    /// The class of the state that has each slot; nothing of a slot that is vacant.
+    classes: HugeVec<Class>,
 }
 
 impl Arrays {
@@ -44,15 +73,16 @@ impl Arrays {
         let slots = slots as usize;
         Self {
             cells: HugeVec::filled(Cell::default(), slots),
-            owners: HugeVec::filled(Owner { head: NONE, incoming: NONE }, slots),
+            owners: HugeVec::filled(Owner::NONE, slots),
             results: Results { width, bytes: vec![0; slots * width] },
+            classes: HugeVec::filled(Class(0), slots),
         }
     }
 
     /// Bytes held.
     pub(super) fn memory_usage(&self) -> u64 {
         let cells = self.cells.capacity() * size_of::<Cell>() + self.owners.capacity() * size_of::<Owner>();
-        (cells + self.results.bytes.capacity()) as u64
+        (cells + self.results.bytes.capacity() + self.classes.capacity()) as u64
     }
 
     /// A transition is put in a vacant slot, beside the others of the state in a place.
@@ -62,7 +92,14 @@ impl Arrays {
         self.cells[slot as usize] = Cell { input, link, next, previous };
         self.cells[previous as usize].next = slot;
         self.cells[next as usize].previous = slot;
-        self.owners[place].head = slot;
+        let owner = &mut self.owners[place];
+        owner.head = slot;
+        owner.count += 1;
+        let count = owner.count as usize;
+        self.classes[slot as usize] = Class::of(count);
+        if count.is_power_of_two() {
+            self.classify(place);
+        }
     }
 
     /// A transition goes; what the slot has still, nobody reads. Whether it was the state's last.
@@ -74,8 +111,23 @@ impl Arrays {
             self.cells[previous as usize].next = next;
             self.cells[next as usize].previous = previous;
         }
-        self.owners[place].head = if was_last { NONE } else { next };
+        let owner = &mut self.owners[place];
+        owner.head = if was_last { NONE } else { next };
+        owner.count -= 1;
+        if !was_last && (owner.count + 1).is_power_of_two() {
+            self.classify(place);
+        }
         was_last
+    }
+
+    /// Says of all slots of a state how large it is. It does so when it has become twice or half as large: O(1) a transition.
+    fn classify(&mut self, place: usize) {
+        let Owner { head, count, .. } = self.owners[place];
+        let (class, mut slot) = (Class::of(count as usize), head);
+        for _ in 0..count {
+            self.classes[slot as usize] = class;
+            slot = self.cell(slot).next;
+        }
     }
 
     /// The slots of a state's transitions.
@@ -89,10 +141,20 @@ impl Arrays {
         })
     }
 
-    /// How many transitions the state has that has a slot's, as far as `most`. O(most).
-    pub(super) fn fellows(&self, slot: u32, most: usize) -> usize {
-        let next = |&at: &u32| Some(self.cell(at).next).filter(|&next| next != slot);
-        std::iter::successors(Some(slot), next).take(most).count()
+    /// How large the state is that has a slot.
+    #[inline]
+    pub(super) fn class(&self, slot: u32) -> Class {
+        self.classes[slot as usize]
+    }
+
+    /// Whether each state's count is that of its ring, and each of its slots is of its class.
+    #[cfg(test)]
+    pub(super) fn know_sizes(&self) -> bool {
+        (0..self.owners.len()).all(|place| {
+            let count = self.owners[place].count as usize;
+            self.ring(place).count() == count
+                && self.ring(place).all(|slot| self.class(slot) == Class::of(count))
+        })
     }
 
     /// A slot.

@@ -178,7 +178,7 @@ impl<F: Form> Placed<F> {
             }
             let mut placed =
                 Self { space: Space::new(), states: Vec::new(), lengths, added: 0, form: PhantomData };
-            match placed.place_all(fsm) {
+            match placed.place_all(fsm, options.head_room) {
                 Some(()) => return Ok(placed),
                 // Only where there may not be another array: all of it anew in a longer one.
                 None if !F::MANY_ARRAYS => {
@@ -194,7 +194,7 @@ impl<F: Form> Placed<F> {
     }
 
     /// Places every state; `None` where arrays end.
-    fn place_all(&mut self, fsm: &mut Fsm) -> Option<()> {
+    fn place_all(&mut self, fsm: &mut Fsm, head_room: u32) -> Option<()> {
         self.states = vec![0; fsm.state_count()];
         let mut many: Vec<_> =
             (0..number(fsm.state_count())).filter(|&state| fsm.inputs(state).len() > 1).collect();
@@ -217,23 +217,29 @@ impl<F: Form> Placed<F> {
             self.add(u32::try_from(length).ok()?, true)?;
         }
         if may_grow {
-            self.keep_arrays()?;
+            self.keep_arrays(head_room)?;
         }
         Some(())
     }
 
-    /// Adds arrays for large states that come to be in each other's way: short ones of several lengths, a fortieth of all slots or less,
-    /// and for halves of numbers long ones, which keep any apart, another fortieth, but for the smallest tables one at least.
-    fn keep_arrays(&mut self) -> Option<()> {
-        let (mut left, mut length) = (self.lengths.slots / 40, 4_000);
-        for _ in 0..64 {
-            length = prime::at_least(length + 1 + length / 64);
-            left = left.saturating_sub(length);
-            if left == 0 {
-                break;
+    /// Adds arrays for large states that come to be in each other's way: short ones of several lengths, a fortieth of all slots or less
+    /// and as much for each five hundredths of head room, and for halves of numbers long ones, which keep any apart, another fortieth,
+    /// but for the smallest tables one at least.
+    fn keep_arrays(&mut self, head_room: u32) -> Option<()> {
+        let mut left = self.lengths.slots / 40 * (1 + u64::from(head_room) / 5);
+        // Of the numbers that arrays can have some are left for those that updates need.
+        let most = (1 << (31 - F::BASE_BITS)) / 4 * 3;
+        'all: loop {
+            let mut length = 4_000;
+            for _ in 0..64 {
+                length = prime::at_least(length + 1 + length / 64);
+                left = left.saturating_sub(length);
+                if left == 0 || self.space.shapes.len() >= most {
+                    break 'all;
+                }
+                self.add(u32::try_from(length).ok()?, false)?;
+                self.space.keep();
             }
-            self.add(u32::try_from(length).ok()?, false)?;
-            self.space.keep();
         }
         let long = match self.lengths.slots / 40 / u64::from(PAST) {
             0 if self.lengths.slots < 1 << 19 => 0,

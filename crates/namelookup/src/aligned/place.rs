@@ -14,7 +14,7 @@ use super::layout::Shape;
 use super::prime::Residues;
 
 /// Vacant slots to try in an array.
-const TRIES: usize = 256;
+const TRIES: u32 = 256;
 /// Words of 64 slots to look for vacant ones in.
 const WORDS: usize = 1 << 10;
 
@@ -47,8 +47,6 @@ pub(super) struct Space<F> {
     used: Vec<u64>,
     /// Where bases were tried last.
     spread: u32,
-    /// The array where a state was last placed that others had to leave.
-    forced: usize,
     /// The arrays that are not halved, and those that are: the one with the most room, and for how many states more that is said.
     roomiest: [(usize, u32); 2],
     /// Of the state being placed.
@@ -69,7 +67,6 @@ impl<F: Form> Space<F> {
             free: Vec::new(),
             used: Vec::new(),
             spread: 0,
-            forced: 0,
             roomiest: [(0, 0); 2],
             residues: Vec::new(),
             apart: Residues::default(),
@@ -191,24 +188,40 @@ impl<F: Form> Space<F> {
         found.or_else(|| if F::MANY_ARRAYS { None } else { self.place_further(inputs, halved) })
     }
 
-    /// The same for updates: first where there is most room, and not in long arrays that are so full that all tries together would
-    /// hardly find a place.
+    /// The same for updates: first where there is most room. A state of one transition goes to the next vacant slot; one of several to
+    /// a base somewhere, as the slots next to those taken last are vacant where none of several found its place.
     pub(super) fn place_likely(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
-        /// So many places are to be expected.
-        const FOUND: f64 = 2.0;
-        /// In shorter arrays a search is short.
-        const LONG: u32 = 1 << 16;
         if !F::MANY_ARRAYS {
             return self.place(inputs, halved);
         }
-        let others = i32::try_from(inputs.len()).unwrap_or(i32::MAX) - 1;
-        let is_likely = |space: &Self, array: usize| {
-            let (vacant, length) = (space.vacant[array], space.shapes[array].length);
-            let share = f64::from(vacant) / f64::from(length);
-            vacant as usize >= inputs.len() && (length < LONG || TRIES as f64 * share.powi(others) >= FOUND)
-        };
         let first = self.roomiest(halved);
-        self.place_where(first, halved, inputs, is_likely).map(|(_, state)| state)
+        if inputs.len() > 1 {
+            return self.place_anywhere(first, inputs, halved);
+        }
+        let has_room = |space: &Self, array: usize| space.vacant[array] > 0;
+        self.place_where(first, halved, inputs, has_room).map(|(_, state)| state)
+    }
+
+    /// A state for some inputs, its slots taken, at a base that is as good as any other, in an array where one that does is to be expected.
+    fn place_anywhere(&mut self, first: usize, inputs: &[u32], halved: bool) -> Option<u32> {
+        /// Where so many bases would have to be tried it is left.
+        const MANY: f64 = 16.0;
+        let count = i32::try_from(inputs.len()).unwrap_or(i32::MAX);
+        for kept in [Kept::No, Kept::ForLarge] {
+            for array in in_turn(self.shapes.len(), first) {
+                if self.shapes[array].halved != halved || self.kept[array] != kept {
+                    continue;
+                }
+                let share = f64::from(self.vacant[array]) / f64::from(self.shapes[array].length);
+                if share.powi(count) * MANY >= 1.0
+                    && let Some(base) = self.base_for_slots(array, inputs, TRIES, |_, _| false, |_, _| true)
+                {
+                    self.take_all(array, base);
+                    return Some(state::<F>(array, base));
+                }
+            }
+        }
+        None
     }
 
     /// An array that had the most vacant slots not long ago.
@@ -294,14 +307,15 @@ impl<F: Form> Space<F> {
         self.apart.are_distinct(&self.residues, shape.length)
     }
 
-    /// A base in an array by which each slot of a state's inputs is vacant or as `fits` wants it. At most so many bases are tried, spread
-    /// over the array, and fewer where the first ones say that it is in vain.
+    /// A base in an array by which each slot of a state's inputs is vacant or as `fits` wants it, and as `is_sure` does, which is asked
+    /// only once all fit. At most so many bases are tried, spread over the array, and fewer where the first ones say that it is in vain.
     pub(super) fn base_for_slots(
         &mut self,
         array: usize,
         inputs: &[u32],
         tries: u32,
         fits: impl Fn(&Self, u32) -> bool,
+        is_sure: impl Fn(&Self, u32) -> bool,
     ) -> Option<u32> {
         let shape = self.shapes[array];
         if !self.keeps_apart(shape, inputs) {
@@ -320,10 +334,8 @@ impl<F: Form> Space<F> {
             let slots = || self.residues.iter().map(|&residue| shape.slot(base, residue));
             let is_fine = |&slot: &u32| self.is_vacant(slot) || fits(self, slot);
             match slots().position(|slot| !is_fine(&slot)) {
-                None => {
-                    self.forced = array;
-                    return Some(base);
-                }
+                None if slots().all(|slot| self.is_vacant(slot) || is_sure(self, slot)) => return Some(base),
+                None => {}
                 Some(fine) => seen.add(fine),
             }
         }
@@ -336,11 +348,13 @@ impl<F: Form> Space<F> {
         state::<F>(array, base)
     }
 
-    /// Arrays that are in use and halved or not, the last one that states had to leave first.
-    pub(super) fn in_use(&self, halved: bool) -> impl Iterator<Item = usize> {
-        let is_it =
-            move |array: &usize| self.kept[*array] != Kept::Empty && self.shapes[*array].halved == halved;
-        in_turn(self.shapes.len(), self.forced).filter(is_it)
+    /// Of the arrays that are in use and halved or not, so many with the most vacant slots, the first of them first.
+    pub(super) fn roomiest_in_use(&self, halved: bool, most: usize) -> Vec<usize> {
+        let is_it = |array: &usize| self.kept[*array] != Kept::Empty && self.shapes[*array].halved == halved;
+        let mut arrays: Vec<_> = (0..self.shapes.len()).filter(is_it).collect();
+        arrays.sort_unstable_by_key(|&array| std::cmp::Reverse(self.vacant[array]));
+        arrays.truncate(most);
+        arrays
     }
 
     fn take_all(&mut self, array: usize, base: u32) {
@@ -392,7 +406,7 @@ struct Seen {
 
 impl Seen {
     /// Bases to see before anything is said.
-    const FEWEST: u32 = 6;
+    const FEWEST: u32 = 8;
     /// Fewer bases that fit are not worth looking for.
     const HOPE: f64 = 0.2;
 

@@ -5,7 +5,8 @@ use super::interleave::interleave;
 use super::*;
 use crate::ata::Ata;
 use crate::fsm::Fsm;
-use crate::live::{LiveNames, NameUpdate};
+use crate::generate::{self, Churn, ChurnSpec, TableSpec};
+use crate::live::{HEAD_ROOM, LiveNames, NameUpdate};
 use crate::lookup::{BuildOptions, Match, NameEngine, NameLpm};
 use crate::mata::{Mata, MataForm, MataNw};
 use crate::name::{Name, NameBuf};
@@ -227,6 +228,43 @@ fn what_updates_take_is_given_back() {
         live.apply(&removes).unwrap();
     }
     assert_eq!((used(&live), live.rebuilds()), (before, 0));
+}
+
+/// Where states grow, shrink and are in each other's way, each slot says how large the state is that has it.
+#[test]
+fn states_that_grow_are_known_by_their_size() {
+    let mut names = generate::table(&TableSpec { names: 30_000, results: 200, seed: 1 }).unwrap().names;
+    let mix = ChurnSpec {
+        insertions: 4.0,
+        removals: 1.0,
+        changes: 0.0,
+        returns: 0.0,
+        results: 200,
+        ..ChurnSpec::default()
+    };
+    let updates: Vec<_> = Churn::new(&names, &mix).unwrap().take(5_000).map(|timed| timed.update).collect();
+    let options = BuildOptions { head_room: HEAD_ROOM, ..BuildOptions::default() };
+    let (mut engine, mut table) = Mata::build(&names, &options).unwrap();
+    names.track();
+    let mut rebuilds = 0;
+    for updates in updates.chunks(250) {
+        names.apply_all(updates);
+        let changed = names.take_changed();
+        match engine.update(&names, &changed) {
+            Ok(patch) => table.apply(&patch).unwrap(),
+            Err(_) => {
+                rebuilds += 1;
+                (engine, table) = Mata::build(&names, &options).unwrap();
+            }
+        }
+        names.forget_gone(changed);
+        assert!(engine.arrays.know_sizes());
+    }
+    // In arrays as short as a small table's there is soon no place for large states.
+    assert!(rebuilds <= 16, "{rebuilds}");
+    for name in updates.iter().map(NameUpdate::name) {
+        assert_eq!(table.lookup(name), names.lookup(name));
+    }
 }
 
 #[test]

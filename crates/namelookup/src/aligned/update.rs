@@ -210,7 +210,7 @@ impl<F: Form> Aligned<F> {
     fn first_transition(&mut self, from: u32, input: u32) -> Result<u32, Outgrown> {
         let state = self.space.place_likely(&[input], false).ok_or(Outgrown("vacant slots"))?;
         let place = self.space.place_of(state);
-        self.arrays.owners[place] = Owner { head: NONE, incoming: from };
+        self.arrays.owners[place] = Owner::led_to_by(from);
         self.lead(from, state);
         let slot = self.space.slot(state, input);
         self.put(state, slot, input);

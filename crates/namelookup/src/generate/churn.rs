@@ -97,6 +97,12 @@ impl Churn {
         Ok(churn)
     }
 
+    /// Draws by other shares and results from now on; times go on as they were to.
+    pub const fn turn_to(&mut self, spec: &ChurnSpec) {
+        let ChurnSpec { rate, seed, .. } = self.spec;
+        self.spec = ChurnSpec { rate, seed, ..*spec };
+    }
+
     fn insert(&mut self, at: u32, result: u32) -> NameUpdate {
         self.results[at as usize] = result;
         NameUpdate::Insert(self.names.names().name(at as usize).to_owned(), result)

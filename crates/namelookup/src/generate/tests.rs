@@ -244,6 +244,11 @@ fn churn_ends_where_nothing_is_left_to_do() {
     let fib = made(100);
     let removals = ChurnSpec { insertions: 0.0, changes: 0.0, returns: 0.0, ..ChurnSpec::default() };
     assert_eq!(Churn::new(&fib.names, &removals).unwrap().count(), 100);
+    let mut turned = Churn::new(&fib.names, &ChurnSpec { rate: Some(2.0), ..ChurnSpec::default() }).unwrap();
+    turned.by_ref().take(10).for_each(drop);
+    turned.turn_to(&removals);
+    let last = turned.inspect(|timed| assert!(matches!(timed.update, NameUpdate::Remove(_)))).last();
+    assert!(last.unwrap().time.unwrap().as_secs() >= 45);
     let nothing = ChurnSpec { removals: 0.0, ..removals };
     assert_eq!(Churn::new(&fib.names, &nothing).unwrap().count(), 0);
     let all = ChurnSpec::default();

@@ -78,6 +78,12 @@ impl NameTable {
         self.index.reserve(nodes);
     }
 
+    /// The same, and has the memory made at once: no insertion waits for it.
+    pub fn prepare(&mut self, nodes: usize) {
+        self.reserve(nodes);
+        self.nodes.populate();
+    }
+
     /// Gives a name a result, 1 or more; the one that it had before, 0 for none. O(length) expected. Panics on result 0.
     pub fn insert(&mut self, name: &Name, result: u32) -> u32 {
         self.insert_by(&[], name, result)

@@ -1,0 +1,295 @@
+//! Room for an entry both of whose buckets are full.
+//!
+//! ```text
+//! insert        a bucket has room ─────────────────────────► there
+//!               none, while the table is built ────────────► search, else force
+//! insert_or_wait   none, in an update: it waits for the others
+//! settle_waiting   plan: entries of its two buckets that have room elsewhere, whose buckets are asked for
+//!                  a few entries later: these move, and it goes in; where they can't any more, search, else force
+//! ```
+//!
+//! A breadth-first search finds the shortest way to room. What it reads, one bucket after the other, nobody has asked for: of the names
+//! that are new to a table that is three quarters full every other one finds its two buckets full, and a search took 0.7 µs. But mostly
+//! the first step would do, or two or three entries that move at once for a large one; that much can be planned ahead.
+
+use super::hash::{BLOCK, Hash, base, bucket};
+use super::layout::{BUCKET_BYTES, Bucket, MOST_ENTRIES, SECOND, Slot};
+use super::place::{Entry, Form, Full, Homeless, ROOM};
+use crate::fetch::prefetch;
+
+/// The most buckets that a search looks at.
+const SEARCH: usize = 400;
+
+/// The most times that entries are thrown out for a large one.
+const EVICTIONS: u32 = 127;
+
+/// Which choice they are thrown out of, by bits: those of pi.
+const EITHER: u128 = 0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344;
+
+/// How many entries that wait ahead of their turn is planned what moves for them.
+const AHEAD: usize = 8;
+
+/// The most entries that a plan moves.
+const MOVES: u32 = 4;
+
+/// What is to move for an entry that waits. It is a hint: what happens before its turn may have made it void.
+#[derive(Clone, Copy, Default)]
+struct Plan {
+    /// Of which of its two buckets.
+    choice: usize,
+    /// The slots, a bit each; none where nothing was found.
+    slots: u16,
+}
+
+impl Form {
+    /// Puts an entry in, and moves others where it has to.
+    #[inline]
+    pub(super) fn house(&mut self, homeless: Homeless) -> Result<(), Full> {
+        match self.room_for(&homeless) {
+            Some(choice) => self.settle(&homeless, choice),
+            None => self.force(homeless)?,
+        }
+        Ok(())
+    }
+
+    /// Puts those in that wait.
+    pub(super) fn settle_waiting(&mut self) -> Result<(), Full> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let mut plans = [Plan::default(); AHEAD];
+        for turn in 0..waiting.len() + AHEAD {
+            let place = turn % AHEAD;
+            if let Some(homeless) = turn.checked_sub(AHEAD).map(|now| &waiting[now]) {
+                self.carry_out(homeless, plans[place])?;
+            }
+            if let Some(homeless) = waiting.get(turn) {
+                plans[place] = self.plan(homeless);
+            }
+        }
+        // Its memory serves the next ones.
+        waiting.clear();
+        self.waiting = waiting;
+        Ok(())
+    }
+
+    /// What could move to where there is room: one entry, or a few that make room together. Asks for where they would go.
+    fn plan(&self, homeless: &Homeless) -> Plan {
+        let wanted = homeless.entry.size();
+        let (mut plan, mut fewest) = (Plan::default(), MOVES + 1);
+        for (choice, &at) in homeless.buckets.iter().enumerate() {
+            let bucket = self.bucket(at);
+            let (mut free, mut slots) = (ROOM - self.taken(at), 0u16);
+            let free_now = free;
+            // From the last one on: where that goes, the others stay where they are.
+            for slot in self.last_first(bucket) {
+                let (_, other) = self.hash_and_other(at, bucket, slot);
+                if other == at || !self.fits(other, slot.size()) {
+                    continue;
+                }
+                self.fetch_bucket(other);
+                prefetch(&self.away, (if slot.header.is_second() { other } else { at }) as usize);
+                if free_now + slot.size() >= wanted {
+                    return Plan { choice, slots: 1 << slot.number };
+                }
+                (free, slots) = (free + slot.size(), slots | 1 << slot.number);
+                if free >= wanted && slots.count_ones() < fewest {
+                    (plan, fewest) = (Plan { choice, slots }, slots.count_ones());
+                    break;
+                }
+            }
+        }
+        plan
+    }
+
+    /// Moves what was planned to, and puts the entry in.
+    fn carry_out(&mut self, homeless: &Homeless, Plan { choice, slots }: Plan) -> Result<(), Full> {
+        let (at, size) = (homeless.buckets[choice], homeless.entry.size());
+        // The last one first, so that the others keep their numbers.
+        for number in (0..MOST_ENTRIES).rev().filter(|number| slots >> number & 1 != 0) {
+            self.move_out(at, number);
+        }
+        if self.fits(at, size) {
+            self.settle(homeless, choice);
+            return Ok(());
+        }
+        self.house(*homeless)
+    }
+
+    /// Moves an entry to its other bucket, where there is room.
+    fn move_out(&mut self, at: u32, number: usize) {
+        let line = *self.line(at);
+        let bucket = Bucket::of(&line.0);
+        let Some(slot) = bucket.slots(self.width).nth(number) else { return };
+        let (hash, other) = self.hash_and_other(at, bucket, slot);
+        if other != at && self.fits(other, slot.size()) {
+            self.transfer(at, Entry::of(bucket, slot), slot, other, hash);
+        }
+    }
+
+    /// Which of its two buckets has room for an entry, or has it once others have moved.
+    #[inline]
+    fn room_for(&mut self, homeless: &Homeless) -> Option<usize> {
+        self.fitting(homeless).or_else(|| self.search(Search::new(homeless.buckets, homeless.entry.size())))
+    }
+
+    /// Puts a large entry in, for which several small ones have to go, and these wherever they find room. What is left when that
+    /// takes too long is lost: whoever is told so builds anew.
+    #[cold]
+    fn force(&mut self, homeless: Homeless) -> Result<(), Full> {
+        let mut all = vec![homeless];
+        let mut evictions = 0u32;
+        while let Some(homeless) = all.pop() {
+            let choice = match self.room_for(&homeless) {
+                Some(choice) => choice,
+                None if evictions == EVICTIONS => return Err(Full),
+                None => {
+                    evictions += 1;
+                    // At random: by turns two large entries may throw each other out for ever.
+                    let choice = usize::from(EITHER >> evictions & 1 == 1);
+                    let at = homeless.buckets[choice];
+                    while !self.fits(at, homeless.entry.size()) {
+                        all.push(self.evict(at));
+                    }
+                    choice
+                }
+            };
+            self.settle(&homeless, choice);
+        }
+        Ok(())
+    }
+
+    /// Takes the smallest entry out of a bucket, one that has any.
+    fn evict(&mut self, at: u32) -> Homeless {
+        let line = *self.line(at);
+        let bucket = Bucket::of(&line.0);
+        let slot = bucket.slots(self.width).min_by_key(|slot| slot.end - slot.start);
+        let slot = slot.expect("an empty bucket has room for any entry");
+        let (hash, other) = self.hash_and_other(at, bucket, slot);
+        let entry = Entry::of(bucket, slot);
+        self.cut(at, slot);
+        if slot.header.is_second() {
+            self.come_back(other, hash);
+            return Homeless { entry, hash, buckets: [other, at] };
+        }
+        Homeless { entry, hash, buckets: [at, other] }
+    }
+
+    /// Moves entries along the shortest way that makes room in one of two buckets; in which one.
+    fn search(&mut self, mut search: Search) -> Option<usize> {
+        let mut next = 0;
+        while let Some(&Step { at, size: wanted, .. }) = search.steps.get(next) {
+            let line = *self.line(at);
+            let bucket = Bucket::of(&line.0);
+            let free = ROOM - self.taken(at);
+            for slot in bucket.slots(self.width) {
+                let freed = slot.size();
+                if free + freed < wanted {
+                    continue;
+                }
+                let (_, other) = self.hash_and_other(at, bucket, slot);
+                if search.passes(next, other) {
+                    continue;
+                }
+                if self.fits(other, freed) {
+                    let choice = search.choice(next);
+                    self.shift(&search, next, slot, other);
+                    return Some(choice);
+                }
+                if search.steps.len() < SEARCH {
+                    self.fetch_bucket(other);
+                    search.steps.push(Step { at: other, size: freed, from: Some((next, slot)) });
+                }
+            }
+            next += 1;
+        }
+        None
+    }
+
+    /// Moves the entry of a slot to a bucket that has room, then the one that led there into its place, and so on.
+    fn shift(&mut self, search: &Search, mut step: usize, mut slot: Slot, mut to: u32) {
+        loop {
+            let Step { at, from, .. } = search.steps[step];
+            let line = *self.line(at);
+            let bucket = Bucket::of(&line.0);
+            let (hash, _) = self.hash_and_other(at, bucket, slot);
+            self.transfer(at, Entry::of(bucket, slot), slot, to, hash);
+            let Some((before, its)) = from else { return };
+            (to, step, slot) = (at, before, its);
+        }
+    }
+
+    /// Moves an entry to its other bucket.
+    fn transfer(&mut self, from: u32, entry: Entry, slot: Slot, to: u32, hash: Hash) {
+        self.cut(from, slot);
+        if slot.header.is_second() {
+            self.come_back(to, hash);
+            self.push(to, &entry, 0);
+        } else {
+            self.leave(from, hash);
+            self.push(to, &entry, 1);
+        }
+    }
+
+    /// The hash of an entry's component, and its other bucket.
+    fn hash_and_other(&self, at: u32, of: Bucket<'_>, slot: Slot) -> (Hash, u32) {
+        let (count, hash) = (self.count(), self.hash_of(of, slot));
+        let [first, second] = hash.choices(count);
+        let other = match slot.header.0 & SECOND != 0 {
+            true => bucket(base(at, second, count), first, count),
+            false => bucket(base(at, first, count), second, count),
+        };
+        (hash, other)
+    }
+
+    fn hash_of(&self, of: Bucket<'_>, slot: Slot) -> Hash {
+        if slot.header.is_long() {
+            return self.seeds.hash(self.component(of, slot));
+        }
+        let mut buffer = [0; BUCKET_BYTES + BLOCK];
+        buffer[..BUCKET_BYTES].copy_from_slice(of.0);
+        self.seeds.hash_within(&buffer, slot.start, slot.header.component_bytes())
+    }
+
+    /// The entries of a bucket, from the last to the first.
+    fn last_first(&self, bucket: Bucket<'_>) -> impl Iterator<Item = Slot> + use<> {
+        let mut slots = [None; MOST_ENTRIES];
+        slots.iter_mut().zip(bucket.slots(self.width)).for_each(|(to, slot)| *to = Some(slot));
+        slots.into_iter().rev().flatten()
+    }
+}
+
+/// A bucket on the way to room.
+#[derive(Clone, Copy)]
+struct Step {
+    at: u32,
+    /// Bytes for which it is to have room.
+    size: usize,
+    /// The step before, and the entry of its bucket that would come here.
+    from: Option<(usize, Slot)>,
+}
+
+struct Search {
+    steps: Vec<Step>,
+}
+
+impl Search {
+    fn new(choices: [u32; 2], size: usize) -> Self {
+        let mut steps = Vec::with_capacity(16);
+        steps.extend(choices.map(|at| Step { at, size, from: None }));
+        Self { steps }
+    }
+
+    /// The steps from one back to the first.
+    fn back(&self, from: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(from), |&step| self.steps[step].from.map(|(before, _)| before))
+    }
+
+    /// Whether the way to a step goes through a bucket.
+    fn passes(&self, step: usize, at: u32) -> bool {
+        self.back(step).any(|step| self.steps[step].at == at)
+    }
+
+    /// Of which choice the way to a step comes.
+    fn choice(&self, step: usize) -> usize {
+        self.back(step).last().unwrap_or(0)
+    }
+}
