@@ -33,8 +33,7 @@ engines! {
 /// | ClassBench fw1 of 1 K | 3.6 | 1.6 | 2.7 | 31 |
 /// | ClassBench acl1 of 10 K | 1.5 | 8.0 | 12 | 37 |
 ///
-/// Ask for linear search where there will never be more than a few dozen rules, and for tuple or Bloom search where updates count for
-/// more than lookups: they take up to three times as many (4.6 M/s instead of 1.6 of the 16,384 rules, 64 a call).
+/// Ask for linear search where there will never be more than a few dozen rules.
 pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }
