@@ -19,19 +19,19 @@
 //! rule of its bucket is, and a bucket below what was found is passed over. GPUs read the same image (`kernels/quilt.cuh`).
 //!
 //! Measured on one core of a Zen 4 (ClassBench sets and traces, answers held against their truth, batches of 1,024;
-//! `cargo run --release -p wirespeed-classify --example quilt_speed`; a shared machine, so take ratios): M lookups/s in the order of the
-//! trace and shuffled; M updates/s of a live table, rules that go and rules that come, 4,096 a call:
+//! `cargo run --release -p wirespeed-classify --example quilt_speed`; a shared machine, so take ratios; the better of two runs): M lookups/s in
+//! the order of the trace and shuffled; M updates/s of a live table, rules that go and rules that come, 4,096 a call:
 //!
 //! | | 1 K | 10 K | 100 K |
 //! |---|---|---|---|
-//! | acl1 | 96, 92; 6.3, 4.5 | 100, 93; 5.3, 4.0 | 74, 69; 3.5, 2.7 |
-//! | acl3 | 110, 105; 5.4, 3.9 | 48, 47; 4.8, 3.6 | 60, 50; 3.1, 1.9 |
-//! | fw1 | 74, 70; 5.3, 4.0 | 67, 58; 5.6, 3.8 | 46, 43; 3.5, 2.3 |
-//! | fw2 | 136, 135; 6.5, 4.9 | 112, 107; 5.9, 4.4 | 93, 75; 3.2, 2.6 |
-//! | ipc1 | 109, 85; 5.2, 3.8 | 47, 45; 4.4, 3.5 | 63, 53; 3.5, 2.3 |
+//! | acl1 | 95, 94; 8.5, 6.4 | 102, 93; 6.7, 5.2 | 87, 79; 4.8, 3.7 |
+//! | acl3 | 110, 106; 7.6, 5.7 | 50, 47; 6.2, 4.6 | 54, 48; 4.9, 3.1 |
+//! | fw1 | 75, 70; 7.0, 5.5 | 68, 65; 7.0, 4.9 | 57, 48; 4.9, 3.4 |
+//! | fw2 | 135, 135; 8.9, 6.9 | 114, 108; 7.0, 5.7 | 94, 87; 4.6, 3.8 |
+//! | ipc1 | 109, 85; 7.3, 5.3 | 49, 46; 5.6, 4.3 | 79, 70; 5.0, 3.4 |
 //!
 //! 198 to 280 bytes a rule with the room for others; building takes 2 to 15 ms, 20 to 120 ms and 0.2 to 1.1 s on two cores. Rules that
-//! become what others were, which takes a cell out and puts one in, are changed at 3.4 to 4.1, 3.2 to 3.9 and 2.7 to 2.9 M/s.
+//! become what others were, which takes a cell out and puts one in, are changed at 4.5 to 5.3, 3.9 to 4.6 and 3.4 to 3.7 M/s.
 //!
 //! An update finds its cell by a hash and the layer that an index has for it; the cell itself lies in its bucket alone. Where each change
 //! touches a dozen lines of memory, these are what it takes: so all that the updates of a call will read is asked for a few updates before
