@@ -58,6 +58,15 @@ impl Launch {
     }
 }
 
+/// A launch that a sweep tries.
+struct Trial<'a> {
+    slot: &'a Slot,
+    program: &'a Program,
+    kernel: &'a Kernel,
+    shape: Shape,
+    batch: &'a KernelBatch,
+}
+
 /// What was measured, and the events to measure with.
 pub(super) struct Tuner {
     begin: Event,
@@ -213,7 +222,8 @@ impl Owner {
                 let shape = Shape { blocks, threads, shared: program.shared };
                 // As long as this it costs more than the least.
                 let to_beat = least / cost(1.0, blocks, held);
-                let ns = self.timed(slot, program, &kernel, shape, &batch, to_beat)?;
+                let trial = Trial { slot, program, kernel: &kernel, shape, batch: &batch };
+                let ns = self.timed(&trial, to_beat)?;
                 if ns < to_beat {
                     let (module, kernel) = (kernel.module.to_owned(), kernel.name.clone());
                     let shared = program.shared;
@@ -226,41 +236,26 @@ impl Owner {
     }
 
     /// Nanoseconds of a launch: of one that is far from what is to be beaten, else the better of two rounds.
-    fn timed(
-        &mut self,
-        slot: &Slot,
-        program: &Program,
-        kernel: &Kernel,
-        shape: Shape,
-        batch: &KernelBatch,
-        to_beat: f64,
-    ) -> Result<f64> {
+    fn timed(&mut self, trial: &Trial<'_>, to_beat: f64) -> Result<f64> {
         /// Nanoseconds that a round is to take, its most launches, and what the way to the device and back is at most.
         const ROUND: f64 = 400e3;
         const LAUNCHES: f64 = 16.0;
         const WAY: f64 = 20e3;
-        let mut best = self.launched(slot, program, kernel, shape, batch, 1)?;
+        let mut best = self.launched(trial, 1)?;
         if best > 2.0 * to_beat + WAY {
             return Ok(best);
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 16 at most
         let times = (ROUND / best).clamp(1.0, LAUNCHES) as u16;
         for _ in 0..2 {
-            best = best.min(self.launched(slot, program, kernel, shape, batch, times)?);
+            best = best.min(self.launched(trial, times)?);
         }
         Ok(best)
     }
 
     /// Nanoseconds of one of so many launches.
-    fn launched(
-        &mut self,
-        slot: &Slot,
-        program: &Program,
-        kernel: &Kernel,
-        shape: Shape,
-        batch: &KernelBatch,
-        times: u16,
-    ) -> Result<f64> {
+    fn launched(&mut self, trial: &Trial<'_>, times: u16) -> Result<f64> {
+        let Trial { slot, program, kernel, shape, batch } = *trial;
         self.driver.record(self.tuner.begin, slot.stream)?;
         for _ in 0..times {
             let arguments = [bytes_of(batch), &program.table[..]];
