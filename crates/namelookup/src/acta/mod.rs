@@ -23,7 +23,8 @@
 //! | buckets that an insertion touches | 2.0 to 2.3 | 1.7 to 1.8 | 1.6 | 1.4 |
 //!
 //! So live tables have 40 in 100 of head room, with which they are 60 % full, and what is to move is planned ahead (`room.rs`): with 10 in
-//! 100 and a search for each 0.9 to 1.2 M/s such names came in, with this 1.5 to 1.9.
+//! 100 and a search for each 0.9 to 1.2 M/s such names came in, with this 1.5 to 1.9 where little else ran, and 0.9 to 1.1 in the record
+//! (`cargo xtask record names`), between other engines.
 //!
 //! What was tried:
 //! - Placing in order of the nodes: a long component that comes late needs the places of several others, and a search that moves one
