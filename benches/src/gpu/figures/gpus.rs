@@ -1,5 +1,6 @@
 //! One GPU beside all of them.
 
+use std::sync::Barrier;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -9,6 +10,9 @@ use wirespeed_gpu::runtime::{SlotSize, Way};
 use super::{Best, Effort, Subject, for_gpu, giga};
 use crate::gpu::trip::{Trip, fill, start, travel, upload};
 use crate::report::{Sheet, median};
+
+/// So often one GPU and all are measured, by turns.
+const ROUNDS: usize = 7;
 
 /// One GPU beside all of them, each with a replica and a thread of its own.
 pub fn gpus<A: Best>(subject: &Subject<A>, count: usize, effort: &Effort) -> Result<Sheet> {
@@ -34,14 +38,17 @@ pub fn gpus<A: Best>(subject: &Subject<A>, count: usize, effort: &Effort) -> Res
         time: Duration::from_secs_f64(4.0 * effort.seconds),
     };
     let together = |count: usize| -> Result<f64> {
+        // All trips begin once all keys lie ready, so that no GPU is alone for a while.
+        let ready = Barrier::new(count);
         std::thread::scope(|scope| {
             let threads: Vec<_> = all[..count]
                 .iter()
                 .map(|(gpu, handle)| {
-                    let (table, keys, trip) = (&table, subject.by_prefix(), &trip);
+                    let (table, keys, trip, ready) = (&table, subject.by_prefix(), &trip, &ready);
                     scope.spawn(move || {
-                        let filled = fill(gpu, handle, table, keys, key, trip)?;
-                        anyhow::Ok(travel(handle, filled, trip)?.0.rate)
+                        let filled = fill(gpu, handle, table, keys, key, trip);
+                        ready.wait();
+                        anyhow::Ok(travel(handle, filled?, trip)?.0.rate)
                     })
                 })
                 .collect();
@@ -51,7 +58,7 @@ pub fn gpus<A: Best>(subject: &Subject<A>, count: usize, effort: &Effort) -> Res
     let mut one = Vec::new();
     for count in 1..=count {
         let mut rates = Vec::new();
-        for _ in 0..3 {
+        for _ in 0..ROUNDS {
             one.push(together(1)?);
             rates.push(together(count)?);
         }
