@@ -2,13 +2,15 @@
 //!
 //! The table is the domains reversed, the result of each its line number, then one of 62; the queries are random names of it, each
 //! with the path of a random URL behind it. One thread looks up; answers are compared with the names' own. With `--copies` each
-//! domain is there so many times, under first components of its own. Updates are as many names out and in again, `--rounds` times.
+//! domain is there so many times, under first components of its own. Updates are as many names out and in again, `--rounds` times, and
+//! then made names that were never there in, and as many of the table's out.
 
 use std::time::Instant;
 
 use wirespeed_fib::read::{Line, Source, open};
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
+use wirespeed_namelookup::generate::{Churn, ChurnSpec};
 use wirespeed_namelookup::{
     Acta, BuildOptions, LiveNames, Match, NameBatch, NameBuf, NameEngine, NameLpm, NameTable, NameUpdate,
 };
@@ -151,30 +153,57 @@ fn updates(
     for &at in &numbers {
         insertions.push(NameUpdate::Insert(names[at].clone(), result(at)?));
     }
+    // Drawn before anything is timed; each part is valid after those before it.
+    let only = |insertions, removals| ChurnSpec {
+        insertions,
+        removals,
+        changes: 0.0,
+        returns: 0.0,
+        results: 62,
+        ..ChurnSpec::default()
+    };
+    let mut churn = Churn::new(&table, &only(1.0, 0.0))?;
+    let mut draw = |spec: ChurnSpec| {
+        churn.turn_to(&spec);
+        churn.by_ref().take(removals.len()).map(|timed| timed.update).collect::<Vec<_>>()
+    };
+    let fresh: Vec<_> = (0..rounds).map(|_| (draw(only(1.0, 0.0)), draw(only(0.0, 1.0)))).collect();
+
     let mut live = LiveNames::<Acta>::new(table, BuildOptions { seed: Some(1), ..BuildOptions::default() })?;
-    let mut rates = [Vec::new(), Vec::new()];
-    let both = [("deletions", &removals), ("insertions", &insertions)];
-    for round in 0..rounds {
-        for ((what, updates), rates) in both.iter().zip(&mut rates) {
-            let start = Instant::now();
-            let (mut changes, mut writes) = (0, 0);
-            for updates in updates.chunks(CALL) {
-                let applied = live.apply(updates)?;
-                changes += applied.changes;
-                writes += applied.writes;
+    let back: Vec<_> = (0..rounds).map(|_| (&removals, &insertions)).collect();
+    let made: Vec<_> = fresh.iter().map(|(new, others)| (new, others)).collect();
+    for (whats, parts) in [(["deletions", "insertions"], back), (["new names", "others out"], made)] {
+        let mut rates = [Vec::new(), Vec::new()];
+        for (round, (first, second)) in parts.into_iter().enumerate() {
+            for ((what, updates), rates) in whats.into_iter().zip([first, second]).zip(&mut rates) {
+                rates.push(timed(&mut live, what, updates, round)?);
             }
-            let rate = changes as f64 / start.elapsed().as_secs_f64() / 1e6;
-            rates.push(rate);
+        }
+        for (what, mut rates) in whats.into_iter().zip(rates) {
+            rates.sort_by(f64::total_cmp);
             println!(
-                "  {what:10} {rate:6.2} M/s, {:.2} writes each, {} rebuilds (round {round})",
-                writes as f64 / changes as f64,
-                live.rebuilds()
+                "  {what:10} {:6.2} M/s (median of {rounds})",
+                rates.get(rounds / 2).unwrap_or(&f64::NAN)
             );
         }
     }
-    for ((what, _), mut rates) in both.iter().zip(rates) {
-        rates.sort_by(f64::total_cmp);
-        println!("  {what:10} {:6.2} M/s (median of {rounds})", rates.get(rounds / 2).unwrap_or(&f64::NAN));
-    }
     Ok(())
+}
+
+/// Applies updates; millions a second.
+fn timed(live: &mut LiveNames<Acta>, what: &str, updates: &[NameUpdate], round: usize) -> Result<f64, Error> {
+    let start = Instant::now();
+    let (mut changes, mut writes) = (0, 0);
+    for updates in updates.chunks(CALL) {
+        let applied = live.apply(updates)?;
+        changes += applied.changes;
+        writes += applied.writes;
+    }
+    let rate = changes as f64 / start.elapsed().as_secs_f64() / 1e6;
+    println!(
+        "  {what:10} {rate:6.2} M/s, {:.2} writes each, {} rebuilds (round {round})",
+        writes as f64 / changes as f64,
+        live.rebuilds()
+    );
+    Ok(rate)
 }

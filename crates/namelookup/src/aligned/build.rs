@@ -159,12 +159,14 @@ struct Placed<F> {
     lengths: Lengths,
     /// Arrays that were added, to go through the lengths in turn.
     added: u64,
+    /// So many arrays more for states that take numbers in halves may be so long that they keep any halves apart.
+    past: u64,
     form: PhantomData<F>,
 }
 
 impl<F: Form> Placed<F> {
     fn of(fsm: &mut Fsm, options: &BuildOptions) -> Result<Self, BuildError> {
-        let mut lengths = Lengths::of::<F>(fsm.transition_count() as u64);
+        let mut lengths = Lengths::of::<F>(fsm.transition_count() as u64, options.head_room);
         loop {
             // Fails here before memory is asked for that the image can't have.
             let cap = options.memory_cap.unwrap_or(u64::MAX);
@@ -176,8 +178,14 @@ impl<F: Form> Placed<F> {
                 let needed = lengths.slots.saturating_mul(9);
                 return Err(wirespeed_image::ImageError::OverCap { needed, cap }.into());
             }
-            let mut placed =
-                Self { space: Space::new(), states: Vec::new(), lengths, added: 0, form: PhantomData };
+            let mut placed = Self {
+                space: Space::new(),
+                states: Vec::new(),
+                lengths,
+                added: 0,
+                past: 0,
+                form: PhantomData,
+            };
             match placed.place_all(fsm, options.head_room) {
                 Some(()) => return Ok(placed),
                 // Only where there may not be another array: all of it anew in a longer one.
@@ -196,6 +204,10 @@ impl<F: Form> Placed<F> {
     /// Places every state; `None` where arrays end.
     fn place_all(&mut self, fsm: &mut Fsm, head_room: u32) -> Option<()> {
         self.states = vec![0; fsm.state_count()];
+        // A state that grows is in its own way in a shorter one, and where it is the only one there is nothing else to move.
+        if head_room > 0 && self.lengths.slots >= u64::from(PAST) {
+            self.past = (self.lengths.slots / 4 / u64::from(PAST)).max(2);
+        }
         let mut many: Vec<_> =
             (0..number(fsm.state_count())).filter(|&state| fsm.inputs(state).len() > 1).collect();
         many.par_sort_by_key(|&state| std::cmp::Reverse(fsm.inputs(state).len()));
@@ -222,15 +234,17 @@ impl<F: Form> Placed<F> {
         Some(())
     }
 
-    /// Adds arrays for large states that come to be in each other's way: short ones of several lengths, a fortieth of all slots or less
+    /// Adds arrays for large states that come to be in each other's way: some hundred of several lengths, a fortieth of all slots or less
     /// and as much for each five hundredths of head room, and for halves of numbers long ones, which keep any apart, another fortieth,
     /// but for the smallest tables one at least.
     fn keep_arrays(&mut self, head_room: u32) -> Option<()> {
         let mut left = self.lengths.slots / 40 * (1 + u64::from(head_room) / 5);
         // Of the numbers that arrays can have some are left for those that updates need.
         let most = (1 << (31 - F::BASE_BITS)) / 4 * 3;
+        // The longer, the more states find a place in one: of an array of L slots with states of k about ln(L) / k can be taken.
+        let unit = (left / 128).clamp(4_000, (1 << F::BASE_BITS) / 4);
         'all: loop {
-            let mut length = 4_000;
+            let mut length = unit;
             for _ in 0..64 {
                 length = prime::at_least(length + 1 + length / 64);
                 left = left.saturating_sub(length);
@@ -344,7 +358,10 @@ impl<F: Form> Placed<F> {
         /// From so many arrays on they are made for several states.
         const MANY: usize = 96;
         self.space.place(inputs, halved).or_else(|| {
-            let length = if !halved && u64::from(self.space.slots()) < self.lengths.slots {
+            let length = if halved && self.past > 0 {
+                self.past -= 1;
+                PAST
+            } else if !halved && u64::from(self.space.slots()) < self.lengths.slots {
                 self.next_length()
             } else {
                 // States of a thousand transitions share an array badly: a short one each.

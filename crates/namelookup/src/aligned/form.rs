@@ -40,11 +40,11 @@ impl Room {
 }
 
 impl Lengths {
-    /// For so many transitions in an array of their own.
-    pub(crate) fn of<F: Form>(transitions: u64) -> Self {
+    /// For so many transitions in an array of their own, and so many hundredths of them that updates may bring.
+    pub(crate) fn of<F: Form>(transitions: u64, head_room: u32) -> Self {
         /// Arrays that there are about: few enough to be found in the cache, many enough for three lengths.
         const ARRAYS: u64 = 12;
-        let slots = Room::slots(transitions);
+        let slots = Room::slots(transitions + transitions * u64::from(head_room) / 100);
         if F::MANY_ARRAYS {
             return Self { slots, unit: (slots / ARRAYS).clamp(61, (1 << F::BASE_BITS) / 2) };
         }

@@ -101,12 +101,22 @@ impl<F: Form> Space<F> {
         self.last = 0;
     }
 
-    /// Places a state in an array that was kept empty.
+    /// Places a state in an array that was kept for large ones: beside others, where that is to be expected, otherwise in an empty one.
     pub(super) fn place_kept(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
-        let is_it = |array: &usize| self.kept[*array] == Kept::Empty && self.shapes[*array].halved == halved;
-        let kept: Vec<_> = (0..self.shapes.len()).filter(is_it).collect();
+        /// Of so many bases at most one is to be expected that does.
+        const BASES: u32 = 1 << 13;
+        for array in 0..self.shapes.len() {
+            let bases = self.shapes[array].length.min(BASES);
+            if self.is(array, Kept::ForLarge, halved)
+                && let Some(state) = self.place_among(array, inputs, bases, bases)
+            {
+                return Some(state);
+            }
+        }
+        let empty: Vec<_> =
+            (0..self.shapes.len()).filter(|&array| self.is(array, Kept::Empty, halved)).collect();
         let (array, state) =
-            kept.into_iter().find_map(|array| Some((array, self.place_in(array, inputs)?)))?;
+            empty.into_iter().find_map(|array| Some((array, self.place_in(array, inputs)?)))?;
         self.kept[array] = Kept::ForLarge;
         Some(state)
     }
@@ -205,23 +215,34 @@ impl<F: Form> Space<F> {
     /// A state for some inputs, its slots taken, at a base that is as good as any other, in an array where one that does is to be expected.
     fn place_anywhere(&mut self, first: usize, inputs: &[u32], halved: bool) -> Option<u32> {
         /// Where so many bases would have to be tried it is left.
-        const MANY: f64 = 16.0;
-        let count = i32::try_from(inputs.len()).unwrap_or(i32::MAX);
+        const MANY: u32 = 16;
         for kept in [Kept::No, Kept::ForLarge] {
             for array in in_turn(self.shapes.len(), first) {
-                if self.shapes[array].halved != halved || self.kept[array] != kept {
-                    continue;
-                }
-                let share = f64::from(self.vacant[array]) / f64::from(self.shapes[array].length);
-                if share.powi(count) * MANY >= 1.0
-                    && let Some(base) = self.base_for_slots(array, inputs, TRIES, |_, _| false, |_, _| true)
+                if self.is(array, kept, halved)
+                    && let Some(state) = self.place_among(array, inputs, MANY, TRIES)
                 {
-                    self.take_all(array, base);
-                    return Some(state::<F>(array, base));
+                    return Some(state);
                 }
             }
         }
         None
+    }
+
+    /// The same in one array, at any of so many bases that are tried, where one that does is to be expected among the first `many`.
+    fn place_among(&mut self, array: usize, inputs: &[u32], many: u32, tries: u32) -> Option<u32> {
+        let count = i32::try_from(inputs.len()).unwrap_or(i32::MAX);
+        let share = f64::from(self.vacant[array]) / f64::from(self.shapes[array].length);
+        if share.powi(count) * f64::from(many) < 1.0 {
+            return None;
+        }
+        let base = self.base_for_slots(array, inputs, tries, |_, _| false, |_, _| true)?;
+        self.take_all(array, base);
+        Some(state::<F>(array, base))
+    }
+
+    /// Whether an array is kept for this, and halved or not.
+    fn is(&self, array: usize, kept: Kept, halved: bool) -> bool {
+        self.kept[array] == kept && self.shapes[array].halved == halved
     }
 
     /// An array that had the most vacant slots not long ago.
@@ -250,8 +271,7 @@ impl<F: Form> Space<F> {
     ) -> Option<(usize, u32)> {
         for kept in [Kept::No, Kept::ForLarge] {
             for array in in_turn(self.shapes.len(), first) {
-                let is_it = self.shapes[array].halved == halved && self.kept[array] == kept;
-                if is_it
+                if self.is(array, kept, halved)
                     && is_worth(self, array)
                     && let Some(state) = self.place_in(array, inputs)
                 {
