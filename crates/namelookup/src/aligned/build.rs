@@ -22,6 +22,8 @@ use crate::table::{NameTable, NodeId};
 
 /// The prime past all halves of numbers.
 const PAST: u32 = 65_537;
+/// From so many arrays on those of halves are made for several states: there are only so many numbers for arrays.
+const MANY: usize = 96;
 
 /// Builds, and keeps up to date, a table of aligned transition arrays.
 #[derive(Clone, Debug)]
@@ -206,7 +208,7 @@ impl<F: Form> Placed<F> {
         self.states = vec![0; fsm.state_count()];
         // A state that grows is in its own way in a shorter one, and where it is the only one there is nothing else to move.
         if head_room > 0 && self.lengths.slots >= u64::from(PAST) {
-            self.past = (self.lengths.slots / 4 / u64::from(PAST)).max(2);
+            self.past = (self.lengths.slots / 4 / u64::from(PAST)).clamp(2, MANY as u64);
         }
         let mut many: Vec<_> =
             (0..number(fsm.state_count())).filter(|&state| fsm.inputs(state).len() > 1).collect();
@@ -355,8 +357,6 @@ impl<F: Form> Placed<F> {
 
     /// Places a state whose inputs are halves of numbers; where need be in an array past all of them, which keeps any apart.
     fn place_half(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
-        /// From so many arrays on they are made for several states.
-        const MANY: usize = 96;
         self.space.place(inputs, halved).or_else(|| {
             let length = if halved && self.past > 0 {
                 self.past -= 1;
