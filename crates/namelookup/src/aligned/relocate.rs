@@ -18,7 +18,7 @@
 //!
 //! (Counted with an eighth of the slots to spare. Tables that will have updates have 40 in 100 more of them.)
 //!
-//! What its rate rests on (of made names that come to those while others go, `cargo xtask record names`: 0.07 to 0.22 M/s in rounds of
+//! What its rate rests on (of made names that come to those while others go, `cargo xtask record names`: 0.07 to 0.19 M/s in rounds of
 //! 52,000):
 //! - Bases all over an array: near the last one that was found there is none of the first kind. 3 us a name instead of 18.
 //! - Places of the second kind for large states, instead of short arrays, of which there are none left after 80 of these.
