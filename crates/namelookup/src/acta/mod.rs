@@ -24,8 +24,8 @@
 //!
 //! So live tables have 40 in 100 of head room, with which they are 60 % full, and what is to move is planned ahead (`room.rs`): with 10 in
 //! 100 and a search for each 0.9 to 1.2 M/s such names came in, with this 1.5 to 2.1 where little else ran, and 0.9 to 1.7 in the record
-//! (`cargo xtask record names`), between other engines. 3,440 instructions an update, half of them in work on buckets; 140 fewer, in the check
-//! of patches and by walking each name once, made no difference that could be measured.
+//! (`cargo xtask record names`), between other engines. An update takes 3,440 instructions, half of them in work on buckets; 140
+//! fewer, in the check of patches and by walking each name once, made no difference that could be measured.
 //!
 //! What was tried:
 //! - Placing in order of the nodes: a long component that comes late needs the places of several others, and a search that moves one

@@ -103,7 +103,7 @@ impl<F: Form> Space<F> {
 
     /// Places a state in an array that was kept for large ones: beside others, where that is to be expected, otherwise in an empty one.
     pub(super) fn place_kept(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
-        /// Of so many bases at most one is to be expected that does.
+        /// An array is left where of so many bases none is to be expected that does.
         const BASES: u32 = 1 << 13;
         for array in 0..self.shapes.len() {
             let bases = self.shapes[array].length.min(BASES);
