@@ -68,6 +68,16 @@ const UPDATES: usize = 1_300_000;
 const LENIENT: ReadOptions = ReadOptions { format: None, lenient: true, peer: None };
 
 impl Source {
+    /// Whether it comes from a file.
+    pub fn is_real(&self) -> bool {
+        self.files.is_some()
+    }
+
+    /// Whether it has updates to measure.
+    pub fn has_updates(&self) -> bool {
+        self.files.as_ref().is_none_or(|(_, updates)| updates.is_some())
+    }
+
     /// The file, to measure reading it; a synthetic table has none.
     pub fn path(&self) -> Option<&Path> {
         self.files.as_ref().map(|(path, _)| path.as_path())

@@ -61,6 +61,53 @@ impl Options {
     }
 }
 
+/// What a run is about to do, told before it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Announcement<'a> {
+    /// What is measured.
+    pub measures: &'a str,
+    /// The tables, by name.
+    pub tables: &'a [&'a str],
+    /// Whether they are real ones.
+    pub is_real: bool,
+    /// Measurements of lookups: engines and rivals, traces, sizes of a batch.
+    pub lookups: usize,
+    /// What the measurements of updates take at most.
+    pub updates: Duration,
+}
+
+impl Options {
+    /// Says what a run needs, what it measures and how long that takes.
+    pub fn announce(&self, run: &Announcement<'_>) {
+        let Announcement { measures, tables, is_real, lookups, updates } = run;
+        let plan = self.plan();
+        let rounds = u32::try_from(plan.rounds).unwrap_or(u32::MAX);
+        let each = (plan.slice + plan.warm_up) * rounds;
+        let lookups_take = each * u32::try_from(*lookups).unwrap_or(u32::MAX);
+        let minutes = |time: Duration| (time.as_secs_f64() / 60.0).ceil();
+        eprintln!("measures: {measures}");
+        eprintln!("on: {}", tables.join(", "));
+        match is_real {
+            true => eprintln!("needs: the real tables in {}, which are there", crate::data::directory().display()),
+            false => eprintln!(
+                "needs: nothing; no real tables are in {} (set WIRESPEED_DATA), so these are made, and their figures don't compare \
+                 with records of real ones",
+                crate::data::directory().display()
+            ),
+        }
+        eprintln!(
+            "takes: {} min for {lookups} measurements of lookups, up to {} min for updates; building tables, checking answers comes on top",
+            minutes(lookups_take),
+            minutes(*updates)
+        );
+        match self.dry {
+            true => eprintln!("writes: nothing"),
+            false => eprintln!("writes: a record in {}", self.out.display()),
+        }
+        eprintln!("Rates are of an idle machine only: stop what else runs.\n");
+    }
+}
+
 /// The rows so far, and what their ratios are to.
 pub struct Session {
     plan: Plan,

@@ -14,6 +14,7 @@ pub(crate) fn run() -> Result<()> {
     step::run("docs", step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     // Files that are generated and committed are checked before the tests use them.
     step::run("ptx", &mut step::cargo(&["xtask", "ptx", "--check", "--registers"]))?;
-    step::run_last("tests", &mut step::cargo(&["test", "--workspace"]))?;
+    // All rounds of the suites; a plain run goes through a part of them.
+    step::run_last("tests", step::cargo(&["test", "--workspace"]).env("WIRESPEED_TESTS", "long"))?;
     Ok(())
 }

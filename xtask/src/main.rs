@@ -1,14 +1,18 @@
 //! What plain cargo can't do for this workspace: `cargo xtask VERB`. One file per verb.
 
 mod ci;
+#[cfg(test)]
+mod documents;
 mod fuzz;
 mod gamt_paper;
 mod gswitch_paper;
 mod mata_paper;
 mod ptx;
 mod record;
+mod report;
 mod sail_paper;
 mod step;
+mod unsafe_list;
 
 use clap::{Parser, Subcommand};
 
@@ -30,6 +34,10 @@ enum Verb {
     Ptx(ptx::Options),
     /// Measures this machine and writes benches/record/MACHINE/DATE.csv
     Record(record::Options),
+    /// Makes the tables and the chart of the documents anew from benches/record
+    Report(report::Options),
+    /// Writes UNSAFE.md from the code
+    Unsafe(unsafe_list::Options),
     /// Makes the GAMT paper's figures anew and writes benches/record/MACHINE/DATE-gamt-paper-….csv
     GamtPaper(gamt_paper::Options),
     /// Makes the GSwitch paper's figures anew and writes benches/record/MACHINE/DATE-gswitch-paper-….csv and .svg
@@ -46,6 +54,8 @@ fn main() -> anyhow::Result<()> {
         Verb::Fuzz(options) => fuzz::run(&options),
         Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),
+        Verb::Report(options) => report::run(&options),
+        Verb::Unsafe(options) => unsafe_list::run(&options),
         Verb::GamtPaper(options) => gamt_paper::run(&options),
         Verb::GswitchPaper(options) => gswitch_paper::run(&options),
         Verb::MataPaper(options) => mata_paper::run(&options),

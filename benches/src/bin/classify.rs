@@ -10,7 +10,7 @@ use wirespeed_benches::classify::lane::{Lane, Mode};
 use wirespeed_benches::classify::lineup::{self, Entry, REFERENCES, is_scan};
 use wirespeed_benches::classify::trace::Trace;
 use wirespeed_benches::classify::update::{Turn, busy};
-use wirespeed_benches::session::{self, Session};
+use wirespeed_benches::session::{self, Announcement, Session};
 use wirespeed_benches::{machine, report};
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::{ClassifyEngine, Ipv4Tuple};
@@ -46,6 +46,7 @@ fn main() -> Result<()> {
     // Before this thread goes to one core, and those that it starts with it.
     rayon::ThreadPoolBuilder::new().build_global()?;
     let sets: Vec<Set> = options.sets.iter().map(|name| data::set(name)).collect::<Result<_>>()?;
+    options.announce(&sets);
     let core = options.session.core.unwrap_or_else(machine::last_core);
     let machine = options.session.start()?;
     let session = Session::new(&options.session, |name| name == reference());
@@ -63,6 +64,30 @@ fn main() -> Result<()> {
     let path = report::write(&options.session.out, &machine, &format!("{}-classify", report::date()), &csv)?;
     eprintln!("\nwritten to {}", path.display());
     Ok(())
+}
+
+impl Options {
+    fn wanted(&self, entries: Vec<Entry>) -> usize {
+        let is_wanted = |entry: &&Entry| {
+            self.engines.is_empty() || self.engines.iter().any(|word| entry.name.contains(word.as_str()))
+        };
+        entries.iter().filter(is_wanted).count()
+    }
+
+    /// Says what will be measured, and how long that takes.
+    fn announce(&self, sets: &[Set]) {
+        let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
+        // Each engine has its slice, of each of four ways of updates, in each round.
+        let turns = if self.no_updates { 0 } else { self.wanted(lineup::updates()) * 4 * self.calls.len() * sets.len() };
+        let each = Duration::from_millis(self.session.slice) * u32::try_from(self.session.rounds).unwrap_or(u32::MAX);
+        self.session.announce(&Announcement {
+            measures: "engines of rules beside their rivals, lookups and updates, on one core",
+            tables: &names,
+            is_real: sets.iter().any(|set| !set.name.starts_with("made-")),
+            lookups: self.wanted(lineup::lookups()) * 2 * (self.batches.len() + 1) * sets.len(),
+            updates: each * u32::try_from(turns).unwrap_or(u32::MAX),
+        });
+    }
 }
 
 /// What ratios are to in this build.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use wirespeed_benches::data;
+use wirespeed_benches::classify::data;
 use wirespeed_benches::gpu::bench::Bench;
 use wirespeed_benches::gpu::trip::{Trip, travels};
 use wirespeed_benches::gpu::{self, Device, ceiling, tuples};
@@ -13,13 +13,15 @@ use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::generate::{Shape, Synthetic};
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
-use wirespeed_classify::read::{ReadOptions, Source, read_rules, read_trace};
 use wirespeed_classify::tuple_search::TupleSearch;
-use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, OpenFlowTuple, RuleSet, Tuple};
+use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, OpenFlowTuple, RuleSet, Tuple};
 use wirespeed_gpu::classify::bytes_of;
 use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::Way;
 use wirespeed_image::Table;
+
+/// Seed of the order in which a trace is shuffled.
+const SEED: u64 = 1;
 
 /// Measures packet classification on the first GPU of this machine.
 #[derive(Parser)]
@@ -36,6 +38,9 @@ struct Options {
     /// Linear search goes through at most so many entries
     #[arg(long, default_value_t = 4096)]
     linear_most: u64,
+    /// Look up traces of ClassBench in the order of their files, and not shuffled
+    #[arg(long)]
+    in_order: bool,
     /// Tuples of the trace that lies on the device
     #[arg(long, default_value_t = 1 << 22)]
     tuples: usize,
@@ -58,18 +63,12 @@ fn main() -> Result<()> {
         let trace = set.trace(options.tuples, 2);
         measure_set(&format!("synthetic {shape}"), &set.rules, &trace, &options)?;
     }
-    let directory = data::directory().join("rules");
     for name in options.classbench.iter().filter(|name| !name.is_empty()) {
-        let file = |what: &str| directory.join(format!("{name}.{what}.zst"));
-        if !file("rules").is_file() {
-            println!("\nno {} here", file("rules").display());
-            continue;
-        }
-        let read = ReadOptions::default();
-        let rules = read_rules::<Ipv4Tuple>(&Source::Path(file("rules")), &read)?.0.rules;
-        let trace = read_trace::<Ipv4Tuple>(&Source::Path(file("trace")), &read)?.0;
+        let set = data::set(name)?;
+        // In the order of its file equal tuples come in bursts, which threads that run together read once.
+        let trace = if options.in_order { set.trace } else { set.shuffled(SEED).0 };
         let trace: Vec<_> = trace.iter().cycle().take(options.tuples).copied().collect();
-        measure_set(name, &rules, &trace, &options)?;
+        measure_set(&set.name, &set.rules, &trace, &options)?;
     }
     Ok(())
 }

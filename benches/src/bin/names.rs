@@ -12,7 +12,7 @@ use wirespeed_benches::names::lane::{Lane, Mode};
 use wirespeed_benches::names::lineup::{self, Entry, REFERENCE};
 use wirespeed_benches::names::update::{Part, Stream, busy};
 use wirespeed_benches::report::{self, Setting};
-use wirespeed_benches::session::{self, Session};
+use wirespeed_benches::session::{self, Announcement, Session};
 use wirespeed_namelookup::generate::Paths;
 use wirespeed_namelookup::{Acta, NameEngine, NameTable, NameUpdate};
 
@@ -71,6 +71,7 @@ fn main() -> Result<()> {
     ensure!(options.batches.iter().chain(&options.calls).all(|&call| call > 0), "a call has something in it");
     // Before this thread goes to one core, and those that it starts with it.
     rayon::ThreadPoolBuilder::new().build_global()?;
+    options.announce();
     let core = options.session.core.unwrap_or_else(machine::last_core);
     let machine = options.session.start()?;
     let session = Session::new(&options.session, |name| name == REFERENCE);
@@ -93,6 +94,35 @@ fn main() -> Result<()> {
     let path = report::write(&options.session.out, &machine, &format!("{}-names", report::date()), &csv)?;
     eprintln!("\nwritten to {}", path.display());
     Ok(())
+}
+
+impl Options {
+    fn wanted(&self, entries: Vec<Entry>) -> usize {
+        let is_wanted = |entry: &&Entry| {
+            self.engines.is_empty() || self.engines.iter().any(|word| entry.name.contains(word.as_str()))
+        };
+        entries.iter().filter(is_wanted).count()
+    }
+
+    /// Says what will be measured, and how long that takes.
+    fn announce(&self) {
+        let names = self.tables.iter().map(|size| match size {
+            Size::Small => "3.6 million domains",
+            Size::Large => "10 million names",
+            Size::Tiny => "200,000 made names",
+        });
+        let names: Vec<&str> = names.collect();
+        // The limit holds for each stream: four at each size of a call, and one of growth.
+        let streams = if self.no_updates { 0 } else { (4 * self.calls.len() + 1) * names.len() };
+        let updating = self.wanted(lineup::updates()) * streams;
+        self.session.announce(&Announcement {
+            measures: "engines of names beside their rivals, lookups and updates, on one core",
+            tables: &names,
+            is_real: data::is_real(),
+            lookups: self.wanted(lineup::lookups()) * self.traces.len() * (self.batches.len() + 1) * names.len(),
+            updates: Duration::from_secs(self.limit) * u32::try_from(updating).unwrap_or(u32::MAX),
+        });
+    }
 }
 
 /// What a run goes by, and its rows.

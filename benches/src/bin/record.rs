@@ -9,7 +9,7 @@ use wirespeed_benches::data::{self, Source};
 use wirespeed_benches::gather;
 use wirespeed_benches::lineup::{Entry, Lineup};
 use wirespeed_benches::report::{self, Setting};
-use wirespeed_benches::session::{self, Session, build, row, setting_on};
+use wirespeed_benches::session::{self, Announcement, Session, build, row, setting_on};
 use wirespeed_benches::table::Mode;
 use wirespeed_benches::trace::Trace;
 use wirespeed_fib::trace::TraceKind;
@@ -47,17 +47,51 @@ impl Options {
     fn wants(words: &[String], name: &str) -> bool {
         words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))
     }
+
+    fn wanted<A: Lineup>(&self, entries: Vec<Entry<A>>) -> usize {
+        entries.iter().filter(|entry| Self::wants(&self.engines, &entry.name)).count()
+    }
+
+    /// Says what will be measured, and how long that takes.
+    fn announce(&self, sources: &[Source]) {
+        let (mut lookups, mut updating) = (0, 0);
+        for source in sources {
+            let (engines, ceiling, of_updates) = match source.family {
+                Family::V4 => (
+                    self.wanted(V4::lookups(self.slow)),
+                    self.wanted(gather::lookups()),
+                    self.wanted(V4::updates()),
+                ),
+                Family::V6 => (self.wanted(V6::lookups(self.slow)), 0, self.wanted(V6::updates())),
+            };
+            let random = self.traces.iter().filter(|&&kind| kind == TraceKind::Random).count();
+            lookups += engines * self.traces.len() * (self.batches.len() + 1);
+            lookups += ceiling * random * self.batches.len();
+            updating += if !self.no_updates && source.has_updates() { of_updates } else { 0 };
+        }
+        let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+        self.session.announce(&Announcement {
+            measures: "IP engines beside their rivals and bare reads, lookups and updates, on one core",
+            tables: &names,
+            is_real: sources.iter().any(Source::is_real),
+            lookups,
+            updates: UPDATES_LIMIT * u32::try_from(updating).unwrap_or(u32::MAX),
+        });
+    }
 }
+
+/// What an engine may take for its updates of a table.
+const UPDATES_LIMIT: Duration = Duration::from_secs(10);
 
 fn main() -> Result<()> {
     let options = Options::parse();
     ensure!(options.batches.iter().all(|&batch| batch > 0), "a batch has at least one key");
+    let mut sources = data::sources();
+    sources.retain(|source| Options::wants(&options.tables, &source.name));
+    options.announce(&sources);
     let machine = options.session.start()?;
     let mut session = Session::new(&options.session, is_reference);
-    for source in data::sources() {
-        if !Options::wants(&options.tables, &source.name) {
-            continue;
-        }
+    for source in sources {
         match source.family {
             Family::V4 => measure::<V4>(&options, &source, gather::lookups, &mut session)?,
             Family::V6 => measure::<V6>(&options, &source, Vec::new, &mut session)?,
@@ -125,9 +159,8 @@ fn updates<A: Lineup>(
     }
     let wanted = |entry: &Entry<A>| Options::wants(&options.engines, &entry.name);
     let mut lanes = build(rib, A::updates().into_iter().filter(wanted));
-    let limit = Duration::from_secs(10);
     let (rounds, batch) = (options.session.rounds, options.update_batch);
-    let results = contest::race_updates(&mut lanes, &updates, batch, rounds, limit);
+    let results = contest::race_updates(&mut lanes, &updates, batch, rounds, UPDATES_LIMIT);
 
     let mut after = rib.clone();
     for update in &updates {

@@ -36,6 +36,11 @@ fn file(name: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
+/// Whether there are real domains.
+pub fn is_real() -> bool {
+    file("domains-3.6m.txt.zst").is_some()
+}
+
 /// Domains with their own numbers as results: the real ones where they are, at most so many made ones otherwise; and what they are
 /// called.
 fn domains(most: usize) -> Result<(String, NameFib)> {

@@ -1,9 +1,30 @@
 //! How many rounds a test of any suite takes: fewer where each costs much. By bytes and not by time, so that every run is the same.
+//!
+//! A plain run goes through a part of the rounds, so that a change is tested in minutes. `WIRESPEED_TESTS=long` asks for all of them;
+//! continuous integration does.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// One round in so many is gone through.
+/// The variable of the environment that asks for all rounds.
+pub const SWITCH: &str = "WIRESPEED_TESTS";
+
+/// One round in so many is gone through in a run of all rounds.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
+
+/// By so much a plain run is shorter.
+const PLAIN: u32 = 4;
+
+/// Whether all rounds are asked for.
+pub fn is_long() -> bool {
+    static IS_LONG: LazyLock<bool> = LazyLock::new(|| std::env::var_os(SWITCH).is_some_and(|asked| asked == "long"));
+    *IS_LONG
+}
+
+/// One round in so many is gone through in this run.
+fn one_in() -> u32 {
+    ONE_IN.load(Ordering::Relaxed) * if is_long() { 1 } else { PLAIN }
+}
 
 /// From now on this process goes through one round in so many. For tables that answer from a device of which each answer costs
 /// a thousand times what it costs here.
@@ -19,10 +40,10 @@ pub fn affordable(rounds: u32, bytes: u64) -> u32 {
     const SMALL: u64 = 3 << 20;
     let share = u64::from(rounds) * SMALL / bytes.max(SMALL);
     let share = u32::try_from(share).unwrap_or(rounds).max(rounds.div_ceil(16));
-    share.div_ceil(ONE_IN.load(Ordering::Relaxed))
+    share.div_ceil(one_in())
 }
 
 /// Of so many values that could be tried, the number of which one is: `one_in`, or more of them in this process.
 pub fn tried(one_in: u64) -> u64 {
-    one_in * u64::from(ONE_IN.load(Ordering::Relaxed))
+    one_in * u64::from(self::one_in())
 }

@@ -9,6 +9,7 @@ mod classify;
 mod common;
 mod completions;
 mod devices;
+mod documents;
 mod generate;
 mod info;
 mod lookup;
