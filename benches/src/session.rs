@@ -88,7 +88,9 @@ impl Options {
         eprintln!("measures: {measures}");
         eprintln!("on: {}", tables.join(", "));
         match is_real {
-            true => eprintln!("needs: the real tables in {}, which are there", crate::data::directory().display()),
+            true => {
+                eprintln!("needs: the real tables in {}, which are there", crate::data::directory().display())
+            }
             false => eprintln!(
                 "needs: nothing; no real tables are in {} (set WIRESPEED_DATA), so these are made, and their figures don't compare \
                  with records of real ones",

@@ -14,8 +14,11 @@ fn commands(text: &str) -> Vec<String> {
     let quoted = text.split('`').map(str::trim);
     let mut found: Vec<String> = quoted
         .flat_map(str::lines)
-        .filter(|line| line.starts_with("cargo ") || line.starts_with("WIRESPEED_TEST_DEVICE=cuda cargo "))
-        .map(|line| line.split(" #").next().unwrap_or_default().trim().trim_start_matches("WIRESPEED_TEST_DEVICE=cuda ").to_owned())
+        .filter_map(|line| {
+            line.strip_prefix("WIRESPEED_").and_then(|rest| Some(rest.split_once(' ')?.1)).or(Some(line))
+        })
+        .filter(|line| line.starts_with("cargo "))
+        .map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned())
         .collect();
     found.sort();
     found.dedup();
@@ -45,17 +48,23 @@ fn fault(command: &str, root: &Path) -> Option<String> {
     let Ok(manifest) = std::fs::read_to_string(folder.join("Cargo.toml")) else {
         return Some(format!("no package {package:?}"));
     };
-    for (option, place) in [("--bin", "bin"), ("--bench", "bench"), ("--example", "examples"), ("--test", "tests")] {
+    for (option, place) in
+        [("--bin", "bin"), ("--bench", "bench"), ("--example", "examples"), ("--test", "tests")]
+    {
         if let Some(name) = value_of(&words, &[option]) {
             let is_declared = manifest.contains(&format!("[[{place}]]\nname = \"{name}\""));
             let at = folder.join(place);
-            let is_there = [at.join(format!("{name}.rs")), at.join(name).join("main.rs")].iter().any(|path| path.exists());
+            let is_there = [at.join(format!("{name}.rs")), at.join(name).join("main.rs")]
+                .iter()
+                .any(|path| path.exists());
             if !is_declared && !is_there {
                 return Some(format!("{option} {name} is not there"));
             }
         }
     }
-    value_of(&words, &["--path"]).filter(|path| !root.join(path).exists()).map(|path| format!("no folder {path}"))
+    value_of(&words, &["--path"])
+        .filter(|path| !root.join(path).exists())
+        .map(|path| format!("no folder {path}"))
 }
 
 fn value_of<'a>(words: &[&'a str], options: &[&str]) -> Option<&'a str> {
@@ -75,7 +84,10 @@ fn the_documents_name_commands_that_there_are() {
         }
     }
     assert!(count >= 20, "{count} commands found");
-    assert!(fault("cargo xtask recrod", &root).is_some() && fault("cargo bench -p wirespeed-benches --bench none", &root).is_some());
+    assert!(
+        fault("cargo xtask recrod", &root).is_some()
+            && fault("cargo bench -p wirespeed-benches --bench none", &root).is_some()
+    );
 }
 
 #[test]

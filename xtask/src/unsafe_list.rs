@@ -53,13 +53,17 @@ fn page(root: &Path) -> Result<String> {
             continue;
         }
         ensure!(text.starts_with("//!"), "{path} has unsafe code, and does not begin with what it holds");
-        let is_test = ["/tests/", "/tests.rs", "/conformance/", "/examples/"].iter().any(|part| path.contains(part));
-        let is_apart = path.starts_with("benches/") || path.starts_with("xtask/") || path.starts_with("kernels/host/");
+        let is_test =
+            ["/tests/", "/tests.rs", "/conformance/", "/examples/"].iter().any(|part| path.contains(part));
+        let is_apart =
+            path.starts_with("benches/") || path.starts_with("xtask/") || path.starts_with("kernels/host/");
         let of = if is_test || is_apart { &mut tests } else { &mut shipped };
         of.push(Allowed { holds: first_sentence(&text), path, uses });
     }
     let mut page = HEAD.to_owned();
-    for (title, files) in [("In what users depend on", shipped), ("In tests, examples, benches and tools", tests)] {
+    for (title, files) in
+        [("In what users depend on", shipped), ("In tests, examples, benches and tools", tests)]
+    {
         write!(page, "\n## {title}\n\n| file | uses | what it holds |\n|---|---|---|\n")?;
         for Allowed { path, uses, holds } in files {
             writeln!(page, "| `{path}` | {uses} | {holds} |")?;
@@ -85,7 +89,10 @@ fn first_sentence(text: &str) -> String {
 
 /// The Rust files of the workspace, in order.
 fn sources(root: &Path) -> Result<Vec<String>> {
-    let listed = Command::new("git").args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"]).current_dir(root).output();
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])
+        .current_dir(root)
+        .output();
     if let Ok(listed) = listed
         && listed.status.success()
         && !listed.stdout.is_empty()

@@ -78,8 +78,13 @@ impl Options {
     fn announce(&self, sets: &[Set]) {
         let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
         // Each engine has its slice, of each of four ways of updates, in each round.
-        let turns = if self.no_updates { 0 } else { self.wanted(lineup::updates()) * 4 * self.calls.len() * sets.len() };
-        let each = Duration::from_millis(self.session.slice) * u32::try_from(self.session.rounds).unwrap_or(u32::MAX);
+        let turns = if self.no_updates {
+            0
+        } else {
+            self.wanted(lineup::updates()) * 4 * self.calls.len() * sets.len()
+        };
+        let each = Duration::from_millis(self.session.slice)
+            * u32::try_from(self.session.rounds).unwrap_or(u32::MAX);
         self.session.announce(&Announcement {
             measures: "engines of rules beside their rivals, lookups and updates, on one core",
             tables: &names,

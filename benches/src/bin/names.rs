@@ -119,7 +119,10 @@ impl Options {
             measures: "engines of names beside their rivals, lookups and updates, on one core",
             tables: &names,
             is_real: data::is_real(),
-            lookups: self.wanted(lineup::lookups()) * self.traces.len() * (self.batches.len() + 1) * names.len(),
+            lookups: self.wanted(lineup::lookups())
+                * self.traces.len()
+                * (self.batches.len() + 1)
+                * names.len(),
             updates: Duration::from_secs(self.limit) * u32::try_from(updating).unwrap_or(u32::MAX),
         });
     }

@@ -17,7 +17,8 @@ const PLAIN: u32 = 4;
 
 /// Whether all rounds are asked for.
 pub fn is_long() -> bool {
-    static IS_LONG: LazyLock<bool> = LazyLock::new(|| std::env::var_os(SWITCH).is_some_and(|asked| asked == "long"));
+    static IS_LONG: LazyLock<bool> =
+        LazyLock::new(|| std::env::var_os(SWITCH).is_some_and(|asked| asked == "long"));
     *IS_LONG
 }
 

@@ -79,7 +79,8 @@ pub(super) fn show(value: f64) -> String {
         _ => 3,
     };
     let text = format!("{value:.decimals$}");
-    let (whole, part) = text.split_once('.').map_or((text.as_str(), None), |(whole, part)| (whole, Some(part)));
+    let (whole, part) =
+        text.split_once('.').map_or((text.as_str(), None), |(whole, part)| (whole, Some(part)));
     let mut grouped = String::new();
     for (at, digit) in whole.chars().enumerate() {
         if at > 0 && (whole.len() - at).is_multiple_of(3) && digit.is_ascii_digit() {

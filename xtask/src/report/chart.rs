@@ -61,7 +61,8 @@ pub(super) fn draw(records: &Path) -> Result<String> {
         writeln!(body, r#"<text x="8" y="{y}" font-weight="bold">{title}</text>"#)?;
         for (name, value, is_ours) in group {
             y += LINE;
-            let (length, color) = ((WIDTH - LEFT - 60.0) * value / most, if is_ours { "#1b7f5c" } else { "#9aa5ad" });
+            let (length, color) =
+                ((WIDTH - LEFT - 60.0) * value / most, if is_ours { "#1b7f5c" } else { "#9aa5ad" });
             let (text, top, end) = (LEFT - 8.0, y - 13.0, LEFT + length + 6.0);
             writeln!(body, r#"<text x="{text}" y="{y}" text-anchor="end">{name}</text>"#)?;
             writeln!(body, r#"<rect x="{LEFT}" y="{top}" width="{length:.1}" height="16" fill="{color}"/>"#)?;

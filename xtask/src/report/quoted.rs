@@ -62,7 +62,8 @@ mod tests {
     fn a_number_that_is_not_in_the_file_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("f.txt"), "a 17.814 G/s\nb,1234567,0.9\n").unwrap();
-        let of = |cells: &str| format!("<!-- quoted: f.txt -->\n| | x |\n|---|---|\n| 99 | {cells} |\n\nbehind");
+        let of =
+            |cells: &str| format!("<!-- quoted: f.txt -->\n| | x |\n|---|---|\n| 99 | {cells} |\n\nbehind");
         for right in ["17.8 · 0.9", "1.23 M", "1,234,567"] {
             check(&of(right), dir.path()).unwrap();
         }

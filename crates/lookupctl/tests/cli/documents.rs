@@ -46,12 +46,16 @@ fn the_commands_of_the_documents_run() {
     let binary = Path::new(env!("CARGO_BIN_EXE_lookupctl"));
     let folder = folder();
     let path = std::env::join_paths(
-        [binary.parent().unwrap().to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+        [binary.parent().unwrap().to_owned()]
+            .into_iter()
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     )
     .unwrap();
     let mut ran = 0;
     for document in DOCUMENTS {
-        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document)).unwrap();
+        let text =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document))
+                .unwrap();
         for command in commands(&text) {
             // Those of cargo are held against what there is by xtask's tests; its default main job is run here.
             let line = match command.strip_prefix("cargo run --release -- ") {
@@ -59,10 +63,18 @@ fn the_commands_of_the_documents_run() {
                 None if command.starts_with("cargo ") => continue,
                 None => command.clone(),
             };
-            let output = Command::new("sh").args(["-c", &line]).env("PATH", &path).current_dir(folder.path("")).output().unwrap();
+            let output = Command::new("sh")
+                .args(["-c", &line])
+                .env("PATH", &path)
+                .current_dir(folder.path(""))
+                .output()
+                .unwrap();
             let told = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{document}: {command}\n{told}");
-            assert!(!told.contains("panicked") && !output.stdout.is_empty() || line.contains(" build "), "{document}: {command}\n{told}");
+            assert!(
+                !told.contains("panicked") && !output.stdout.is_empty() || line.contains(" build "),
+                "{document}: {command}\n{told}"
+            );
             ran += 1;
         }
     }

@@ -6,6 +6,7 @@ use super::layout::{BUCKETS, HEAD, LONG, WIDTH_AT};
 use super::lookup::{Portable, ring};
 use super::{Acta, ActaTable};
 use crate::generate::{self, Churn, ChurnSpec, TableSpec};
+use crate::live::LiveNames;
 use crate::lookup::{BuildOptions, Match, NameEngine, NameLpm};
 use crate::name::NameBuf;
 use crate::names::NameBatch;
@@ -194,6 +195,39 @@ fn names_that_collide_under_a_known_seed_are_placed_by_another() {
     assert!(bytes < 40 * entries.len() as u64 + 16_384, "{bytes}");
     let all: Vec<_> = entries.iter().map(|(name, _)| name.clone()).collect();
     check(&table, &entries.into_iter().collect(), &around(&all));
+}
+
+/// Names that want the same sixteenth of the buckets under a seed that is known come to a live table that has it: the table stays
+/// right, takes another seed, and doesn't grow out of proportion.
+#[test]
+fn names_that_collide_come_to_a_live_table() {
+    let seed = 1;
+    let known = Seeds::of(seed, 0);
+    let collides = |component: &String| {
+        let hash = known.hash(component.as_bytes()).0;
+        hash >> 32 < 1 << 28 && hash & u64::from(u32::MAX) < 1 << 28
+    };
+    let chosen: Vec<_> = (0..600_000)
+        .map(|n| format!("host{n}"))
+        .filter(collides)
+        .map(|c| NameBuf::new(&format!("/{c}")).unwrap())
+        .collect();
+    assert!(chosen.len() > 2_000);
+    let start: NameTable = (1..2_000).map(|n| (NameBuf::new(&format!("/harmless{n}")).unwrap(), n)).collect();
+    let options = BuildOptions { seed: Some(seed), ..BuildOptions::default() };
+    let mut live = LiveNames::<Acta>::new(start, options).unwrap();
+    for part in chosen.chunks(100) {
+        let updates: Vec<_> = part.iter().map(|name| NameUpdate::Insert(name.clone(), 7)).collect();
+        live.apply(&updates).unwrap();
+    }
+    let reader = live.reader();
+    for name in &chosen {
+        assert_eq!(reader.enter().lookup(name), live.names().lookup(name));
+    }
+    let rebuilds = live.rebuilds();
+    assert!(rebuilds < 20, "built anew {rebuilds} times for {} calls", chosen.len().div_ceil(100));
+    let a_name = live.memory_usage() / live.names().len() as u64;
+    assert!(a_name < 2_000, "{a_name} bytes a name");
 }
 
 /// Names that come to a table so full that others have to move for them, in patches that each leave it right.
