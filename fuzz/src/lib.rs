@@ -14,7 +14,7 @@ use wirespeed_fib::{Fib, NextHops};
 /// Reads bytes as a table, strictly and leniently; `None` leaves the format to be recognised.
 pub fn table(format: Option<Format>, bytes: &[u8]) {
     let strict = ReadOptions { format, ..ReadOptions::default() };
-    let lenient = ReadOptions { lenient: true, ..strict };
+    let lenient = ReadOptions { lenient: true, ..strict.clone() };
     let strictly = read_fib_from(bytes, "fuzz", &strict);
     match read_fib_from(bytes, "fuzz", &lenient) {
         Ok((fib, report)) => {
@@ -36,13 +36,13 @@ pub fn table(format: Option<Format>, bytes: &[u8]) {
 /// Reads bytes as updates, strictly and leniently.
 pub fn updates(format: Option<Format>, bytes: &[u8]) {
     for lenient in [false, true] {
-        let options = ReadOptions { format, lenient, peer: None };
+        let options = ReadOptions { format, lenient, ..ReadOptions::default() };
         let mut hops = NextHops::new();
         if let Ok((updates, report)) = collect_updates_from(bytes, "fuzz", &options, &mut hops) {
             assert_eq!(report.routes, updates.len() as u64);
             let text = text(&updates, &hops);
             let mut again_hops = NextHops::new();
-            let options = ReadOptions { format: Some(Format::Updates), lenient, peer: None };
+            let options = ReadOptions { format: Some(Format::Updates), lenient, ..ReadOptions::default() };
             let (again, _) = collect_updates_from(&text[..], "again", &options, &mut again_hops)
                 .expect("what was written reads back");
             assert!(again == updates && again_hops.iter().eq(hops.iter().take(again_hops.len())));
