@@ -229,9 +229,9 @@ fn updates_are_those_of_one_peer() {
         (updates.len(), report.peers, taken)
     };
     let (all, peers, taken) = of(&OF_ALL);
-    assert!(peers.len() == 63 && taken.is_empty() && peers.iter().all(|peer| peer.chosen != [false; 2]));
+    assert!(peers.len() == 35 && taken.is_empty() && peers.iter().all(|peer| peer.chosen != [false; 2]));
     let (one, again, taken) = of(&STRICT);
-    assert!(one < all / 5 && again.len() == 63 && taken.len() == 2, "{one} of {all}");
+    assert!(one < all / 5 && again.len() == 35 && taken.len() == 2, "{one} of {all}");
     let most = again.iter().map(|peer| peer.prefixes[0]).max().unwrap();
     assert!(again.iter().all(|peer| !peer.chosen[0] || peer.prefixes[0] == most));
     // That of the table, however few its updates are.
