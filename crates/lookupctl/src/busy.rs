@@ -75,7 +75,7 @@ impl Drop for Busy {
 }
 
 fn started(what: &str) -> ProgressBar {
-    let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
+    let spinner = ProgressBar::new_spinner().with_message(what.to_owned()).with_elapsed(PATIENCE);
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
         spinner.set_style(style);
     }
