@@ -42,5 +42,8 @@ Examples:
 
 Tables are read from plain text (prefix, next hop), MRT, bgpdump -m, pfx2as, ip route, ip -j route and FRR's JSON, \
 recognised by content, plain or compressed with gzip, bzip2 or zstd; - is standard input.
+In plain text 10.0.0.0/8 may be 10.0.0.0/255.0.0.0 or 10.0.0.0 255.0.0.0, too; where no line has a next hop, each prefix has the next \
+hop member.
 Results go to stdout (--json: one object a line), everything else to stderr.
-Exit status: 0 all is well; 1 a mismatch, or an address that nothing matches; 2 a wrong command line or bad input.";
+Exit status: 0 all is well; 1 a mismatch, or an address that nothing matches; 2 a wrong command line or bad input; 130 \
+a replay that Ctrl-C ended.";

@@ -12,6 +12,7 @@ mod devices;
 mod documents;
 mod generate;
 mod info;
+mod inputs;
 mod lookup;
 mod names;
 mod replay;

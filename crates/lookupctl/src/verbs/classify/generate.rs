@@ -36,9 +36,9 @@ enum What {
 
 const EXAMPLES: &str = "\
 Examples:
-  lookupctl classify gen rules --set fw --size 1k > fw.rules
+  lookupctl classify gen rules --set fw --count 1k > fw.rules
   lookupctl classify gen rules --set fw --tuple ipv6 --to classbench -o fw6.rules
-  lookupctl classify gen rules --set classes --size 16384 --classes 64 --full 8 -o flows.rules
+  lookupctl classify gen rules --set classes --count 16384 --classes 64 --full 8 -o flows.rules
   lookupctl classify gen trace --rules fw.rules --kind flows:20 -o fw.trace
   lookupctl classify gen trace --set classes --size 16384 --classes 64 --matching 8 -o flows.trace
   lookupctl classify gen updates --rules fw.rules --count 100k > updates.txt
@@ -50,6 +50,10 @@ Without --rules, traces and updates are for the set that gen rules makes with th
 struct RulesOptions {
     #[command(flatten)]
     made: MadeArguments,
+
+    /// Number of rules; --size is another name of it
+    #[arg(long, value_name = "N", value_parser = parse_positive, conflicts_with = "size")]
+    count: Option<usize>,
 
     /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12; by default ipv4, for --set classes openflow
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
@@ -125,7 +129,9 @@ impl TupleVisitor for &RulesOptions {
     type Output = Result<()>;
 
     fn visit<T: Tuple>(self) -> Result<()> {
-        let rules = self.made.make::<T>(self.common.seed())?.file.rules;
+        let mut made = self.made.clone();
+        made.size = self.count.unwrap_or(made.size);
+        let rules = made.make::<T>(self.common.seed())?.file.rules;
         self.common.write(|to| match self.to {
             RuleFormat::ClassBench => Ok(write_classbench(&rules, to)?),
             _ => Ok(write_rules(&rules, to)?),

@@ -38,8 +38,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE|KIND", default_value = "rules", value_parser = trace::parser())]
     trace: Trace,
 
-    /// Tuples of a trace that is made
-    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    /// Number of tuples of a trace that is made
+    #[arg(long = "count", alias = "keys", value_name = "N", default_value = "1M", value_parser = parse_positive)]
     keys: usize,
 
     #[command(flatten)]
@@ -80,7 +80,7 @@ and 'W number=7'.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     options.drive.check()?;
-    let has_gpu = options.drive.device.has_gpu()?;
+    let has_gpu = options.drive.device().has_gpu()?;
     let report = match &options.image {
         Some(path) => {
             let began = Instant::now();
@@ -92,8 +92,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             visit(origin.tuple(), FromRules { options, has_gpu, origin })?
         }
     };
-    report.show(options.drive.json)?;
-    Ok(Outcome::Done)
+    report.show(options.drive.json)
 }
 
 impl Options {
@@ -124,10 +123,10 @@ impl Options {
         let offload = match has_gpu {
             false => None,
             true => live.offload(&Wanted {
-                device: drive.device,
+                device: drive.device(),
                 gpus: drive.gpu_options(trace.len(), T::PACKED, size_of::<u32>()),
                 sample: &trace[..trace.len().min(SAMPLE)],
-                by: drive.device.by(drive.latency_bound),
+                by: drive.device().by(drive.latency_bound),
                 threads: drive.threads(true),
             })?,
         };

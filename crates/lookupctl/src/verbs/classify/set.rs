@@ -27,7 +27,7 @@ pub(super) struct SetArguments {
 }
 
 /// What a set that is made is like.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Synthetic sets")]
 pub(super) struct MadeArguments {
     /// acl (access list), fw (firewall) and ipc (in between) are after the manner of ClassBench; classes has so many rules in so many
@@ -37,7 +37,7 @@ pub(super) struct MadeArguments {
 
     /// Rules
     #[arg(long, value_name = "N", default_value = "10k", value_parser = parse_positive)]
-    size: usize,
+    pub(super) size: usize,
 
     /// Classes, of --set classes: 64, or as many as rules
     #[arg(long, value_name = "C", value_parser = parse_positive)]
