@@ -30,7 +30,7 @@ pub(super) struct Options {
     rules: SetArguments,
 
     /// A compiled set (see build), to start at once
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["rules", "set", "size", "engine", "updates"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["rules", "set", "set_count", "engine", "updates"])]
     image: Option<PathBuf>,
 
     /// What to look up: a file of tuples (as ClassBench writes traces, or in words), or what to make: rules (each tuple of a rule at
@@ -39,7 +39,7 @@ pub(super) struct Options {
     trace: Trace,
 
     /// Tuples of a trace that is made
-    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    #[arg(long = "count", alias = "keys", value_name = "N", default_value = "1M", value_parser = parse_positive)]
     keys: usize,
 
     #[command(flatten)]
@@ -64,7 +64,7 @@ Examples:
   lookupctl classify replay --rules acl.rules --trace acl.trace
   lookupctl classify replay --rules acl.rules --trace acl.trace --shuffle --threads 1 --json
   lookupctl classify replay --rules flows.txt --engine bloom --updates updates.txt --rate 100k
-  lookupctl classify replay --set classes --size 16384 --classes 64 --device gpu
+  lookupctl classify replay --set classes --set-count 16384 --classes 64 --device gpu
   lookupctl classify replay --image acl.img --trace flows:20
   lookupctl classify replay --latency-bound 100us
 
