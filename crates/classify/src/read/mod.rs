@@ -30,6 +30,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod assume;
+#[allow(dead_code, unused_imports)] // the readers of chains come onto it
+mod chains;
 mod classbench;
 mod format;
 mod iptables;
@@ -40,15 +43,18 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod uncertain;
 mod updates;
 
 use std::io::Read;
 
 pub use wirespeed_input::{Input, Line, OpenError, Source, open};
 
+pub use assume::{Assumption, AssumptionError, AssumptionKey, Assumptions};
 pub use format::{RuleFormat, UnknownFormat};
 pub use report::{LeftOut, ReadError, RuleReport};
 pub use trace::{read_trace, read_trace_from, tuple_of_line};
+pub use uncertain::{Doubts, DoubtsError, Effect, Uncertain};
 pub use updates::{read_updates, read_updates_from};
 
 use crate::rule::Rule;
@@ -63,19 +69,38 @@ pub struct ReadOptions {
     pub format: Option<RuleFormat>,
     /// Whether to leave bad lines out, rather than refuse the file.
     pub lenient: bool,
-    /// The chain to read of `iptables` (`INPUT` where not given) and `nft` (the first with a hook where not given).
+    /// The chain to read of `iptables` (`INPUT` where not given) and `nft` (the only one with a filter hook where not given).
     pub chain: Option<String>,
+    /// The table to read of `iptables` (`filter` where not given) and `nft` (the only one with such a chain where not given).
+    pub table_name: Option<String>,
     /// The table to read of `ovs`.
     pub table: u8,
+    /// What is known of the packets in question beside their header fields.
+    pub assume: Assumptions,
+    /// The sets that rules of `iptables` name, as `ipset save` writes them. A match of a set is left out where it isn't there.
+    pub sets: Option<String>,
+    /// The most rules that a chain may become; [`MOST_RULES`](Self::MOST_RULES) where not given.
+    pub most_rules: Option<u64>,
+    /// The most patterns that the rules of a chain may make; [`MOST_PATTERNS`](Self::MOST_PATTERNS) where not given.
+    pub most_patterns: Option<u64>,
+}
+
+impl ReadOptions {
+    /// The most rules that a chain may become, where nothing else is asked for.
+    pub const MOST_RULES: u64 = 1_000_000;
+    /// The most patterns that the rules of a chain may make, where nothing else is asked for.
+    pub const MOST_PATTERNS: u64 = 4_000_000;
 }
 
 /// Rules, and what their actions are called.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RuleFile<T: Tuple> {
     /// The rules.
     pub rules: RuleSet<T>,
     /// The actions by number, from 0, where the format has names for them.
     pub actions: Vec<String>,
+    /// What could make answers of the rules other ones: rules that depend on what no tuple holds and nothing was assumed of.
+    pub doubts: Doubts<T>,
 }
 
 impl<T: Tuple> RuleFile<T> {
@@ -83,6 +108,11 @@ impl<T: Tuple> RuleFile<T> {
     pub fn action(&self, result: u32) -> Option<&str> {
         let action = self.rules.action(result)?;
         self.actions.get(usize::try_from(action).ok()?).map(String::as_str)
+    }
+
+    /// What could make an answer another one: the number of a rule, 0 of none, as a lookup of the tuple gave it.
+    pub fn doubts(&self, tuple: &T, answer: u32) -> impl Iterator<Item = &Uncertain<T>> {
+        self.doubts.of_answer(&self.rules, tuple, answer)
     }
 
     /// The number of an action.
@@ -96,6 +126,12 @@ impl<T: Tuple> RuleFile<T> {
 
     fn add(&mut self, rule: Rule<T>) -> Result<(), String> {
         self.rules.insert(rule).map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
+impl<T: Tuple> Default for RuleFile<T> {
+    fn default() -> Self {
+        Self { rules: RuleSet::new(), actions: Vec::new(), doubts: Doubts::none() }
     }
 }
 

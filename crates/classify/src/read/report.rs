@@ -4,6 +4,7 @@ use std::fmt;
 
 use wirespeed_input::{Input, Line};
 
+use super::assume::Assumption;
 use super::format::RuleFormat;
 
 /// What a reading found. Displays as a few lines for people.
@@ -21,11 +22,15 @@ pub struct RuleReport {
     pub entries: u64,
     /// Rules of chains or tables that were not asked for.
     pub elsewhere: u64,
+    /// Rules of what was asked for that give no verdict and change nothing that others look at: they count or log.
+    pub without_verdict: u64,
+    /// The assumptions that decided something.
+    pub assumed: Vec<Assumption>,
     /// What was not taken, in order.
     pub left_out: Vec<LeftOut>,
 }
 
-/// A rule that was not taken.
+/// A rule that was not taken, or not for sure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Its line, or its place among the elements of JSON, from 1.
@@ -46,10 +51,18 @@ impl fmt::Display for RuleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// How many are shown.
         const SHOWN: usize = 10;
-        let Self { name, format, records, rules, entries, elsewhere, left_out } = self;
+        let Self { name, format, records, rules, entries, elsewhere, without_verdict, assumed, left_out } =
+            self;
         write!(f, "{name}: {format}, {records} records, {rules} rules of {entries} patterns")?;
         if *elsewhere > 0 {
             write!(f, "\n  {elsewhere} rules of other chains or tables passed over")?;
+        }
+        if *without_verdict > 0 {
+            write!(f, "\n  {without_verdict} rules without a verdict")?;
+        }
+        if !assumed.is_empty() {
+            let assumed: Vec<_> = assumed.iter().map(ToString::to_string).collect();
+            write!(f, "\n  under the assumption of {}", assumed.join(", "))?;
         }
         for one in left_out.iter().take(SHOWN) {
             write!(f, "\n  left out {one}")?;
@@ -88,6 +101,26 @@ pub enum ReadError {
         /// What it says.
         text: String,
     },
+    /// What was asked for isn't there, or several things are that could be meant.
+    #[error("{name}: {why}")]
+    Choice {
+        /// The file.
+        name: String,
+        /// What there is to choose.
+        why: String,
+    },
+    /// The rules would become more than are allowed, once jumps, lists and ranges are written out.
+    #[error("{name}: written out it makes over {found} {what}, {limit} are allowed")]
+    TooMany {
+        /// The file.
+        name: String,
+        /// Rules or patterns.
+        what: &'static str,
+        /// How many there were when that was found out.
+        found: u64,
+        /// How many may be.
+        limit: u64,
+    },
     /// It is of no format that is known.
     #[error("{name}: not recognised as rules: {start:?}")]
     UnknownFormat {
@@ -125,7 +158,17 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn new(input: &Input<'_>, format: RuleFormat, lenient: bool) -> Self {
         let (name, left_out) = (input.name().to_owned(), Vec::new());
-        let report = RuleReport { name, format, records: 0, rules: 0, entries: 0, elsewhere: 0, left_out };
+        let report = RuleReport {
+            name,
+            format,
+            records: 0,
+            rules: 0,
+            entries: 0,
+            elsewhere: 0,
+            without_verdict: 0,
+            assumed: Vec::new(),
+            left_out,
+        };
         Self { report, lenient }
     }
 

@@ -136,6 +136,7 @@ impl Raw {
             lenient: read.lenient,
             chain: read.chain.clone(),
             table: read.flow_table,
+            ..ReadOptions::default()
         };
         let (file, report) = read_rules_from(&self.bytes[..], &self.name, &options)?;
         if file.rules.is_empty() {
