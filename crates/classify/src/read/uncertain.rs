@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use super::assume::Assumption;
 use super::report::LeftOut;
+use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
@@ -77,18 +78,15 @@ impl<T: Tuple> Uncertain<T> {
         (self.effect == Effect::Action).then(|| self.rule.action())
     }
 
-    /// Whether it comes before a rule, by the number of that; before none (0) in any case.
-    fn is_ahead_of(&self, rules: &RuleSet<T>, answer: u32) -> bool {
-        rules.rule(answer).is_none_or(|rule| {
-            self.rule.priority() > rule.priority()
-                || self.rule.priority() == rule.priority() && self.before <= answer
-        })
+    /// Its rank among the rules: the larger comes first, and among equals it comes before the rule.
+    const fn rank(&self) -> Rank {
+        Rank::from_bits((self.rule.priority() as u64) << 32 | !self.before as u64)
     }
 
-    /// Whether it could give another action than a rule.
-    fn differs_from(&self, rules: &RuleSet<T>, answer: u32) -> bool {
+    /// Whether it could give another action than that of a rule, or than none.
+    fn differs_from(&self, action: Option<u32>) -> bool {
         match self.effect {
-            Effect::Action => rules.action(answer) != Some(self.rule.action()),
+            Effect::Action => action != Some(self.rule.action()),
             Effect::Any => true,
             Effect::Skip => false,
         }
@@ -114,17 +112,30 @@ impl<T: Tuple> Doubts<T> {
         tuple: &T,
         answer: u32,
     ) -> impl Iterator<Item = &Uncertain<T>> {
+        let rule = rules.rule(answer);
+        let rank = rule.zip(RuleNumber::new(answer)).map(|(rule, number)| Rank::new(rule.priority(), number));
+        self.of_ranked(tuple, rank.unwrap_or(Rank::NONE), rule.map(Rule::action))
+    }
+
+    /// As [`of_answer`](Self::of_answer), where the rank and the action of the answer's rule are known: [`Rank::NONE`] and `None` where
+    /// no rule matches.
+    pub fn of_ranked(
+        &self,
+        tuple: &T,
+        rank: Rank,
+        action: Option<u32>,
+    ) -> impl Iterator<Item = &Uncertain<T>> {
         let mut rest = self.uncertain.iter();
         std::iter::from_fn(move || {
             loop {
                 let one = rest.next()?;
-                if !(one.is_ahead_of(rules, answer) && one.rule.matches(tuple)) {
+                if !(one.rank() >= rank && one.rule.matches(tuple)) {
                     continue;
                 }
                 if let Some(last) = one.skips.checked_sub(1) {
                     rest.nth(usize::try_from(last).unwrap_or(usize::MAX));
                 }
-                if one.differs_from(rules, answer) {
+                if one.differs_from(action) {
                     return Some(one);
                 }
             }

@@ -177,15 +177,18 @@ pub mod engine;
 mod erased;
 pub mod image_file;
 mod pipeline;
+mod ranked;
 mod reader;
 pub mod tuple_name;
 mod turnover;
+mod verdict;
 
 pub use builder::ClassifierBuilder;
 pub use classifier::Classifier;
 pub use pipeline::RulePipeline;
 pub use reader::{RuleGuard, RuleMatch, RuleReader};
 pub use tuple_name::TupleName;
+pub use verdict::RuleVerdict;
 
 pub use wirespeed_classify::{
     Applied, BuildError, Classify, ClassifyEngine, FieldRange, FrameError, Ipv4Tuple, Ipv6Tuple,

@@ -295,26 +295,26 @@ impl<T: Tuple> RuleGuard<'_, T> {
 
     /// The rules that were left out and could change the answer to a packet, in the order of their files.
     pub fn doubts_of(&self, tuple: &T) -> impl Iterator<Item = &Uncertain<T>> {
-        self.doubts_about(*tuple, self.find(tuple))
+        self.doubts_about(tuple, self.find(tuple))
     }
 
     /// Whether an answer of this state is certain.
     fn judge(&self, tuple: &T, found: Option<RuleMatch>) -> RuleVerdict {
-        match self.doubts_about(*tuple, found).next() {
+        match self.doubts_about(tuple, found).next() {
             None => RuleVerdict::Certain(found),
             Some(_) => RuleVerdict::Uncertain(found),
         }
     }
 
     /// What could change an answer of this state.
-    fn doubts_about(&self, tuple: T, found: Option<RuleMatch>) -> impl Iterator<Item = &Uncertain<T>> {
+    fn doubts_about(&self, tuple: &T, found: Option<RuleMatch>) -> impl Iterator<Item = &Uncertain<T>> {
         let ranked = found.and_then(|found| {
             let priority = self.state.table().priority(found.number.get())?;
             Some((Rank::new(priority, found.number), found.action.0))
         });
         // An answer whose rank is not known is taken for the last of all: no doubt is lost.
         let (rank, action) = ranked.map_or((Rank::NONE, None), |(rank, action)| (rank, Some(action)));
-        self.doubts.uncertain.iter().filter(move |one| one.could_change(&tuple, rank, action))
+        self.doubts.of_ranked(tuple, rank, action)
     }
 
     /// As [`RuleReader::lookup_batch`].

@@ -1,6 +1,7 @@
 //! What is in doubt about answers, and how that is told: rules that were left out and could make an answer another one, and what was
 //! assumed of packets.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -88,15 +89,14 @@ pub(super) fn assumed(assuming: &[String]) -> Option<String> {
     (!assuming.is_empty()).then(|| format!("assuming {}", assuming.join(", ")))
 }
 
-/// The rules left out, in words: `line 7 (a connection's state); and 3 more`.
+/// The rules left out, each once: `line 7 (a connection's state)`.
+pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(u64, String)> {
+    doubts.uncertain.iter().map(|one| (one.why.line, one.why.why.clone())).collect()
+}
+
+/// They, in words.
 pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
-    let mut all: Vec<String> = Vec::new();
-    for one in &doubts.uncertain {
-        let one = format!("line {} ({})", one.why.line, one.why.why);
-        if !all.contains(&one) {
-            all.push(one);
-        }
-    }
+    let all: Vec<_> = lines(doubts).into_iter().map(|(line, why)| format!("line {line} ({why})")).collect();
     listed(&all, SHOWN)
 }
 
@@ -112,13 +112,18 @@ pub(super) fn count<T: Tuple>(
     if doubts.is_empty() {
         return 0;
     }
-    let counts = share_out(tuples.len().div_ceil(PART), threads, || 0, |count: &mut u64, part| {
-        let part = part * PART..tuples.len().min((part + 1) * PART);
-        let answers = tuples[part.clone()].iter().zip(&found[part]);
-        let is_uncertain =
-            |&(tuple, found): &(&T, &u32)| doubts.of_answer(rules, tuple, *found).next().is_some();
-        *count += answers.filter(is_uncertain).count() as u64;
-    });
+    let counts = share_out(
+        tuples.len().div_ceil(PART),
+        threads,
+        || 0,
+        |count: &mut u64, part| {
+            let part = part * PART..tuples.len().min((part + 1) * PART);
+            let answers = tuples[part.clone()].iter().zip(&found[part]);
+            let is_uncertain =
+                |&(tuple, found): &(&T, &u32)| doubts.of_answer(rules, tuple, *found).next().is_some();
+            *count += answers.filter(is_uncertain).count() as u64;
+        },
+    );
     counts.into_iter().sum()
 }
 
