@@ -138,6 +138,24 @@ impl AssumptionKey {
         }
     }
 
+    /// An assumption of it that many packets fit, such as `ct=new`: for messages that say how one is stated.
+    pub const fn example(self) -> &'static str {
+        match self {
+            Self::Ct => "ct=new",
+            Self::CtDirection => "ct-dir=original",
+            Self::In => "in=eth0",
+            Self::Out => "out=eth1",
+            Self::Mark => "mark=0",
+            Self::CtMark => "ct-mark=0",
+            Self::Limit => "limit=under",
+            Self::DstType => "dst-type=local",
+            Self::SrcType => "src-type=unicast",
+            Self::PacketType => "pkt-type=unicast",
+            Self::TcpFlags => "tcp-flags=syn",
+            Self::Fragment => "fragment=no",
+        }
+    }
+
     /// What its values are, in words.
     pub fn values(self) -> String {
         match self {
@@ -324,6 +342,9 @@ mod tests {
             "limit=1",
         ] {
             assert!(wrong.parse::<Assumption>().is_err(), "{wrong}");
+        }
+        for key in AssumptionKey::ALL {
+            assert_eq!(key.example().parse::<Assumption>().expect("an example").key(), key);
         }
         let keys = "state=new".parse::<Assumption>().expect_err("no key").to_string();
         assert!(AssumptionKey::ALL.iter().all(|key| keys.contains(key.as_str())), "{keys}");

@@ -36,6 +36,7 @@ mod chains;
 mod classbench;
 mod format;
 mod iptables;
+mod lines;
 mod nft;
 mod ovs;
 mod plain;
@@ -52,6 +53,7 @@ pub use wirespeed_input::{Input, Line, OpenError, Source, open};
 
 pub use assume::{Assumption, AssumptionError, AssumptionKey, Assumptions};
 pub use format::{RuleFormat, UnknownFormat};
+pub use lines::{Lines, LinesError, SourceLine};
 pub use report::{LeftOut, ReadError, RuleReport};
 pub use trace::{read_trace, read_trace_from, tuple_of_line};
 pub use uncertain::{Doubts, DoubtsError, Effect, Uncertain};
@@ -101,6 +103,8 @@ pub struct RuleFile<T: Tuple> {
     pub actions: Vec<String>,
     /// What could make answers of the rules other ones: rules that depend on what no tuple holds and nothing was assumed of.
     pub doubts: Doubts<T>,
+    /// Which lines of the file the rules come from, where a rule isn't simply a line.
+    pub lines: Lines,
 }
 
 impl<T: Tuple> RuleFile<T> {
@@ -131,7 +135,7 @@ impl<T: Tuple> RuleFile<T> {
 
 impl<T: Tuple> Default for RuleFile<T> {
     fn default() -> Self {
-        Self { rules: RuleSet::new(), actions: Vec::new(), doubts: Doubts::none() }
+        Self { rules: RuleSet::new(), actions: Vec::new(), doubts: Doubts::none(), lines: Lines::default() }
     }
 }
 

@@ -1,10 +1,11 @@
 //! [`RuleReport`]: what a reading found, and what it left out.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use wirespeed_input::{Input, Line};
 
-use super::assume::Assumption;
+use super::assume::{Assumption, AssumptionKey};
 use super::format::RuleFormat;
 
 /// What a reading found. Displays as a few lines for people.
@@ -26,6 +27,8 @@ pub struct RuleReport {
     pub without_verdict: u64,
     /// The assumptions that decided something.
     pub assumed: Vec<Assumption>,
+    /// What would have to be assumed for rules to be taken that were not.
+    pub would_help: BTreeSet<AssumptionKey>,
     /// What was not taken, in order.
     pub left_out: Vec<LeftOut>,
 }
@@ -51,8 +54,9 @@ impl fmt::Display for RuleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// How many are shown.
         const SHOWN: usize = 10;
-        let Self { name, format, records, rules, entries, elsewhere, without_verdict, assumed, left_out } =
-            self;
+        let Self {
+            name, format, records, rules, entries, elsewhere, without_verdict, assumed, left_out, ..
+        } = self;
         write!(f, "{name}: {format}, {records} records, {rules} rules of {entries} patterns")?;
         if *elsewhere > 0 {
             write!(f, "\n  {elsewhere} rules of other chains or tables passed over")?;
@@ -168,6 +172,7 @@ impl Reading {
             elsewhere: 0,
             without_verdict: 0,
             assumed: Vec::new(),
+            would_help: BTreeSet::new(),
             left_out,
         };
         Self { report, lenient }

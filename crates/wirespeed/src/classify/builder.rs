@@ -194,7 +194,11 @@ impl<T: Tuple> ClassifierBuilder<T> {
         }
     }
 
-    fn reported(mut self, rules: RuleSet<T>, mut doubts: Doubts<T>, report: RuleReport) -> Self {
+    fn reported(mut self, rules: RuleSet<T>, mut doubts: Doubts<T>, mut report: RuleReport) -> Self {
+        // What is in doubt was left out, whoever made the report.
+        if report.left_out.is_empty() {
+            report.left_out.extend(doubts.uncertain.iter().map(|one| one.why.clone()));
+        }
         self.reports.push(report);
         if !self.rules.is_empty() {
             // These rules come after the others, in order: so many of them come before each that is in doubt.

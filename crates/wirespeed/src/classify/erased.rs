@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_classify::read::Doubts;
+use wirespeed_classify::read::{Doubts, Lines};
 use wirespeed_classify::{
     Actions, Applied, Classify, ClassifyEngine, LiveRules, RuleSet, RuleUpdate, Tuple, UpdateError,
 };
@@ -49,7 +49,9 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>> AnyLive<T> for LiveRules<
 
     fn save(&self, labels: &NextHops, doubts: &Doubts<T>, path: &Path) -> Result<(), Error> {
         let (reader, rules) = (Self::reader(self), Self::rules(self));
-        image_file::save::<T, E>(&reader.enter(), rules, labels, doubts, path).map(drop)
+        // Updates may have changed which lines the rules come from.
+        let beside = (doubts, &Lines::default());
+        image_file::save::<T, E>(&reader.enter(), rules, labels, beside, path).map(drop)
     }
 }
 

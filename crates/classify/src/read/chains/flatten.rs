@@ -50,10 +50,11 @@ pub(in crate::read) fn flatten<T: Tuple>(
         changed: BTreeSet::new(),
         assumed: Vec::new(),
         left_out: BTreeMap::new(),
+        would_help: BTreeMap::new(),
         without_verdict: BTreeSet::new(),
     };
     let done = walk.all(base, within);
-    let Walk { assumed, left_out, without_verdict, .. } = walk;
+    let Walk { assumed, left_out, would_help, without_verdict, .. } = walk;
     done.map_err(|Excess { what, found, limit }| ReadError::TooMany {
         name: reading.report.name.clone(),
         what,
@@ -63,6 +64,9 @@ pub(in crate::read) fn flatten<T: Tuple>(
     let report = &mut reading.report;
     report.elsewhere += program.elsewhere;
     report.without_verdict += without_verdict.len() as u64;
+    report.would_help.extend(
+        would_help.into_iter().filter(|(line, _)| left_out.contains_key(line)).flat_map(|(_, keys)| keys),
+    );
     for (line, one) in left_out {
         if report.left_out.iter().all(|known| known.line != line) {
             report.left_out.push(one);
@@ -108,6 +112,8 @@ struct Walk<'a, T: Tuple> {
     changed: BTreeSet<AssumptionKey>,
     assumed: Vec<Assumption>,
     left_out: BTreeMap<u64, LeftOut>,
+    /// By line, what would decide it if it were assumed.
+    would_help: BTreeMap<u64, BTreeSet<AssumptionKey>>,
     /// Lines that only count or log.
     without_verdict: BTreeSet<u64>,
 }
@@ -134,7 +140,9 @@ impl<T: Tuple> Walk<'_, T> {
     /// What becomes of packets at the end of all.
     fn end(&mut self, base: &str, region: &Region<T>) -> Result<(), Excess> {
         match self.program.end {
-            End::Verdict(verdict) => self.rules(region, verdict),
+            End::Verdict(verdict) => {
+                self.rules(region, verdict, None, &format!("the policy of {base}, {verdict}"))
+            }
             End::Unknown => {
                 let why = format!("the file doesn't say what becomes of packets at the end of {base}");
                 let steps = &self.program.chains[self.program.base()];
@@ -164,7 +172,7 @@ impl<T: Tuple> Walk<'_, T> {
             }
             match step.then {
                 Go::Verdict(verdict) => {
-                    self.rules(&met.region, verdict)?;
+                    self.rules(&met.region, verdict, Some(step.line.at), &step.line.text)?;
                     if met.is_for_all {
                         return Ok(returned);
                     }
@@ -392,7 +400,7 @@ impl<T: Tuple> Walk<'_, T> {
 
     /// What a line is to packets of a region; `None` where it isn't for any of them, or not in effect.
     fn meet(&mut self, line: &Line<T>, region: &Region<T>) -> Result<Option<Met<T>>, Excess> {
-        let (mut doubts, mut by) = (Vec::new(), Vec::new());
+        let (mut doubts, mut would_help, mut by) = (Vec::new(), BTreeSet::new(), Vec::new());
         for fact in &line.when.facts {
             let (mut truth, assumption) = fact.under(self.assume);
             let is_changed = fact.of.as_ref().is_some_and(|(key, _)| self.changed.contains(key));
@@ -401,6 +409,9 @@ impl<T: Tuple> Walk<'_, T> {
                 doubts.push(format!("{}, which a line before it may change", fact.what));
             } else if truth == Truth::Unknown {
                 doubts.push(fact.what.clone());
+                // What is assumed already doesn't help, nor does what a line before it may change.
+                let key = fact.of.as_ref().map(|(key, _)| *key);
+                would_help.extend(key.filter(|&key| !is_changed && self.assume.get(key).is_none()));
             } else {
                 by.extend(assumption);
             }
@@ -416,6 +427,9 @@ impl<T: Tuple> Walk<'_, T> {
             return Ok(None);
         }
         self.assumed(&by);
+        if !would_help.is_empty() {
+            self.would_help.entry(line.at).or_default().extend(would_help);
+        }
         let is_for_all = both.is_same(region);
         let doubt = (!doubts.is_empty()).then(|| left_out(line, doubts.join(", ")));
         Ok(Some(Met { region: both, is_for_all, doubt }))
@@ -445,12 +459,20 @@ impl<T: Tuple> Walk<'_, T> {
         }
     }
 
-    /// Adds rules of a verdict for the packets of a region.
-    fn rules(&mut self, region: &Region<T>, verdict: &str) -> Result<(), Excess> {
+    /// Adds rules of a verdict for the packets of a region, by a line of the file, or by what else says so.
+    fn rules(
+        &mut self,
+        region: &Region<T>,
+        verdict: &str,
+        line: Option<u64>,
+        text: &str,
+    ) -> Result<(), Excess> {
         let action = self.file.intern(verdict);
         self.each_rule(region, action, |walk, rule| {
             // There are numbers for more rules than the bound.
-            let _ = walk.file.rules.insert(rule);
+            if let Ok(number) = walk.file.rules.insert(rule) {
+                walk.file.lines.add(number.get(), line, text);
+            }
         })
     }
 

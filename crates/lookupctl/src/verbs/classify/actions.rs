@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use wirespeed::Error;
 use wirespeed::classify::image_file::RuleImageFile;
-use wirespeed_classify::read::{Doubts, RuleFile};
+use wirespeed_classify::read::{Doubts, Lines, RuleFile};
 use wirespeed_classify::{Rule, RuleSet, Tuple};
 use wirespeed_fib::NextHops;
 
@@ -38,6 +38,8 @@ pub(super) struct Beside<T: Tuple> {
     /// What their actions are called.
     pub(super) labels: NextHops,
     pub(super) doubts: Doubts<T>,
+    /// Where the rules come from.
+    pub(super) lines: Lines,
 }
 
 /// Rules as images hold them, whose actions are labels, from 1 on: those that a file has names for; others stay as they are.
@@ -56,7 +58,7 @@ pub(super) fn labelled<T: Tuple>(file: RuleFile<T>) -> Result<Beside<T>> {
         }
         doubts = doubts.map_actions(|action| action.checked_add(1).context("an action without a label"))?;
     }
-    Ok(Beside { rules, labels, doubts })
+    Ok(Beside { rules, labels, doubts, lines: file.lines })
 }
 
 /// What is known beside a compiled table.
@@ -65,6 +67,8 @@ pub(super) struct Known<T: Tuple> {
     pub(super) rules: Option<RuleSet<T>>,
     pub(super) actions: Actions,
     pub(super) doubts: Doubts<T>,
+    /// Where the rules come from.
+    pub(super) lines: Lines,
 }
 
 /// The rules of an image, what their actions are called, and what is in doubt about them.
@@ -78,5 +82,5 @@ pub(super) fn of_image<T: Tuple>(image: &RuleImageFile) -> Result<Known<T>> {
         Err(Error::ImageWithoutRules { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    Ok(Known { rules, actions, doubts: image.doubts()? })
+    Ok(Known { rules, actions, doubts: image.doubts()?, lines: image.lines()? })
 }

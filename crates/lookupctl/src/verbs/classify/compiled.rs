@@ -112,7 +112,7 @@ impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyTable<T> for Held<T, E>
     }
 
     fn save(&self, beside: &Beside<T>, to: &Path) -> Result<Image> {
-        let Beside { rules, labels, doubts } = beside;
-        Ok(save::<T, E>(&self.0, rules, labels, doubts, to)?)
+        let Beside { rules, labels, doubts, lines } = beside;
+        Ok(save::<T, E>(&self.0, rules, labels, (doubts, lines), to)?)
     }
 }

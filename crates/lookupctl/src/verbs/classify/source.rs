@@ -219,9 +219,15 @@ impl<T: Tuple> Loaded<T> {
         let left_out = &self.report.left_out;
         let all: Vec<_> = left_out.iter().map(ToString::to_string).collect();
         let rules = if all.len() == 1 { "rule" } else { "rules" };
+        let helps = &self.report.would_help;
+        let assume: Vec<_> = helps.iter().map(|key| format!("--assume {}", key.example())).collect();
+        let state = match &assume[..] {
+            [] => String::new(),
+            all => format!("state what they ask for, as by {}, or ", all.join(" ")),
+        };
         format!(
-            "{} {rules} can't be decided by a packet's header fields, and could change answers: {}: state what they ask for with --assume, \
-             or go on with --lenient, which says of each answer what could change it",
+            "{} {rules} can't be decided by a packet's header fields, and could change answers: {}: {state}go on with --lenient, which says \
+             of each answer what could change it",
             grouped(all.len()),
             listed(&all, SHOWN)
         )

@@ -15,7 +15,7 @@ use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::gpu::classify::Offload;
 use wirespeed_classify::oracle::{Expected, Right};
-use wirespeed_classify::read::{Doubts, RuleFile};
+use wirespeed_classify::read::{Doubts, Lines, RuleFile, SourceLine};
 use wirespeed_classify::{Rule, RuleSet, Step, Tuple};
 
 use super::actions::{Actions, Known, of_image};
@@ -141,11 +141,11 @@ impl TupleVisitor for Job<'_> {
         let fleet = options.device.open_for_lookup(&device::options::<T>(), options.explain)?;
         let (compiled, beside) = match from {
             From::Rules(raw) => {
-                let RuleFile { rules, actions, doubts, .. } = raw.load::<T>(&options.read)?;
+                let RuleFile { rules, actions, doubts, lines } = raw.load::<T>(&options.read)?;
                 let engine = options.engine.resolve(&rules, fleet.is_some());
                 let build = options.build.options(1, None);
                 let compiled = Compiled::build(engine, &rules, &build);
-                let beside = Known { rules: Some(rules), actions: Actions(actions), doubts };
+                let beside = Known { rules: Some(rules), actions: Actions(actions), doubts, lines };
                 (compiled.with_context(|| cannot_build(engine))?, beside)
             }
             From::Image(image) => {
@@ -153,7 +153,7 @@ impl TupleVisitor for Job<'_> {
                 (Compiled::adopt(image)?, beside)
             }
         };
-        let Known { rules, actions, doubts } = beside;
+        let Known { rules, actions, doubts, lines } = beside;
         let offload = compiled.offload(fleet.as_ref())?;
         let expected = rules.as_ref().map(Expected::of);
         let form = if options.frame { Form::Frame(options.in_port) } else { Form::Words };
@@ -165,7 +165,7 @@ impl TupleVisitor for Job<'_> {
                 output.line(&assumed)?;
             }
         }
-        let beside = Beside { rules, actions, doubts, assuming };
+        let beside = Beside { rules, actions, doubts, lines, assuming };
         let mut session = Session { options, compiled, offload, beside, expected, form, output, outcome };
         if options.tuples.is_empty() {
             lines::each(&mut session, LONGEST, Session::answer_line, |session| {
@@ -199,6 +199,8 @@ struct Beside<T: Tuple> {
     actions: Actions,
     /// What could change answers.
     doubts: Doubts<T>,
+    /// Where the rules come from.
+    lines: Lines,
     /// What was assumed, and decided something.
     assuming: Vec<String>,
 }
@@ -220,6 +222,11 @@ struct Line<'a> {
     priority: Option<u32>,
     action: Option<String>,
     text: Option<String>,
+    /// The line of the file that the rule comes from, and what it says, where a rule isn't simply a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_text: Option<&'a str>,
     /// Other rules that match, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     also_match: Option<usize>,
@@ -267,6 +274,7 @@ impl<T: Tuple> Session<'_, T> {
         let near = rules.as_ref().filter(|_| most > 0).map(|rules| Near::of(rules, &tuple, found, most));
         let rule = rules.as_ref().and_then(|rules| rules.rule(found));
         let because = self.beside.because(&tuple, found);
+        let line = self.beside.lines.of(found);
         let action = rule.map(|rule| actions.of(rule));
         if self.options.json {
             let line = Line {
@@ -275,6 +283,8 @@ impl<T: Tuple> Session<'_, T> {
                 priority: rule.map(Rule::priority),
                 action,
                 text: rule.map(|rule| actions.text(rule)),
+                line: line.and_then(|line| line.line),
+                line_text: line.map(|line| &*line.text),
                 also_match: near.as_ref().map(|near| near.also),
                 nearly: near
                     .iter()
@@ -289,7 +299,8 @@ impl<T: Tuple> Session<'_, T> {
             self.output.json(&line)?;
         } else {
             let uncertain = doubt::said(&because);
-            let told = Told { tuple: &tuple, found, rule, actions, near: near.as_ref(), uncertain };
+            let near = near.as_ref();
+            let told = Told { tuple: &tuple, found, rule, line, actions, near, uncertain };
             told.print(&mut self.output, steps.as_deref())?;
         }
         if let Some(right) = right.filter(|&right| right != found) {
@@ -316,6 +327,7 @@ struct Told<'a, T> {
     tuple: &'a T,
     found: u32,
     rule: Option<&'a Rule<T>>,
+    line: Option<&'a SourceLine>,
     actions: &'a Actions,
     near: Option<&'a Near<'a, T>>,
     /// What could make it another answer.
@@ -324,7 +336,7 @@ struct Told<'a, T> {
 
 impl<T: Tuple> Told<'_, T> {
     fn print(&self, output: &mut Output, steps: Option<&[Step]>) -> Result<()> {
-        let Self { tuple, found, rule, actions, near, uncertain } = self;
+        let Self { tuple, found, rule, line, actions, near, uncertain } = self;
         let uncertain = uncertain.as_ref().map_or_else(String::new, |why| format!("  uncertain: {why}"));
         match (found, rule) {
             (0, _) => output.line(format_args!("{tuple}  no rule{uncertain}"))?,
@@ -334,7 +346,12 @@ impl<T: Tuple> Told<'_, T> {
             (_, None) => output.line(format_args!("{tuple}  rule {found}{uncertain}"))?,
         }
         if let Some(rule) = rule {
-            output.line(format_args!("  matches rule {found}: {}", actions.text(rule)))?;
+            let line = match line {
+                None => String::new(),
+                Some(SourceLine { line: Some(line), text }) => format!(" (line {line}: {text})"),
+                Some(SourceLine { line: None, text }) => format!(" ({text})"),
+            };
+            output.line(format_args!("  matches rule {found}{line}: {}", actions.text(rule)))?;
         }
         if let Some(Near { also, misses, count }) = near {
             if *also > 0 {
