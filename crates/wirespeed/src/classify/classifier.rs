@@ -205,7 +205,8 @@ impl<T: Tuple> Classifier<T> {
         self.live.rebuilds()
     }
 
-    /// Saves the compiled table and its rules, with what is in [doubt](Self::doubts), as an image file, in place of one that is there, whole or not at all.
+    /// Saves the compiled table and its rules, with what is in [doubt](Self::doubts), as an image file, in place of one that is there,
+    /// whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.live.save(&NextHops::new(), &self.doubts, path.as_ref())
     }

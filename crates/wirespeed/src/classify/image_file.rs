@@ -9,8 +9,8 @@
 //! lines            which lines of their file the rules come from, as `Lines::to_text` writes them
 //! ```
 //!
-//! An image of rules that are whole and without assumptions has no doubts; neither have those that were made before there were any. Where a rule is simply a line there
-//! are no lines.
+//! An image of rules that are whole and without assumptions has no doubts; neither have those that were made before there were any.
+//! Where a rule is simply a line of its file there are no lines.
 
 use std::path::{Path, PathBuf};
 

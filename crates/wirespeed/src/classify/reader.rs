@@ -73,7 +73,8 @@ impl<T: Tuple> RuleReader<T> {
         RuleNumber::new(self.inner.lookup(tuple))
     }
 
-    /// That rule's number with its action.
+    /// That rule's number with its action. Where rules were [left out](super::ClassifierBuilder::leave_out), ask for a
+    /// [`verdict`](Self::verdict).
     ///
     /// ```
     /// use wirespeed::prelude::*;

@@ -100,6 +100,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     let has_gpu = options.drive.device.has_gpu()?;
     let report = match &options.image {
         Some(path) => {
+            options.read.refuse_beside("an image, which holds what was assumed")?;
             let began = Instant::now();
             let image = RuleImageFile::open(path)?;
             visit(image.tuple(), FromImage { options, has_gpu, image, began })?

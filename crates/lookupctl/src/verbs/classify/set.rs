@@ -92,7 +92,10 @@ impl SetArguments {
     pub(super) fn open(&self, read: &ReadArguments) -> Result<Origin<'_>> {
         match &self.rules {
             Some(rules) => read.open(rules).map(Origin::Read),
-            None => Ok(Origin::Made(&self.made, self.set_count, self.made.tuple(read.tuple))),
+            None => {
+                read.refuse_beside("a set that is made")?;
+                Ok(Origin::Made(&self.made, self.set_count, self.made.tuple(read.tuple)))
+            }
         }
     }
 }

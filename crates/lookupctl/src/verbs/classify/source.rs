@@ -117,6 +117,20 @@ impl ReadArguments {
         Ok(Raw { name, bytes, tuple })
     }
 
+    /// Refuses options about the reading of rules where none are read: of an image, or of a set that is made.
+    pub(super) fn refuse_beside(&self, what: &str) -> Result<()> {
+        let given = [
+            ("assume", !self.assume.is_empty()),
+            ("chain", self.chain.is_some()),
+            ("table", self.table.is_some()),
+            ("ipset", self.ipset.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => bail!("--{name} is for rules that are read, and not for {what}"),
+            None => Ok(()),
+        }
+    }
+
     /// Reads what lies beside rules: the format asked for is that of the rules.
     pub(super) fn beside(&self) -> ReadOptions {
         ReadOptions { lenient: self.lenient, ..ReadOptions::default() }

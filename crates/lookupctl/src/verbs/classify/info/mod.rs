@@ -84,6 +84,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         }
         let path = PathBuf::from(file);
         if file != "-" && is_image(&path) {
+            options.read.refuse_beside("an image, which holds what was assumed")?;
             let image = RuleImageFile::open(&path)?;
             visit(image.tuple(), OfImage { options, image, output: &mut output })?;
         } else {

@@ -110,6 +110,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     one_from_stdin(&[("the rules", options.rules.as_deref()), ("the sets", ipset), ("the tuples", tuples)])?;
     let (tuple, from) = match (&options.image, &options.rules) {
         (Some(path), _) => {
+            options.read.refuse_beside("an image, which holds what was assumed")?;
             let image = RuleImageFile::open(path)?;
             (image.tuple(), From::Image(image))
         }
