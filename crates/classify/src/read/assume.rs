@@ -27,8 +27,8 @@ pub struct Assumption {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum AssumptionKey {
-    /// The state of the packet's connection: `new`, `established`, `related`, `invalid` or `untracked`. With any of them, packets come
-    /// without later fragments, as connection tracking puts these together first.
+    /// The state of the packet's connection: `new`, `established`, `related`, `invalid` or `untracked`. With any but the last, packets
+    /// come without later fragments, as connection tracking puts these together first.
     Ct,
     /// The direction of the packet within its connection: `original` or `reply`.
     CtDirection,

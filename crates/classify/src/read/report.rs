@@ -110,7 +110,7 @@ pub enum ReadError {
         why: String,
     },
     /// The rules would become more than are allowed, once jumps, lists and ranges are written out.
-    #[error("{name}: written out it makes over {found} {what}, {limit} are allowed")]
+    #[error("{name}: written out it makes at least {found} {what}, {limit} are allowed")]
     TooMany {
         /// The file.
         name: String,
@@ -156,6 +156,7 @@ impl Fault {
 }
 
 /// The report in the making.
+#[derive(Debug)]
 pub(super) struct Reading {
     pub(super) report: RuleReport,
     lenient: bool,

@@ -67,7 +67,8 @@ impl Fact {
         let unknown = (Truth::Unknown, None);
         let Some((key, wanted)) = &self.of else { return unknown };
         // Connection tracking puts fragments together before any chain sees them.
-        let implied = (*key == AssumptionKey::Fragment).then(|| assume.get(AssumptionKey::Ct)).flatten();
+        let tracked = assume.get(AssumptionKey::Ct).filter(|state| state.value() != "untracked");
+        let implied = tracked.filter(|_| *key == AssumptionKey::Fragment);
         let (by, value) = match (assume.get(*key), implied) {
             (Some(by), _) => (by, by.value()),
             (None, Some(by)) => (by, "no"),

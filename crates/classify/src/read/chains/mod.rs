@@ -11,11 +11,13 @@
 //! [`Fact`]: true or false under assumptions, else unknown. [`flatten`] writes a chain, with all that it jumps to, out as rules.
 
 mod fact;
-
+mod flatten;
+mod program;
 mod region;
 mod set;
 
 pub(super) use fact::{Fact, Wanted};
+pub(super) use flatten::flatten;
 
 pub(super) use region::{Region, TooMany};
 pub(super) use set::FieldSet;

@@ -81,6 +81,23 @@ impl<T: Tuple> Region<T> {
         &self.cells
     }
 
+    /// How many rules it takes.
+    pub(in crate::read) fn rules_len(&self) -> u64 {
+        let of = |cell: &Cell<T>| cell.lens().fold(1, u64::saturating_mul);
+        self.cells.iter().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// How much there is to look at.
+    pub(in crate::read) fn weight(&self) -> u64 {
+        self.cells.iter().map(|cell| 1 + cell.lens().sum::<u64>()).sum()
+    }
+
+    /// Whether it is known to be another: both are the same boxes.
+    pub(in crate::read) fn is_same(&self, other: &Self) -> bool {
+        let is_same = |(a, b): (&Cell<T>, &Cell<T>)| a.sets == b.sets;
+        self.cells.len() == other.cells.len() && self.cells.iter().zip(&other.cells).all(is_same)
+    }
+
     /// The tuples that both have.
     pub(in crate::read) fn and(&self, other: &Self) -> Result<Self, TooMany> {
         let mut cells = Vec::new();
@@ -154,6 +171,11 @@ impl<T: Tuple> Cell<T> {
     /// The fields that can't be anything, and what they are.
     pub(in crate::read) fn fields(&self) -> impl Iterator<Item = (&'static Field, &FieldSet)> {
         T::FIELDS.iter().zip(&self.sets).filter_map(|(field, set)| Some((field, set.as_deref()?)))
+    }
+
+    /// How many parts each set has.
+    fn lens(&self) -> impl Iterator<Item = u64> {
+        self.sets.iter().flatten().map(|set| set.parts_len() as u64)
     }
 
     fn and(&self, other: &Self) -> Result<Option<Self>, TooMany> {
