@@ -151,6 +151,12 @@ impl Fault {
     pub(super) fn bad(why: impl fmt::Display) -> Self {
         Self::Bad(why.to_string())
     }
+
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::LeftOut(why) | Self::Bad(why) => why,
+        }
+    }
 }
 
 /// The report in the making.
@@ -184,13 +190,27 @@ impl Reading {
         input: &mut Input<'_>,
         mut parse: impl FnMut(&str, &mut RuleReport) -> Result<(), Fault>,
     ) -> Result<(), ReadError> {
+        self.each_record(input, |_, line, report| parse(line?, report))
+    }
+
+    /// Gives each line that is neither blank nor a comment to a parser, with its number, and takes what it came to. A line that is too
+    /// long is given as the fault that it is.
+    pub(super) fn each_record(
+        &mut self,
+        input: &mut Input<'_>,
+        mut parse: impl FnMut(u64, Result<&str, Fault>, &mut RuleReport) -> Result<(), Fault>,
+    ) -> Result<(), ReadError> {
         loop {
             let at = input.lines_read() + 1;
             let line = match input.next_line() {
                 Ok(None) => return Ok(()),
                 Ok(Some(Line::Whole(line))) => String::from_utf8_lossy(line).into_owned(),
                 Ok(Some(Line::TooLong)) => {
-                    self.fault(Fault::bad("a line that is longer than any of a rule"), at, "")?;
+                    let fault = Fault::bad(format!("a line of over {} bytes", Input::LONGEST_LINE));
+                    self.report.records += 1;
+                    if let Err(fault) = parse(at, Err(fault), &mut self.report) {
+                        self.fault(fault, at, "")?;
+                    }
                     continue;
                 }
                 Err(source) => return Err(ReadError::Io { name: self.report.name.clone(), source }),
@@ -200,7 +220,7 @@ impl Reading {
                 continue;
             }
             self.report.records += 1;
-            if let Err(fault) = parse(line, &mut self.report) {
+            if let Err(fault) = parse(at, Ok(line), &mut self.report) {
                 self.fault(fault, at, line)?;
             }
         }

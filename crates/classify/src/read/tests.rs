@@ -91,17 +91,6 @@ fn flows() {
     );
     assert_eq!((report.format, report.records, report.elsewhere), (RuleFormat::Ovs, 4, 1));
     assert_eq!(left_out(&report), [(5, "no field of a tuple (ct_state)")]);
-    // As a 5-tuple the type goes without saying, and what isn't of it is left out.
-    let (file, report) = read_text::<Ipv4Tuple>("priority=3,udp,nw_src=10.0.0.1 actions=drop\npriority=2,udp6 actions=drop\nin_port=1, actions=drop\n").expect("flows");
-    assert_eq!(words(&file), ["src=10.0.0.1 proto=udp priority=3 drop"]);
-    assert_eq!(
-        left_out(&report),
-        [(2, "not of this tuple's protocol (udp6)"), (3, "no field of a tuple (in_port)")]
-    );
-    let (file, _) =
-        read_text::<OpenFlowTuple>("nw_dst=79.6.244.197/32, tp_src=67, dl_dst=fa:16:3e:b0:80:d0\n")
-            .expect("a bare flow");
-    assert_eq!(words(&file), ["dl_dst=fa:16:3e:b0:80:d0 nw_dst=79.6.244.197 tp_src=67 priority=32768 "]);
 }
 
 #[test]
