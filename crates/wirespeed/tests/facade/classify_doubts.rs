@@ -159,9 +159,13 @@ fn doubts_of_several_files_stay_among_their_rules() {
     // All rules of one value: a rule that was left out gives it, too.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("list");
-    std::fs::write(&path, "dport=1\n").unwrap();
-    let list = Classifier::<Ipv4Tuple>::builder().list(&path, &labels, 70).build().unwrap();
-    assert!(is_certain(&list, "dport=9"));
+    std::fs::write(&path, "*filter\n:INPUT DROP [0:0]\n-A INPUT -m mark --mark 3 -j ACCEPT\nCOMMIT\n")
+        .unwrap();
+    let builder = || Classifier::<Ipv4Tuple>::builder().leave_out(true);
+    let list = builder().list(&path, &labels, 70).build().unwrap();
+    assert!(!list.doubts().is_empty() && is_certain(&list, "proto=tcp"));
+    let file = builder().file(&path, &Labels::<String>::new()).build().unwrap();
+    assert!(!is_certain(&file, "proto=tcp"));
 }
 
 #[test]

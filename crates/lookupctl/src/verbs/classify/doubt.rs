@@ -33,7 +33,14 @@ impl Because {
         actions: &Actions,
         (tuple, found): (&T, u32),
     ) -> Vec<Self> {
-        doubts.of_answer(rules, tuple, found).map(|one| Self::one(one, actions)).collect()
+        let mut all: Vec<Self> = Vec::new();
+        // A line may stand for many rules.
+        for one in doubts.of_answer(rules, tuple, found).map(|one| Self::one(one, actions)) {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        all
     }
 
     fn one<T: Tuple>(one: &Uncertain<T>, actions: &Actions) -> Self {
@@ -59,14 +66,9 @@ impl Because {
 /// Actions that are said of a packet.
 const VERDICTS: [&str; 5] = ["ACCEPT", "DROP", "REJECT", "QUEUE", "NFQUEUE"];
 
-/// Why an answer is uncertain, in a few words, each line of the file once; `None` where it is certain.
+/// Why an answer is uncertain, in a few words; `None` where it is certain.
 pub(super) fn said(because: &[Because]) -> Option<String> {
-    let mut all: Vec<String> = Vec::new();
-    for one in because.iter().map(Because::said) {
-        if !all.contains(&one) {
-            all.push(one);
-        }
-    }
+    let all: Vec<_> = because.iter().map(Because::said).collect();
     (!all.is_empty()).then(|| listed(&all, SHOWN))
 }
 
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn reasons_in_a_few_words() {
         assert_eq!(said(&[]), None);
-        let one = said(&[because(7, Some("ACCEPT")), because(7, Some("ACCEPT"))]);
+        let one = said(&[because(7, Some("ACCEPT"))]);
         assert_eq!(one.as_deref(), Some("line 7 (a mark) could ACCEPT it"));
         let actions = [Some("output:2"), None, Some("drop"), Some("1"), Some("2")];
         let many: Vec<_> = (1..).zip(actions).map(|(line, action)| because(line, action)).collect();

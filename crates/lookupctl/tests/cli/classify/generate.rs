@@ -40,3 +40,21 @@ fn what_is_made_is_read() {
     let ran = folder.run_with("classify lookup --rules all --json --nearly 1", &input).ok();
     assert!(ran.json().iter().all(|line| line["also_match"].as_u64() >= Some(7)), "{ran:?}");
 }
+
+#[test]
+fn whoever_has_enough_of_it_is_no_failure() {
+    use std::process::{Command, Stdio};
+    for what in ["rules", "trace", "updates"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+            .args(["classify", "gen", what, "--count", "20k"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(ended.status.success() && !stderr.contains("lookupctl: "), "{what}: {stderr}");
+    }
+}
