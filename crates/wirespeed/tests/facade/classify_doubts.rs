@@ -8,7 +8,7 @@ use wirespeed::classify::oracle::Oracle;
 use wirespeed::classify::read::{
     Doubts, Effect, LeftOut, ReadOptions, RuleFile, RuleReport, Uncertain, read_rules_from,
 };
-use wirespeed::classify::{RuleVerdict, Tuple};
+use wirespeed::classify::{ClassifierBuilder, RuleVerdict, Tuple};
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::prelude::*;
 
@@ -97,7 +97,7 @@ fn are_right<T: Tuple>(engine: EngineName) {
         one.rule = one.rule.clone().with_action(one.rule.action() + 1);
     }
     read.doubts.assumed = vec!["ct=new".parse().unwrap()];
-    let report = file::<T>("tcp\n", Vec::new()).1;
+    let report = file::<T>("proto=tcp\n", Vec::new()).1;
     let builder = Classifier::<T>::builder().read((read.clone(), report), &labels).leave_out(true);
     let mut classifier = builder.engine(engine).build().unwrap();
     assert_eq!(*classifier.doubts(), read.doubts);
@@ -221,7 +221,7 @@ fn assumptions_come_before_the_files_that_they_are_for() {
     let error = builder().file(&path, &labels).assume("ct=new").build().unwrap_err();
     assert!(matches!(&error, Error::AssumedLate { fact, .. } if fact == "ct=new"), "{error}");
     for wrong in [["ct=open", "in=eth0"], ["ct=new", "ct=related"], ["in=eth0", "state"]] {
-        let builder = wrong.iter().fold(builder(), |builder, fact| builder.assume(fact));
+        let builder = wrong.iter().fold(builder(), ClassifierBuilder::assume);
         let error = builder.file(&path, &labels).build().unwrap_err();
         assert!(matches!(error, Error::Assumption(_)), "{error}");
     }

@@ -68,7 +68,7 @@ fn format_parser() -> impl TypedValueParser<Value = RuleFormat> {
 }
 
 /// Refuses several inputs from standard input: what they are, and where each comes from.
-pub(super) fn one_from_stdin<'a>(inputs: &[(&str, Option<&'a OsStr>)]) -> Result<()> {
+pub(super) fn one_from_stdin(inputs: &[(&str, Option<&OsStr>)]) -> Result<()> {
     let mut from_stdin = inputs.iter().filter(|(_, from)| from.is_some_and(|from| from == "-"));
     match (from_stdin.next(), from_stdin.next()) {
         (Some((one, _)), Some((other, _))) => bail!("{one} and {other} can't both come from standard input"),
