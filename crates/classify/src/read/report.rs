@@ -179,6 +179,15 @@ impl Reading {
         input: &mut Input<'_>,
         mut parse: impl FnMut(&str, &mut RuleReport) -> Result<(), Fault>,
     ) -> Result<(), ReadError> {
+        self.each_numbered_line(input, |_, line, report| parse(line, report))
+    }
+
+    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1.
+    pub(super) fn each_numbered_line(
+        &mut self,
+        input: &mut Input<'_>,
+        mut parse: impl FnMut(u64, &str, &mut RuleReport) -> Result<(), Fault>,
+    ) -> Result<(), ReadError> {
         loop {
             let at = input.lines_read() + 1;
             let line = match input.next_line() {
@@ -195,7 +204,7 @@ impl Reading {
                 continue;
             }
             self.report.records += 1;
-            if let Err(fault) = parse(line, &mut self.report) {
+            if let Err(fault) = parse(at, line, &mut self.report) {
                 self.fault(fault, at, line)?;
             }
         }
