@@ -14,10 +14,10 @@ use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::RuleFile;
-use super::iptables::rule;
 use super::report::{Fault, ReadError, Reading};
-use crate::rule::{Pattern, Rule};
-use crate::tuple::Tuple;
+use crate::rule::{Pattern, Rule, RuleError};
+use crate::text::{Parts, RuleTextError};
+use crate::tuple::{Tuple, TupleError, ValueError};
 
 pub(super) fn read<T: Tuple>(
     input: &mut Input<'_>,
@@ -198,4 +198,31 @@ fn text(value: &Value) -> Result<String, Fault> {
         },
         _ => Err(unknown()),
     }
+}
+
+/// The rule of fields and their values.
+fn rule<T: Tuple>(fields: &[(&str, String)], action: u32) -> Result<Rule<T>, Fault> {
+    let mut parts = Parts::<T>::default();
+    parts.action = action;
+    for (at, (name, value)) in fields.iter().enumerate() {
+        match fields[..at].iter().find(|(before, _)| before == name) {
+            Some((_, before)) if before == value => continue,
+            Some(_) => return Err(Fault::left_out(format!("two demands of {name}"))),
+            None => {}
+        }
+        parts.field(name, value).map_err(|error| match error {
+            RuleTextError::Tuple(TupleError::Field { field, .. }) => {
+                Fault::left_out(format!("no field of a tuple ({field})"))
+            }
+            // A name of a port or a protocol of the system, and an address of the other family.
+            RuleTextError::Tuple(TupleError::Value(ValueError::Form { field, text })) => {
+                Fault::left_out(format!("{text} as {field}"))
+            }
+            error => Fault::bad(error),
+        })?;
+    }
+    parts.rule().map_err(|error| match error {
+        RuleTextError::Rule(RuleError::Patterns { .. }) => Fault::left_out(error.to_string()),
+        error => Fault::bad(error),
+    })
 }
