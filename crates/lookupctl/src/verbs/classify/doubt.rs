@@ -81,9 +81,10 @@ pub(super) fn listed(all: &[String], most: usize) -> String {
     text
 }
 
-/// The assumptions that decided something, as JSON has them.
+/// The assumptions that decided something, as JSON has them, in the order of their keys.
 pub(super) fn assuming<T>(doubts: &Doubts<T>) -> Vec<String> {
-    doubts.assumed.iter().map(ToString::to_string).collect()
+    let assumed: BTreeSet<_> = doubts.assumed.iter().collect();
+    assumed.into_iter().map(ToString::to_string).collect()
 }
 
 /// They, in words; `None` where there are none.
@@ -100,6 +101,16 @@ pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(u64, String)> {
 pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
     let all: Vec<_> = lines(doubts).into_iter().map(|(line, why)| format!("line {line} ({why})")).collect();
     listed(&all, SHOWN)
+}
+
+/// Says on stderr what an image tells of what is in doubt.
+pub(super) fn say<T: Tuple>(doubts: &Doubts<T>) {
+    if let Some(assumed) = assumed(&assuming(doubts)) {
+        eprintln!("  {assumed}");
+    }
+    if !doubts.is_empty() {
+        eprintln!("  not whole: rules were left out that could change answers: {}", left_out(doubts));
+    }
 }
 
 /// How many answers of a pass over tuples are uncertain, where their rules' numbers are these.

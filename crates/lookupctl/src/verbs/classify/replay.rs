@@ -237,7 +237,7 @@ impl TupleVisitor for FromImage<'_> {
                 image.rules::<T>().context("there are no rules to make a trace of; --trace FILE has one")?
             }
         };
-        say_doubts(&doubts);
+        doubt::say(&doubts);
         let beside = Beside::of(&doubts, &rules);
         let now = Instant::now();
         let began = now.checked_sub(opened).unwrap_or(now);
@@ -248,16 +248,6 @@ impl TupleVisitor for FromImage<'_> {
         let set = Set { file: RuleFile { rules, ..RuleFile::default() }, synthetic: None };
         let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
         options.play(engine, has_gpu, &trace, live, &[], beside)
-    }
-}
-
-/// Says what an image tells of what is in doubt.
-fn say_doubts<T: Tuple>(doubts: &Doubts<T>) {
-    if let Some(assumed) = doubt::assumed(&doubt::assuming(doubts)) {
-        eprintln!("  {assumed}");
-    }
-    if !doubts.is_empty() {
-        eprintln!("  not whole: rules were left out that could change answers: {}", doubt::left_out(doubts));
     }
 }
 

@@ -30,7 +30,12 @@ fn matches_after_the_target_count() {
             "src=6.6.6.6 tcp sport=1 dport=22",
         ),
         ("-A INPUT -j ACCEPT --protocol=gre", "", "proto=gre", "proto=tcp sport=1"),
-        ("-A INPUT -p tcp -j ACCEPT --syn", "--assume tcp-flags=syn", "tcp sport=1", "udp sport=1"),
+        (
+            "-A INPUT -p tcp -j ACCEPT --syn",
+            "--assume tcp-flags=syn --assume fragment=no",
+            "tcp sport=1",
+            "udp sport=1",
+        ),
         (
             "-A INPUT -j ACCEPT -p udp -m multiport --ports 53",
             "",

@@ -151,6 +151,7 @@ impl TupleVisitor for Job<'_> {
             }
             From::Image(image) => {
                 let beside = of_image::<T>(&image)?;
+                doubt::say(&beside.doubts);
                 (Compiled::adopt(image)?, beside)
             }
         };
@@ -158,16 +159,12 @@ impl TupleVisitor for Job<'_> {
         let offload = compiled.offload(fleet.as_ref())?;
         let expected = rules.as_ref().map(Expected::of);
         let form = if options.frame { Form::Frame(options.in_port) } else { Form::Words };
-        let (mut output, outcome) = (Output::new(), Outcome::Done);
+        let (output, outcome) = (Output::new(), Outcome::Done);
         let assuming = doubt::assuming(&doubts);
-        if let Some(assumed) = doubt::assumed(&assuming) {
-            eprintln!("  {assumed}");
-            if !options.json {
-                output.line(&assumed)?;
-            }
-        }
         let beside = Beside { rules, actions, doubts, lines, assuming };
-        let mut session = Session { options, compiled, offload, beside, expected, form, output, outcome };
+        let is_begun = false;
+        let mut session =
+            Session { options, compiled, offload, beside, expected, form, is_begun, output, outcome };
         if options.tuples.is_empty() {
             lines::each(&mut session, LONGEST, Session::answer_line, |session| {
                 Ok(session.output.flush()?)
@@ -189,6 +186,8 @@ struct Session<'a, T: Tuple> {
     beside: Beside<T>,
     expected: Option<Expected<T>>,
     form: Form,
+    /// Whether something was answered: what was assumed is said before that, once.
+    is_begun: bool,
     output: Output,
     outcome: Outcome,
 }
@@ -299,6 +298,8 @@ impl<T: Tuple> Session<'_, T> {
             };
             self.output.json(&line)?;
         } else {
+            let assumed = doubt::assumed(assuming).filter(|_| !std::mem::replace(&mut self.is_begun, true));
+            assumed.into_iter().try_for_each(|assumed| self.output.line(assumed))?;
             let uncertain = doubt::said(&because);
             let near = near.as_ref();
             let told = Told { tuple: &tuple, found, rule, line, actions, near, uncertain };
