@@ -169,7 +169,7 @@ fn read<T: Tuple>(
         RuleFormat::Iptables => {
             iptables::read(&mut input, &mut reading, &mut file, options.chain.as_deref())?;
         }
-        RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options.chain.as_deref())?,
+        RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options)?,
     }
     reading.report.rules = file.rules.len();
     reading.report.entries = file.rules.entries_len();

@@ -3,8 +3,9 @@
 use wirespeed_input::Input;
 
 use super::RuleFile;
-use super::report::{Fault, ReadError, Reading};
-use crate::rule::Rule;
+use super::report::{Fault, LeftOut, ReadError, Reading};
+use super::uncertain::{Effect, Uncertain};
+use crate::rule::{Pattern, Rule};
 use crate::tuple::Tuple;
 
 pub(super) fn read<T: Tuple>(
@@ -12,15 +13,24 @@ pub(super) fn read<T: Tuple>(
     reading: &mut Reading,
     file: &mut RuleFile<T>,
 ) -> Result<(), ReadError> {
-    reading.each_line(input, |line, _| {
-        let (number, rest) = numbered(line.split('#').next().unwrap_or_default())?;
-        let rule: Rule<T> = rest.parse().map_err(Fault::bad)?;
-        let put = match number {
-            Some(number) => file.rules.insert_at(number, rule),
-            None => file.rules.insert(rule),
-        };
-        put.map(|_| ()).map_err(Fault::bad)
+    reading.each_record(input, |at, line, _| {
+        line.and_then(|line| take(line, file)).inspect_err(|fault| {
+            // It could have been any rule, of any number and priority.
+            let (rule, effect) = (Rule::new(Pattern::all(), u32::MAX, 0), Effect::Any);
+            let why = LeftOut { line: at, why: fault.why().to_owned(), text: String::new() };
+            file.doubts.uncertain.push(Uncertain { rule, effect, before: 1, skips: 0, why });
+        })
     })
+}
+
+fn take<T: Tuple>(line: &str, file: &mut RuleFile<T>) -> Result<(), Fault> {
+    let (number, rest) = numbered(line.split('#').next().unwrap_or_default())?;
+    let rule: Rule<T> = rest.parse().map_err(Fault::bad)?;
+    let put = match number {
+        Some(number) => file.rules.insert_at(number, rule),
+        None => file.rules.insert(rule),
+    };
+    put.map(|_| ()).map_err(Fault::bad)
 }
 
 /// The number that a line says first, if it does, and the rest.

@@ -24,6 +24,8 @@ pub struct RuleReport {
     pub elsewhere: u64,
     /// Rules of what was asked for that give no verdict and change nothing that others look at: they count or log.
     pub without_verdict: u64,
+    /// Rules that were taken without a condition that no tuple holds: filters of ClassBench that look at TCP flags.
+    pub widened: u64,
     /// The assumptions that decided something.
     pub assumed: Vec<Assumption>,
     /// What was not taken, in order.
@@ -51,14 +53,27 @@ impl fmt::Display for RuleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// How many are shown.
         const SHOWN: usize = 10;
-        let Self { name, format, records, rules, entries, elsewhere, without_verdict, assumed, left_out } =
-            self;
+        let Self {
+            name,
+            format,
+            records,
+            rules,
+            entries,
+            elsewhere,
+            without_verdict,
+            widened,
+            assumed,
+            left_out,
+        } = self;
         write!(f, "{name}: {format}, {records} records, {rules} rules of {entries} patterns")?;
         if *elsewhere > 0 {
             write!(f, "\n  {elsewhere} rules of other chains or tables passed over")?;
         }
         if *without_verdict > 0 {
             write!(f, "\n  {without_verdict} rules without a verdict")?;
+        }
+        if *widened > 0 {
+            write!(f, "\n  {widened} filters are wider than they say: TCP flags are no field of a tuple")?;
         }
         if !assumed.is_empty() {
             let assumed: Vec<_> = assumed.iter().map(ToString::to_string).collect();
@@ -173,6 +188,7 @@ impl Reading {
             entries: 0,
             elsewhere: 0,
             without_verdict: 0,
+            widened: 0,
             assumed: Vec::new(),
             left_out,
         };
