@@ -24,7 +24,7 @@ fn verdicts_are_those_of_the_kernel() {
     let folder = tempfile::tempdir().expect("a folder");
     let all: Vec<Case> = (0..cases).map(Case::at_random).collect();
     all.iter().enumerate().for_each(|(at, case)| case.write(folder.path(), at));
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/forward.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/nft.py");
     let output = Command::new("unshare").arg("-n").arg("python3").arg(script).arg(folder.path()).output();
     let output = output.expect("unshare");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -27,8 +27,9 @@ pub struct Assumption {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum AssumptionKey {
-    /// The state of the packet's connection: `new`, `established`, `related`, `invalid` or `untracked`. With any but the last, packets
-    /// come without later fragments, as connection tracking puts these together first.
+    /// The state of the packet's connection: `new`, `established`, `related`, `invalid` or `untracked`; with `+snat` or `+dnat` behind it
+    /// where its addresses are translated, else they aren't. With any state but the last, packets come without later fragments, as
+    /// connection tracking puts these together first.
     Ct,
     /// The direction of the packet within its connection: `original` or `reply`.
     CtDirection,
@@ -143,6 +144,7 @@ impl AssumptionKey {
         match self {
             Self::In | Self::Out => "the name of an interface".to_owned(),
             Self::Mark | Self::CtMark => "a number of 32 bits".to_owned(),
+            Self::Ct => format!("{}, with +snat or +dnat where addresses are translated", STATES.join(", ")),
             Self::TcpFlags => format!("none, or some of {} joined by +", FLAGS.join(", ")),
             _ => self.names().join(", "),
         }
@@ -151,13 +153,12 @@ impl AssumptionKey {
     /// The values of a key that has few.
     const fn names(self) -> &'static [&'static str] {
         match self {
-            Self::Ct => &STATES,
             Self::CtDirection => &["original", "reply"],
             Self::Limit => &["under", "over"],
             Self::DstType | Self::SrcType => &ADDRESS_TYPES,
             Self::PacketType => &["unicast", "broadcast", "multicast"],
             Self::Fragment => &["yes", "no"],
-            Self::In | Self::Out | Self::Mark | Self::CtMark | Self::TcpFlags => &[],
+            Self::Ct | Self::In | Self::Out | Self::Mark | Self::CtMark | Self::TcpFlags => &[],
         }
     }
 
@@ -167,6 +168,7 @@ impl AssumptionKey {
             Self::In | Self::Out => is_interface(value).then(|| value.to_owned()),
             Self::Mark | Self::CtMark => Some(number(value)?.to_string()),
             Self::TcpFlags => flags(value).map(show_flags),
+            Self::Ct => connection(value),
             _ => {
                 let value = value.to_ascii_lowercase();
                 self.names().contains(&&*value).then_some(value)
@@ -281,6 +283,18 @@ fn flags(text: &str) -> Option<u8> {
     })
 }
 
+/// The state of a connection in its normal form: `new`, `new+dnat`, `new+dnat+snat`.
+fn connection(text: &str) -> Option<String> {
+    let text = text.to_ascii_lowercase();
+    let mut words = text.split('+');
+    let state = words.next().filter(|state| STATES.contains(state))?;
+    let mut translated: Vec<&str> = words.collect();
+    translated.sort_unstable();
+    let is_right = translated.iter().all(|word| matches!(*word, "snat" | "dnat"))
+        && translated.is_sorted_by(|a, b| a < b);
+    is_right.then(|| [&[state], &*translated].concat().join("+"))
+}
+
 fn show_flags(bits: u8) -> String {
     let set = (0..8).filter(|bit| bits >> bit & 1 == 1).map(|bit| FLAGS[bit]);
     let names: Vec<&str> = set.collect();
@@ -299,6 +313,7 @@ mod tests {
     fn assumptions_in_words() {
         for (text, normal) in [
             ("ct=NEW", "ct=new"),
+            ("ct=new+SNAT+dnat", "ct=new+dnat+snat"),
             ("in=eth0.5", "in=eth0.5"),
             ("mark=0x10", "mark=16"),
             ("tcp-flags=ACK,syn", "tcp-flags=syn+ack"),
@@ -312,11 +327,14 @@ mod tests {
             "ct",
             "ct=",
             "ct=open",
+            "ct=dnat",
+            "ct=new+new",
+            "ct=new+dnat+dnat",
             "state=new",
             "in=",
             "in=eth+",
             "in=a b",
-            "in=sixteenletterss",
+            "in=sixteen-letters-",
             "mark=-1",
             "mark=0x100000000",
             "tcp-flags=",

@@ -18,18 +18,19 @@ pub(super) fn read<T: Tuple>(
     file: &mut RuleFile<T>,
 ) -> Result<(), ReadError> {
     reading.each_record(input, |at, line, report| {
-        let taken = line.and_then(|line| match filter(line) {
-            Ok((rule, is_widened)) => {
-                report.widened += u64::from(is_widened);
-                file.add(rule).map_err(Fault::Bad)
-            }
-            Err(fault) => Err(fault),
+        let (taken, text) = match line {
+            Ok(line) => (filter(line), line),
+            Err(fault) => (Err(fault), ""),
+        };
+        let taken = taken.and_then(|(rule, is_widened)| {
+            report.widened += u64::from(is_widened);
+            file.add(rule).map_err(Fault::Bad)
         });
         taken.inspect_err(|fault| {
             // It could have been any filter, at this place.
             let before = file.rules.last_number().saturating_add(1);
             let (rule, effect) = (Rule::new(Pattern::all(), 0, 0), Effect::Any);
-            let why = LeftOut { line: at, why: fault.why().to_owned(), text: String::new() };
+            let why = LeftOut { line: at, why: fault.why().to_owned(), text: text.to_owned() };
             file.doubts.uncertain.push(Uncertain { rule, effect, before, skips: 0, why });
         })
     })

@@ -11,27 +11,33 @@
 //! | `plain` | a rule in words on each line, as [`Rule`] writes itself, with `number=N` where numbers are not consecutive | priority |
 //! | `classbench` | filters of ClassBench | the first wins |
 //! | `ovs` | `ovs-ofctl dump-flows`, and flows without statistics | priority, 32768 where it isn't given |
-//! | `iptables` | `iptables-save` and `ip6tables-save`, one chain | the first wins, the chain's policy last |
+//! | `iptables` | `iptables-save` and `ip6tables-save`, one chain with all that it jumps to | the first wins, the chain's policy last |
 //! | `nft` | `nft -j list ruleset`, one chain | the first wins, the chain's policy last |
 //!
-//! What a matcher of one packet's header fields can't express, such as the state of a connection, an interface of a 5-tuple or a jump
-//! to another chain, is [left out](RuleReport::left_out) rule by rule, with its line and the reason: whether the rest is of use, the
-//! caller decides. What is no rule at all is an error that says where; with [`ReadOptions::lenient`] it is left out, too.
+//! What is no rule at all, or not understood, is an error that says where; with [`ReadOptions::lenient`] it is left out, with its line and
+//! the reason. A rule of a firewall may also ask for what no tuple holds: the state of a connection, an interface, a rate. The user can
+//! state such facts as [`Assumptions`]; a rule that nothing is known of is [left out](RuleReport::left_out), and the [`Doubts`] of the file
+//! tell which answers it could change. Whether that is of use, the caller decides.
 //!
 //! ```
 //! use wirespeed_classify::Ipv4Tuple;
-//! use wirespeed_classify::read::{ReadOptions, read_rules_from};
+//! use wirespeed_classify::read::{Assumptions, ReadOptions, read_rules_from};
 //!
 //! let saved = "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n-A INPUT -p tcp --dport 22 -j ACCEPT\nCOMMIT\n";
 //! let (file, report) = read_rules_from::<Ipv4Tuple>(saved.as_bytes(), "saved", &ReadOptions::default())?;
-//! assert_eq!(file.rules.len(), 2);
-//! assert_eq!(file.actions, ["ACCEPT", "DROP"]);
 //! assert_eq!(report.left_out[0].to_string(), "line 3: an interface (-i): -A INPUT -i lo -j ACCEPT");
+//! // Rule 1 accepts SSH, and so would the rule that was left out; rule 2 is the policy.
+//! assert_eq!((file.rules.len(), file.action(1), file.action(2)), (2, Some("ACCEPT"), Some("DROP")));
+//! assert_eq!(file.doubts(&"tcp dport=22".parse()?, 1).count(), 0);
+//! assert_eq!(file.doubts(&"tcp dport=23".parse()?, 2).count(), 1);
+//!
+//! let options = ReadOptions { assume: Assumptions::new(["in=eth0".parse()?])?, ..ReadOptions::default() };
+//! let (file, report) = read_rules_from::<Ipv4Tuple>(saved.as_bytes(), "saved", &options)?;
+//! assert!(file.doubts.is_empty() && report.left_out.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod assume;
-#[allow(dead_code, unused_imports)] // the readers of chains come onto it
 mod chains;
 mod classbench;
 mod format;
@@ -57,7 +63,7 @@ pub use trace::{read_trace, read_trace_from, tuple_of_line};
 pub use uncertain::{Doubts, DoubtsError, Effect, Uncertain};
 pub use updates::{read_updates, read_updates_from};
 
-use crate::rule::Rule;
+use crate::rule::{Pattern, Rule};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 use report::Reading;
@@ -115,6 +121,19 @@ impl<T: Tuple> RuleFile<T> {
         self.doubts.of_answer(&self.rules, tuple, answer)
     }
 
+    /// Doubts every answer, as lines could not be read that may be anything.
+    fn doubt_all(&mut self, lines: &[LeftOut]) {
+        let rule = Rule::new(Pattern::all(), u32::MAX, 0);
+        let any = |why: &LeftOut| Uncertain {
+            rule: rule.clone(),
+            effect: Effect::Any,
+            before: 1,
+            skips: 0,
+            why: why.clone(),
+        };
+        self.doubts.uncertain.extend(lines.iter().map(any));
+    }
+
     /// The number of an action.
     fn intern(&mut self, action: &str) -> u32 {
         let at = self.actions.iter().position(|known| known == action).unwrap_or_else(|| {
@@ -167,9 +186,12 @@ fn read<T: Tuple>(
         RuleFormat::ClassBench => classbench::read(&mut input, &mut reading, &mut file)?,
         RuleFormat::Ovs => ovs::read(&mut input, &mut reading, &mut file, options.table)?,
         RuleFormat::Iptables => {
-            iptables::read(&mut input, &mut reading, &mut file, options.chain.as_deref())?;
+            iptables::read(&mut input, &mut reading, &mut file, options)?;
         }
         RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options)?,
+    }
+    if format == RuleFormat::Plain {
+        file.doubt_all(&reading.report.left_out);
     }
     reading.report.rules = file.rules.len();
     reading.report.entries = file.rules.entries_len();

@@ -3,9 +3,8 @@
 use wirespeed_input::Input;
 
 use super::RuleFile;
-use super::report::{Fault, LeftOut, ReadError, Reading};
-use super::uncertain::{Effect, Uncertain};
-use crate::rule::{Pattern, Rule};
+use super::report::{Fault, ReadError, Reading};
+use crate::rule::Rule;
 use crate::tuple::Tuple;
 
 pub(super) fn read<T: Tuple>(
@@ -13,14 +12,7 @@ pub(super) fn read<T: Tuple>(
     reading: &mut Reading,
     file: &mut RuleFile<T>,
 ) -> Result<(), ReadError> {
-    reading.each_record(input, |at, line, _| {
-        line.and_then(|line| take(line, file)).inspect_err(|fault| {
-            // It could have been any rule, of any number and priority.
-            let (rule, effect) = (Rule::new(Pattern::all(), u32::MAX, 0), Effect::Any);
-            let why = LeftOut { line: at, why: fault.why().to_owned(), text: String::new() };
-            file.doubts.uncertain.push(Uncertain { rule, effect, before: 1, skips: 0, why });
-        })
-    })
+    reading.each_line(input, |line, _| take(line, file))
 }
 
 fn take<T: Tuple>(line: &str, file: &mut RuleFile<T>) -> Result<(), Fault> {

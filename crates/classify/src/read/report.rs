@@ -204,8 +204,17 @@ impl Reading {
         self.each_record(input, |_, line, report| parse(line?, report))
     }
 
-    /// Gives each line that is neither blank nor a comment to a parser, with its number, and takes what it came to. A line that is too
-    /// long is given as the fault that it is.
+    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1.
+    pub(super) fn each_numbered_line(
+        &mut self,
+        input: &mut Input<'_>,
+        mut parse: impl FnMut(u64, &str, &mut RuleReport) -> Result<(), Fault>,
+    ) -> Result<(), ReadError> {
+        self.each_record(input, |at, line, report| parse(at, line?, report))
+    }
+
+    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1, and takes what it came to. A line that
+    /// is too long is given as the fault that it is.
     pub(super) fn each_record(
         &mut self,
         input: &mut Input<'_>,

@@ -17,8 +17,6 @@ pub(in crate::read) struct Fact {
 pub(in crate::read) enum Wanted {
     /// One of some words.
     OneOf(Vec<String>),
-    /// One of some words; where it is none of them it is unknown, as other things are asked for, too.
-    OneOfOrMore(Vec<String>),
     /// An interface of this name.
     Interface(String),
     /// An interface whose name starts like this.
@@ -67,7 +65,7 @@ impl Fact {
         let unknown = (Truth::Unknown, None);
         let Some((key, wanted)) = &self.of else { return unknown };
         // Connection tracking puts fragments together before any chain sees them.
-        let tracked = assume.get(AssumptionKey::Ct).filter(|state| state.value() != "untracked");
+        let tracked = assume.get(AssumptionKey::Ct).filter(|state| !state.value().starts_with("untracked"));
         let implied = tracked.filter(|_| *key == AssumptionKey::Fragment);
         let (by, value) = match (assume.get(*key), implied) {
             (Some(by), _) => (by, by.value()),
@@ -75,9 +73,8 @@ impl Fact {
             (None, None) => return unknown,
         };
         let holds = match wanted {
-            Wanted::OneOf(words) => words.iter().any(|word| word == value),
-            Wanted::OneOfOrMore(words) if words.iter().any(|word| word == value) => true,
-            Wanted::OneOfOrMore(_) => return unknown,
+            // A connection may be several things at once: `new+dnat`.
+            Wanted::OneOf(words) => value.split('+').any(|value| words.iter().any(|word| word == value)),
             Wanted::Interface(name) => name == value,
             Wanted::InterfacePrefix(prefix) => value.starts_with(&**prefix),
             Wanted::Masked { value, mask } => match by.number() {

@@ -16,7 +16,7 @@ mod program;
 mod region;
 mod set;
 
-pub(super) use fact::{Fact, Wanted};
+pub(super) use fact::{Fact, Truth, Wanted};
 pub(super) use flatten::flatten;
 
 pub(super) use region::{Region, TooMany};

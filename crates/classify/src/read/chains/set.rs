@@ -85,6 +85,16 @@ impl FieldSet {
         matches!(&self.parts, Parts::Intervals(parts) if **parts == [(0, self.all)])
     }
 
+    /// Its least number, where it is known: of intervals.
+    pub(in crate::read) fn first(&self) -> Option<u128> {
+        if let Parts::Intervals(parts) = &self.parts { parts.first().map(|part| part.0) } else { None }
+    }
+
+    /// Its largest number, where it is known: of intervals.
+    pub(in crate::read) fn last(&self) -> Option<u128> {
+        if let Parts::Intervals(parts) = &self.parts { parts.last().map(|part| part.1) } else { None }
+    }
+
     /// Whether it has a number.
     pub(in crate::read) fn contains(&self, number: u128) -> bool {
         match &self.parts {
@@ -183,9 +193,16 @@ impl FieldSet {
         }
     }
 
-    /// The same as intervals where all masks are prefixes.
+    /// The same as intervals where all masks are prefixes, or all numbers are there.
     fn as_intervals(self) -> Self {
         let Parts::Masked(parts) = &self.parts else { return self };
+        // No number is there twice; all of 128 bits wrap around to 0.
+        let numbers =
+            |&(_, mask): &(u128, u128)| 1u128.checked_shl((self.all & !mask).count_ones()).unwrap_or(0);
+        let total = parts.iter().map(numbers).fold(0, u128::wrapping_add);
+        if total == self.all.wrapping_add(1) && !parts.is_empty() {
+            return Self { all: self.all, parts: Parts::Intervals(vec![(0, self.all)]) };
+        }
         let interval = |&(value, mask): &(u128, u128)| {
             let free = self.all & !mask;
             (free & free.wrapping_add(1) == 0).then_some((value, value | free))
@@ -330,6 +347,8 @@ mod tests {
     fn too_many_masks_are_refused() {
         let field = Field::new("f", 0, 128, Kind::Ipv6);
         let holes = |n: u32| FieldSet::masked(&field, 0, u128::MAX / 3 << n);
-        assert!(holes(0).not().and_then(|a| holes(1).not()?.and(&a)).is_err());
+        let two = holes(0).not().and_then(|a| holes(1).not()?.and(&a)).expect("64 of each");
+        let three = FieldSet::masked(&field, 0, u128::MAX / 5).not().and_then(|third| third.and(&two));
+        assert!(three.is_err(), "{:?}", three.map(|set| set.parts_len()));
     }
 }
