@@ -192,9 +192,9 @@ fn read<T: Tuple>(
         RuleFormat::Iptables => {
             iptables::read(&mut input, &mut reading, &mut file, options)?;
         }
-        RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options.chain.as_deref())?,
+        RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options)?,
     }
-    if matches!(format, RuleFormat::Plain | RuleFormat::ClassBench) {
+    if format == RuleFormat::Plain {
         file.doubt_all(&reading.report.left_out);
     }
     reading.report.rules = file.rules.len();

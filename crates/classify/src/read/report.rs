@@ -25,6 +25,8 @@ pub struct RuleReport {
     pub elsewhere: u64,
     /// Rules of what was asked for that give no verdict and change nothing that others look at: they count or log.
     pub without_verdict: u64,
+    /// Rules that were taken without a condition that no tuple holds: filters of ClassBench that look at TCP flags.
+    pub widened: u64,
     /// The assumptions that decided something.
     pub assumed: Vec<Assumption>,
     /// What would have to be assumed for rules to be taken that were not.
@@ -55,7 +57,17 @@ impl fmt::Display for RuleReport {
         /// How many are shown.
         const SHOWN: usize = 10;
         let Self {
-            name, format, records, rules, entries, elsewhere, without_verdict, assumed, left_out, ..
+            name,
+            format,
+            records,
+            rules,
+            entries,
+            elsewhere,
+            without_verdict,
+            widened,
+            assumed,
+            left_out,
+            ..
         } = self;
         write!(f, "{name}: {format}, {records} records, {rules} rules of {entries} patterns")?;
         if *elsewhere > 0 {
@@ -63,6 +75,9 @@ impl fmt::Display for RuleReport {
         }
         if *without_verdict > 0 {
             write!(f, "\n  {without_verdict} rules without a verdict")?;
+        }
+        if *widened > 0 {
+            write!(f, "\n  {widened} filters are wider than they say: TCP flags are no field of a tuple")?;
         }
         if !assumed.is_empty() {
             let assumed: Vec<_> = assumed.iter().map(ToString::to_string).collect();
@@ -177,6 +192,7 @@ impl Reading {
             entries: 0,
             elsewhere: 0,
             without_verdict: 0,
+            widened: 0,
             assumed: Vec::new(),
             would_help: BTreeSet::new(),
             left_out,
@@ -202,8 +218,8 @@ impl Reading {
         self.each_record(input, |at, line, report| parse(at, line?, report))
     }
 
-    /// Gives each line that is neither blank nor a comment to a parser, with its number, and takes what it came to. A line that is too
-    /// long is given as the fault that it is.
+    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1, and takes what it came to. A line that
+    /// is too long is given as the fault that it is.
     pub(super) fn each_record(
         &mut self,
         input: &mut Input<'_>,
