@@ -47,19 +47,23 @@ impl FieldRange {
 
     /// The fewest prefixes that it is made of, ascending, as value and mask: 2 · width - 2 at most.
     pub fn prefixes(&self) -> impl Iterator<Item = (u128, u128)> + use<> {
-        let (all, to) = (self.field.all(), self.to);
-        let mut next = Some(self.from);
-        std::iter::from_fn(move || {
-            let from = next.filter(|&from| from <= to)?;
-            // The largest block that starts here and does not go past the end.
-            let mut low = 0;
-            while low != all && from & (low << 1 | 1) == 0 && from + (low << 1 | 1) <= to {
-                low = low << 1 | 1;
-            }
-            next = (from + low).checked_add(1);
-            Some((from, all & !low))
-        })
+        prefixes(self.field.all(), self.from, self.to)
     }
+}
+
+/// The fewest prefixes that a range of numbers up to `all` is made of, ascending, as value and mask.
+pub(crate) fn prefixes(all: u128, from: u128, to: u128) -> impl Iterator<Item = (u128, u128)> + use<> {
+    let mut next = Some(from);
+    std::iter::from_fn(move || {
+        let from = next.filter(|&from| from <= to)?;
+        // The largest block that starts here and does not go past the end.
+        let mut low = 0;
+        while low != all && from & (low << 1 | 1) == 0 && from + (low << 1 | 1) <= to {
+            low = low << 1 | 1;
+        }
+        next = (from + low).checked_add(1);
+        Some((from, all & !low))
+    })
 }
 
 /// The patterns of a rule with ranges: each combination of their prefixes.

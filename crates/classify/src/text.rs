@@ -29,8 +29,15 @@ impl<T: Tuple> FromStr for Rule<T> {
     /// or an action that is not given is 0.
     fn from_str(text: &str) -> Result<Self, RuleTextError> {
         let mut parts = Parts::<T>::default();
+        let (mut has_priority, mut has_action) = (false, false);
         for word in text.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
             match word.split_once('=') {
+                Some(("priority", _)) if std::mem::replace(&mut has_priority, true) => {
+                    return Err(TupleError::Twice("priority").into());
+                }
+                Some(("action", _)) if std::mem::replace(&mut has_action, true) => {
+                    return Err(TupleError::Twice("action").into());
+                }
                 Some(("priority", number)) => parts.priority = whole(number, "priority")?,
                 Some(("action", number)) => parts.action = whole(number, "action")?,
                 Some((name, value)) => parts.field(name, value)?,
@@ -125,9 +132,20 @@ mod tests {
         let flow: Rule<OpenFlowTuple> =
             "dl_dst=fa:16:3e:b0:80:d0, dl_vlan=7 tcp,action=1".parse().expect("a rule");
         assert_eq!(flow.to_string(), "dl_dst=fa:16:3e:b0:80:d0 dl_vlan=7 nw_proto=tcp priority=0 action=1");
-        for wrong in
-            ["src=1.2.3.4/33", "priority=-1", "action=x", "dport=5-3", "dport=1 dport=2", "quic", "ttl=1"]
-        {
+        for wrong in [
+            "src=1.2.3.4/33",
+            "priority=-1",
+            "action=x",
+            "dport=5-3",
+            "dport=1 dport=2",
+            "dport=1 tp_dst=1",
+            "tcp proto=6",
+            "priority=1 priority=1",
+            "action=1 tcp action=2",
+            "quic",
+            "ttl=1",
+            "src!=1.2.3.4",
+        ] {
             assert!(wrong.parse::<Rule<Ipv4Tuple>>().is_err(), "{wrong}");
         }
     }

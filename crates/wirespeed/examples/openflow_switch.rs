@@ -63,8 +63,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(path) => read_rules(&Source::Path(path.into()), &options)?,
         None => read_rules_from(flows().as_bytes(), "flows", &options)?,
     };
-    // A flow that the switch can't do is reported and goes without; so would a switch refuse it.
-    let mut table = Classifier::builder().read(read, &actions).leave_out(true).build()?;
+    // A flow that the switch can't do is an error; so would a switch refuse it.
+    let mut table = Classifier::builder().read(read, &actions).build()?;
     println!("{}", table.reports()[0]);
     println!("engine {}, {} masks, {} KiB", table.engine(), table.classes(), table.memory_usage() >> 10);
 

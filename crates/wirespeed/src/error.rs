@@ -93,12 +93,24 @@ pub enum Error {
     ReadRules(#[from] classify::read::ReadError),
     /// A file has rules that a packet's header fields alone can't decide.
     #[error(
-        "{}: {} can't be told from a packet's fields ({}); `leave_out` builds without such rules",
+        "{}: {} can't be told from a packet's fields ({}); `assume` states what they depend on, `leave_out` builds without them \
+         and keeps what is then in doubt",
         .report.name, counted(.report.left_out.len()), first(.report)
     )]
     RulesLeftOut {
         /// All of them, with the reasons.
         report: Box<classify::read::RuleReport>,
+    },
+    /// An assumption is none, or contradicts another one.
+    #[error(transparent)]
+    Assumption(#[from] classify::read::AssumptionError),
+    /// An assumption was stated after a file was read, and the file was read without it.
+    #[error("{fact} is assumed after {file} was read: assume it before")]
+    AssumedLate {
+        /// The assumption.
+        fact: String,
+        /// The file.
+        file: String,
     },
     /// The engine can't hold the table, or there is no memory for it.
     #[error("the {family} table can't be built: {source}")]
@@ -259,6 +271,13 @@ fn counted(rules: usize) -> String {
     if rules == 1 { "a rule".to_owned() } else { format!("{rules} rules") }
 }
 
+/// The first of what was left out, and how many more there are.
 fn first(report: &classify::read::RuleReport) -> String {
-    report.left_out.first().map_or_else(String::new, ToString::to_string)
+    const SHOWN: usize = 3;
+    let mut all: Vec<_> = report.left_out.iter().take(SHOWN).map(ToString::to_string).collect();
+    match report.left_out.len().checked_sub(SHOWN) {
+        Some(more) if more > 0 => all.push(format!("and {more} more")),
+        _ => {}
+    }
+    all.join("; ")
 }

@@ -1,12 +1,14 @@
 //! ClassBench filters: `@SRC/LEN DST/LEN FROM : TO FROM : TO PROTO/MASK FLAGS/MASK`.
 //!
 //! The flags (of TCP) are no part of a 5-tuple; filters that look at some are taken without them, as the lists of right answers that
-//! are in use have it.
+//! are in use have it, and [counted](super::RuleReport::widened). The flags may be absent; anything else is no filter.
 
 use wirespeed_input::Input;
 
 use super::RuleFile;
-use super::report::{Fault, ReadError, Reading};
+use super::report::{Fault, LeftOut, ReadError, Reading};
+use super::uncertain::{Effect, Uncertain};
+use crate::rule::{Pattern, Rule};
 use crate::text::Parts;
 use crate::tuple::Tuple;
 
@@ -15,25 +17,66 @@ pub(super) fn read<T: Tuple>(
     reading: &mut Reading,
     file: &mut RuleFile<T>,
 ) -> Result<(), ReadError> {
-    reading.each_line(input, |line, _| {
-        let rule = parts(line).ok_or_else(|| Fault::bad("not a filter of ClassBench"))?;
-        let mut all = Parts::<T>::default();
-        for (field, value) in ["src", "dst", "sport", "dport", "proto"].into_iter().zip(rule) {
-            all.field(field, &value).map_err(Fault::bad)?;
-        }
-        let rule = all.rule().map_err(Fault::bad)?;
-        file.add(rule).map_err(Fault::Bad)
+    reading.each_record(input, |at, line, report| {
+        let (taken, text) = match line {
+            Ok(line) => (filter(line), line),
+            Err(fault) => (Err(fault), ""),
+        };
+        let taken = taken.and_then(|(rule, is_widened)| {
+            report.widened += u64::from(is_widened);
+            file.add(rule).map_err(Fault::Bad)
+        });
+        taken.inspect_err(|fault| {
+            // It could have been any filter, at this place.
+            let before = file.rules.last_number().saturating_add(1);
+            let (rule, effect) = (Rule::new(Pattern::all(), 0, 0), Effect::Any);
+            let why = LeftOut { line: at, why: fault.why().to_owned(), text: text.to_owned() };
+            file.doubts.uncertain.push(Uncertain { rule, effect, before, skips: 0, why });
+        })
     })
 }
 
-/// The five fields as a tuple reads them.
-fn parts(line: &str) -> Option<[String; 5]> {
+/// A filter, and whether it looks at flags.
+fn filter<T: Tuple>(line: &str) -> Result<(Rule<T>, bool), Fault> {
+    let bad = || Fault::bad("not a filter of ClassBench");
+    let (fields, flags) = parts(line).ok_or_else(bad)?;
+    let mut all = Parts::<T>::default();
+    for (field, value) in ["src", "dst", "sport", "dport", "proto"].into_iter().zip(fields) {
+        all.field(field, &value).map_err(Fault::bad)?;
+    }
+    Ok((all.rule().map_err(Fault::bad)?, flags.is_some_and(|mask| mask != 0)))
+}
+
+/// The five fields as a tuple reads them, and the mask of the flags.
+fn parts(line: &str) -> Option<([String; 5], Option<u128>)> {
     let mut words = line.strip_prefix('@')?.split_whitespace();
-    let [src, dst] = [words.next()?, words.next()?];
+    let mut address = || {
+        let word = words.next()?;
+        let (_, length) = word.split_once('/')?;
+        is_decimal(length).then(|| word.to_owned())
+    };
+    let [src, dst] = [address()?, address()?];
     let mut range = || {
         let (from, colon, to) = (words.next()?, words.next()?, words.next()?);
-        (colon == ":").then(|| format!("{from}-{to}"))
+        (colon == ":" && is_decimal(from) && is_decimal(to)).then(|| format!("{from}-{to}"))
     };
     let [sport, dport] = [range()?, range()?];
-    Some([src.to_owned(), dst.to_owned(), sport, dport, words.next()?.to_owned()])
+    let proto = words.next()?;
+    masked(proto, 0xff)?;
+    let flags = match words.next() {
+        Some(flags) => Some(masked(flags, 0xffff)?),
+        None => None,
+    };
+    words.next().is_none().then(|| ([src, dst, sport, dport, proto.to_owned()], flags))
+}
+
+fn is_decimal(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The mask of `0xV/0xMASK`.
+fn masked(text: &str, all: u128) -> Option<u128> {
+    let (value, mask) = text.split_once('/')?;
+    let number = |text: &str| u128::from_str_radix(text.strip_prefix("0x")?, 16).ok().filter(|n| *n <= all);
+    number(value).and_then(|_| number(mask))
 }

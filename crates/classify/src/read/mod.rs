@@ -11,28 +11,38 @@
 //! | `plain` | a rule in words on each line, as [`Rule`] writes itself, with `number=N` where numbers are not consecutive | priority |
 //! | `classbench` | filters of ClassBench | the first wins |
 //! | `ovs` | `ovs-ofctl dump-flows`, and flows without statistics | priority, 32768 where it isn't given |
-//! | `iptables` | `iptables-save` and `ip6tables-save`, one chain | the first wins, the chain's policy last |
+//! | `iptables` | `iptables-save` and `ip6tables-save`, one chain with all that it jumps to | the first wins, the chain's policy last |
 //! | `nft` | `nft -j list ruleset`, one chain | the first wins, the chain's policy last |
 //!
-//! What a matcher of one packet's header fields can't express, such as the state of a connection, an interface of a 5-tuple or a jump
-//! to another chain, is [left out](RuleReport::left_out) rule by rule, with its line and the reason: whether the rest is of use, the
-//! caller decides. What is no rule at all is an error that says where; with [`ReadOptions::lenient`] it is left out, too.
+//! What is no rule at all, or not understood, is an error that says where; with [`ReadOptions::lenient`] it is left out, with its line and
+//! the reason. A rule of a firewall may also ask for what no tuple holds: the state of a connection, an interface, a rate. The user can
+//! state such facts as [`Assumptions`]; a rule that nothing is known of is [left out](RuleReport::left_out), and the [`Doubts`] of the file
+//! tell which answers it could change. Whether that is of use, the caller decides.
 //!
 //! ```
 //! use wirespeed_classify::Ipv4Tuple;
-//! use wirespeed_classify::read::{ReadOptions, read_rules_from};
+//! use wirespeed_classify::read::{Assumptions, ReadOptions, read_rules_from};
 //!
 //! let saved = "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n-A INPUT -p tcp --dport 22 -j ACCEPT\nCOMMIT\n";
 //! let (file, report) = read_rules_from::<Ipv4Tuple>(saved.as_bytes(), "saved", &ReadOptions::default())?;
-//! assert_eq!(file.rules.len(), 2);
-//! assert_eq!(file.actions, ["ACCEPT", "DROP"]);
 //! assert_eq!(report.left_out[0].to_string(), "line 3: an interface (-i): -A INPUT -i lo -j ACCEPT");
+//! // Rule 1 accepts SSH, and so would the rule that was left out; rule 2 is the policy.
+//! assert_eq!((file.rules.len(), file.action(1), file.action(2)), (2, Some("ACCEPT"), Some("DROP")));
+//! assert_eq!(file.doubts(&"tcp dport=22".parse()?, 1).count(), 0);
+//! assert_eq!(file.doubts(&"tcp dport=23".parse()?, 2).count(), 1);
+//!
+//! let options = ReadOptions { assume: Assumptions::new(["in=eth0".parse()?])?, ..ReadOptions::default() };
+//! let (file, report) = read_rules_from::<Ipv4Tuple>(saved.as_bytes(), "saved", &options)?;
+//! assert!(file.doubts.is_empty() && report.left_out.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod assume;
+mod chains;
 mod classbench;
 mod format;
 mod iptables;
+mod lines;
 mod nft;
 mod ovs;
 mod plain;
@@ -40,18 +50,22 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod uncertain;
 mod updates;
 
 use std::io::Read;
 
 pub use wirespeed_input::{Input, Line, OpenError, Source, open};
 
+pub use assume::{Assumption, AssumptionError, AssumptionKey, Assumptions};
 pub use format::{RuleFormat, UnknownFormat};
+pub use lines::{Lines, LinesError, SourceLine};
 pub use report::{LeftOut, ReadError, RuleReport};
 pub use trace::{read_trace, read_trace_from, tuple_of_line};
+pub use uncertain::{Doubts, DoubtsError, Effect, Uncertain};
 pub use updates::{read_updates, read_updates_from};
 
-use crate::rule::Rule;
+use crate::rule::{Pattern, Rule};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 use report::Reading;
@@ -63,19 +77,40 @@ pub struct ReadOptions {
     pub format: Option<RuleFormat>,
     /// Whether to leave bad lines out, rather than refuse the file.
     pub lenient: bool,
-    /// The chain to read of `iptables` (`INPUT` where not given) and `nft` (the first with a hook where not given).
+    /// The chain to read of `iptables` (`INPUT` where not given) and `nft` (the only one with a filter hook where not given).
     pub chain: Option<String>,
+    /// The table to read of `iptables` (`filter` where not given) and `nft` (the only one with such a chain where not given).
+    pub table_name: Option<String>,
     /// The table to read of `ovs`.
     pub table: u8,
+    /// What is known of the packets in question beside their header fields.
+    pub assume: Assumptions,
+    /// The sets that rules of `iptables` name, as `ipset save` writes them. A match of a set is left out where it isn't there.
+    pub sets: Option<String>,
+    /// The most rules that a chain may become; [`MOST_RULES`](Self::MOST_RULES) where not given.
+    pub most_rules: Option<u64>,
+    /// The most patterns that the rules of a chain may make; [`MOST_PATTERNS`](Self::MOST_PATTERNS) where not given.
+    pub most_patterns: Option<u64>,
+}
+
+impl ReadOptions {
+    /// The most rules that a chain may become, where nothing else is asked for.
+    pub const MOST_RULES: u64 = 1_000_000;
+    /// The most patterns that the rules of a chain may make, where nothing else is asked for.
+    pub const MOST_PATTERNS: u64 = 4_000_000;
 }
 
 /// Rules, and what their actions are called.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RuleFile<T: Tuple> {
     /// The rules.
     pub rules: RuleSet<T>,
     /// The actions by number, from 0, where the format has names for them.
     pub actions: Vec<String>,
+    /// What could make answers of the rules other ones: rules that depend on what no tuple holds and nothing was assumed of.
+    pub doubts: Doubts<T>,
+    /// Which lines of the file the rules come from, where a rule isn't simply a line.
+    pub lines: Lines,
 }
 
 impl<T: Tuple> RuleFile<T> {
@@ -83,6 +118,24 @@ impl<T: Tuple> RuleFile<T> {
     pub fn action(&self, result: u32) -> Option<&str> {
         let action = self.rules.action(result)?;
         self.actions.get(usize::try_from(action).ok()?).map(String::as_str)
+    }
+
+    /// What could make an answer another one: the number of a rule, 0 of none, as a lookup of the tuple gave it.
+    pub fn doubts(&self, tuple: &T, answer: u32) -> impl Iterator<Item = &Uncertain<T>> {
+        self.doubts.of_answer(&self.rules, tuple, answer)
+    }
+
+    /// Doubts every answer, as lines could not be read that may be anything.
+    fn doubt_all(&mut self, lines: &[LeftOut]) {
+        let rule = Rule::new(Pattern::all(), u32::MAX, 0);
+        let any = |why: &LeftOut| Uncertain {
+            rule: rule.clone(),
+            effect: Effect::Any,
+            before: 1,
+            skips: 0,
+            why: why.clone(),
+        };
+        self.doubts.uncertain.extend(lines.iter().map(any));
     }
 
     /// The number of an action.
@@ -96,6 +149,12 @@ impl<T: Tuple> RuleFile<T> {
 
     fn add(&mut self, rule: Rule<T>) -> Result<(), String> {
         self.rules.insert(rule).map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
+impl<T: Tuple> Default for RuleFile<T> {
+    fn default() -> Self {
+        Self { rules: RuleSet::new(), actions: Vec::new(), doubts: Doubts::none(), lines: Lines::default() }
     }
 }
 
@@ -131,9 +190,12 @@ fn read<T: Tuple>(
         RuleFormat::ClassBench => classbench::read(&mut input, &mut reading, &mut file)?,
         RuleFormat::Ovs => ovs::read(&mut input, &mut reading, &mut file, options.table)?,
         RuleFormat::Iptables => {
-            iptables::read(&mut input, &mut reading, &mut file, options.chain.as_deref())?;
+            iptables::read(&mut input, &mut reading, &mut file, options)?;
         }
-        RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options.chain.as_deref())?,
+        RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options)?,
+    }
+    if format == RuleFormat::Plain {
+        file.doubt_all(&reading.report.left_out);
     }
     reading.report.rules = file.rules.len();
     reading.report.entries = file.rules.entries_len();

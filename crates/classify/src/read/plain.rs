@@ -12,15 +12,17 @@ pub(super) fn read<T: Tuple>(
     reading: &mut Reading,
     file: &mut RuleFile<T>,
 ) -> Result<(), ReadError> {
-    reading.each_line(input, |line, _| {
-        let (number, rest) = numbered(line.split('#').next().unwrap_or_default())?;
-        let rule: Rule<T> = rest.parse().map_err(Fault::bad)?;
-        let put = match number {
-            Some(number) => file.rules.insert_at(number, rule),
-            None => file.rules.insert(rule),
-        };
-        put.map(|_| ()).map_err(Fault::bad)
-    })
+    reading.each_line(input, |line, _| take(line, file))
+}
+
+fn take<T: Tuple>(line: &str, file: &mut RuleFile<T>) -> Result<(), Fault> {
+    let (number, rest) = numbered(line.split('#').next().unwrap_or_default())?;
+    let rule: Rule<T> = rest.parse().map_err(Fault::bad)?;
+    let put = match number {
+        Some(number) => file.rules.insert_at(number, rule),
+        None => file.rules.insert(rule),
+    };
+    put.map(|_| ()).map_err(Fault::bad)
 }
 
 /// The number that a line says first, if it does, and the rest.

@@ -1,9 +1,11 @@
 //! [`RuleReport`]: what a reading found, and what it left out.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use wirespeed_input::{Input, Line};
 
+use super::assume::{Assumption, AssumptionKey};
 use super::format::RuleFormat;
 
 /// What a reading found. Displays as a few lines for people.
@@ -21,11 +23,19 @@ pub struct RuleReport {
     pub entries: u64,
     /// Rules of chains or tables that were not asked for.
     pub elsewhere: u64,
+    /// Rules of what was asked for that give no verdict and change nothing that others look at: they count or log.
+    pub without_verdict: u64,
+    /// Rules that were taken without a condition that no tuple holds: filters of ClassBench that look at TCP flags.
+    pub widened: u64,
+    /// The assumptions that decided something.
+    pub assumed: Vec<Assumption>,
+    /// What would have to be assumed for rules to be taken that were not.
+    pub would_help: BTreeSet<AssumptionKey>,
     /// What was not taken, in order.
     pub left_out: Vec<LeftOut>,
 }
 
-/// A rule that was not taken.
+/// A rule that was not taken, or not for sure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Its line, or its place among the elements of JSON, from 1.
@@ -46,10 +56,32 @@ impl fmt::Display for RuleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// How many are shown.
         const SHOWN: usize = 10;
-        let Self { name, format, records, rules, entries, elsewhere, left_out } = self;
+        let Self {
+            name,
+            format,
+            records,
+            rules,
+            entries,
+            elsewhere,
+            without_verdict,
+            widened,
+            assumed,
+            left_out,
+            ..
+        } = self;
         write!(f, "{name}: {format}, {records} records, {rules} rules of {entries} patterns")?;
         if *elsewhere > 0 {
             write!(f, "\n  {elsewhere} rules of other chains or tables passed over")?;
+        }
+        if *without_verdict > 0 {
+            write!(f, "\n  {without_verdict} rules without a verdict")?;
+        }
+        if *widened > 0 {
+            write!(f, "\n  {widened} filters are wider than they say: TCP flags are no field of a tuple")?;
+        }
+        if !assumed.is_empty() {
+            let assumed: Vec<_> = assumed.iter().map(ToString::to_string).collect();
+            write!(f, "\n  under the assumption of {}", assumed.join(", "))?;
         }
         for one in left_out.iter().take(SHOWN) {
             write!(f, "\n  left out {one}")?;
@@ -88,6 +120,26 @@ pub enum ReadError {
         /// What it says.
         text: String,
     },
+    /// What was asked for isn't there, or several things are that could be meant.
+    #[error("{name}: {why}")]
+    Choice {
+        /// The file.
+        name: String,
+        /// What there is to choose.
+        why: String,
+    },
+    /// The rules would become more than are allowed, once jumps, lists and ranges are written out.
+    #[error("{name}: written out it makes at least {found} {what}, {limit} are allowed")]
+    TooMany {
+        /// The file.
+        name: String,
+        /// Rules or patterns.
+        what: &'static str,
+        /// How many there were when that was found out.
+        found: u64,
+        /// How many may be.
+        limit: u64,
+    },
     /// It is of no format that is known.
     #[error("{name}: not recognised as rules: {start:?}")]
     UnknownFormat {
@@ -114,9 +166,16 @@ impl Fault {
     pub(super) fn bad(why: impl fmt::Display) -> Self {
         Self::Bad(why.to_string())
     }
+
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::LeftOut(why) | Self::Bad(why) => why,
+        }
+    }
 }
 
 /// The report in the making.
+#[derive(Debug)]
 pub(super) struct Reading {
     pub(super) report: RuleReport,
     lenient: bool,
@@ -125,7 +184,19 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn new(input: &Input<'_>, format: RuleFormat, lenient: bool) -> Self {
         let (name, left_out) = (input.name().to_owned(), Vec::new());
-        let report = RuleReport { name, format, records: 0, rules: 0, entries: 0, elsewhere: 0, left_out };
+        let report = RuleReport {
+            name,
+            format,
+            records: 0,
+            rules: 0,
+            entries: 0,
+            elsewhere: 0,
+            without_verdict: 0,
+            widened: 0,
+            assumed: Vec::new(),
+            would_help: BTreeSet::new(),
+            left_out,
+        };
         Self { report, lenient }
     }
 
@@ -135,13 +206,36 @@ impl Reading {
         input: &mut Input<'_>,
         mut parse: impl FnMut(&str, &mut RuleReport) -> Result<(), Fault>,
     ) -> Result<(), ReadError> {
+        self.each_record(input, |_, line, report| parse(line?, report))
+    }
+
+    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1.
+    pub(super) fn each_numbered_line(
+        &mut self,
+        input: &mut Input<'_>,
+        mut parse: impl FnMut(u64, &str, &mut RuleReport) -> Result<(), Fault>,
+    ) -> Result<(), ReadError> {
+        self.each_record(input, |at, line, report| parse(at, line?, report))
+    }
+
+    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1, and takes what it came to. A line that
+    /// is too long is given as the fault that it is.
+    pub(super) fn each_record(
+        &mut self,
+        input: &mut Input<'_>,
+        mut parse: impl FnMut(u64, Result<&str, Fault>, &mut RuleReport) -> Result<(), Fault>,
+    ) -> Result<(), ReadError> {
         loop {
             let at = input.lines_read() + 1;
             let line = match input.next_line() {
                 Ok(None) => return Ok(()),
                 Ok(Some(Line::Whole(line))) => String::from_utf8_lossy(line).into_owned(),
                 Ok(Some(Line::TooLong)) => {
-                    self.fault(Fault::bad("a line that is longer than any of a rule"), at, "")?;
+                    let fault = Fault::bad(format!("a line of over {} bytes", Input::LONGEST_LINE));
+                    self.report.records += 1;
+                    if let Err(fault) = parse(at, Err(fault), &mut self.report) {
+                        self.fault(fault, at, "")?;
+                    }
                     continue;
                 }
                 Err(source) => return Err(ReadError::Io { name: self.report.name.clone(), source }),
@@ -151,7 +245,7 @@ impl Reading {
                 continue;
             }
             self.report.records += 1;
-            if let Err(fault) = parse(line, &mut self.report) {
+            if let Err(fault) = parse(at, Ok(line), &mut self.report) {
                 self.fault(fault, at, line)?;
             }
         }

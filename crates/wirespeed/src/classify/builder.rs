@@ -6,7 +6,9 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use wirespeed_classify::read::{ReadOptions, RuleFile, RuleReport, Source, read_rules};
+use wirespeed_classify::read::{
+    Assumptions, Doubts, Effect, ReadOptions, RuleFile, RuleReport, Source, read_rules,
+};
 use wirespeed_classify::{BuildOptions, Rule, RuleSet, Tuple};
 use wirespeed_gpu::runtime::Fleet;
 
@@ -25,6 +27,8 @@ use crate::labels::Labels;
 pub struct ClassifierBuilder<T: Tuple> {
     rules: RuleSet<T>,
     reports: Vec<RuleReport>,
+    doubts: Doubts<T>,
+    assume: Assumptions,
     leave_out: bool,
     engine: String,
     memory_cap: Option<u64>,
@@ -39,6 +43,8 @@ impl<T: Tuple> ClassifierBuilder<T> {
         Self {
             rules: RuleSet::new(),
             reports: Vec::new(),
+            doubts: Doubts::none(),
+            assume: Assumptions::default(),
             leave_out: false,
             engine: AUTO.to_owned(),
             memory_cap: None,
@@ -89,6 +95,42 @@ impl<T: Tuple> ClassifierBuilder<T> {
         self.rules(rules.sorted().into_iter().map(|(_, rule)| rule.clone()))
     }
 
+    /// States a fact about all packets that will be looked up, which no tuple holds, as `KEY=VALUE`: `ct=new` (each begins a connection),
+    /// `in=eth0` (each came in by that interface). Rules of files that depend on it are then in effect or not, where they would be left
+    /// out. The keys are those of [`AssumptionKey`](super::read::AssumptionKey). Call it before the files that it is for.
+    ///
+    /// An error of [`build`](Self::build) where a file was added before, for which it would come too late, there is no such key or value,
+    /// or another value of the key was stated.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let saved = dir.path().join("rules.v4");
+    /// std::fs::write(
+    ///     &saved,
+    ///     "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n\
+    ///      -A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n-A INPUT -p tcp --dport 443 -j ACCEPT\nCOMMIT\n",
+    /// )?;
+    /// let verdicts = Labels::<String>::new();
+    /// let builder = Classifier::<Ipv4Tuple>::builder().assume("ct=new").assume("in=eth0");
+    /// let classifier = builder.file(&saved, &verdicts).build()?;
+    /// assert!(classifier.doubts().is_empty()); // whole, for such packets
+    /// assert_eq!(classifier.doubts().assumed.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn assume(mut self, fact: impl AsRef<str>) -> Self {
+        let fact = fact.as_ref();
+        if let Some(report) = self.reports.first() {
+            let (fact, file) = (fact.to_owned(), report.name.clone());
+            return self.failed(Error::AssumedLate { fact, file });
+        }
+        match fact.parse().and_then(|fact| std::mem::take(&mut self.assume).with(fact)) {
+            Ok(assume) => Self { assume, ..self },
+            Err(error) => self.failed(error.into()),
+        }
+    }
+
     /// Adds what was read, such as with other [`ReadOptions`] than [`file`](Self::file) takes: another chain of a firewall, or another
     /// table of a switch. The names of its actions are parsed into labels; where it has none, their numbers.
     pub fn read<V: FromStr<Err: ToString> + Eq + Hash>(
@@ -96,10 +138,21 @@ impl<T: Tuple> ClassifierBuilder<T> {
         (file, report): (RuleFile<T>, RuleReport),
         labels: &Labels<V>,
     ) -> Self {
-        match labelled(&file, labels) {
-            Ok(rules) => self.reported(rules, report),
-            Err(error) => self.failed(error),
+        let (mut known, actions) = (HashMap::new(), &file.actions);
+        let mut label = |action| label_of(&mut known, actions, labels, action);
+        let rules = match with_actions(&file.rules, &mut label) {
+            Ok(rules) => rules,
+            Err(error) => return self.failed(error),
+        };
+        let mut doubts = file.doubts;
+        for one in doubts.uncertain.iter_mut().filter(|one| one.effect == Effect::Action) {
+            match label(one.rule.action()) {
+                Ok(label) => one.rule = one.rule.clone().with_action(label),
+                // What is no label of the caller's can't be told from the others.
+                Err(_) => one.effect = Effect::Any,
+            }
         }
+        self.reported(rules, doubts, report)
     }
 
     /// Adds the rules of a file: `iptables-save`, `nft -j list ruleset`, `ovs-ofctl dump-flows`, filters of ClassBench, or rules in words,
@@ -108,13 +161,13 @@ impl<T: Tuple> ClassifierBuilder<T> {
     /// are numbers where the format has no names: a `Labels<String>` takes any.
     ///
     /// A line that is no rule makes [`build`](Self::build) fail, with the file and the line; so does a rule that a packet's header fields
-    /// can't decide, unless [`leave_out`](Self::leave_out) allows that.
+    /// can't decide, unless what it depends on is [assumed](Self::assume), or [`leave_out`](Self::leave_out) allows that.
     pub fn file<V: FromStr<Err: ToString> + Eq + Hash>(
         self,
         path: impl AsRef<Path>,
         labels: &Labels<V>,
     ) -> Self {
-        match open(path.as_ref()) {
+        match open(path.as_ref(), &self.assume) {
             Ok(read) => self.read(read, labels),
             Err(error) => self.failed(error),
         }
@@ -126,23 +179,47 @@ impl<T: Tuple> ClassifierBuilder<T> {
             Ok(action) => action.0,
             Err(error) => return self.failed(error.into()),
         };
-        match open::<T>(path.as_ref()) {
-            Ok((file, report)) => match with_actions(&file.rules, |_| Ok(action)) {
-                Ok(rules) => self.reported(rules, report),
-                Err(error) => self.failed(error),
+        match open::<T>(path.as_ref(), &self.assume) {
+            Ok((file, report)) => match (with_actions(&file.rules, |_| Ok(action)), file.doubts) {
+                (Ok(rules), mut doubts) => {
+                    doubts
+                        .uncertain
+                        .iter_mut()
+                        .for_each(|one| one.rule = one.rule.clone().with_action(action));
+                    self.reported(rules, doubts, report)
+                }
+                (Err(error), _) => self.failed(error),
             },
             Err(error) => self.failed(error),
         }
     }
 
-    fn reported(mut self, rules: RuleSet<T>, report: RuleReport) -> Self {
+    fn reported(mut self, rules: RuleSet<T>, mut doubts: Doubts<T>, mut report: RuleReport) -> Self {
+        // What is in doubt was left out, whoever made the report.
+        if report.left_out.is_empty() {
+            report.left_out.extend(doubts.uncertain.iter().map(|one| one.why.clone()));
+        }
         self.reports.push(report);
+        if !self.rules.is_empty() {
+            // These rules come after the others, in order: so many of them come before each that is in doubt.
+            let numbers: Vec<u32> = rules.sorted().iter().map(|(number, _)| number.get()).collect();
+            for one in &mut doubts.uncertain {
+                let ahead = numbers.partition_point(|&number| number < one.before);
+                one.before = u32::try_from(ahead).map_or(u32::MAX, |ahead| ahead.saturating_add(1));
+            }
+        }
+        let shift = if self.rules.is_empty() { 0 } else { self.rules.last_number() };
+        self.doubts.append(doubts, shift);
         self.rule_set(rules)
     }
 
-    /// Whether to build without the rules of files that a packet's header fields can't decide, such as those that ask for the state of a
-    /// connection or jump to another chain. Without it building fails where there is one: what is left of an access list need not be
-    /// what was meant. [`Classifier::reports`] says which were left out.
+    /// Whether to build without the rules of files that a packet's header fields can't decide, such as those that ask for the owner of a
+    /// socket or for the state of a connection of which nothing is [assumed](Self::assume). Without it building fails where there is one.
+    ///
+    /// With it an answer need not be what the firewall would do: ask for [`verdict`](super::RuleReader::verdict)s then, and not for
+    /// [`find`](super::RuleReader::find) or [`lookup`](super::RuleReader::lookup) alone. A verdict is
+    /// [uncertain](super::RuleVerdict::Uncertain) where a rule that was left out could change it. [`Classifier::doubts`] has these rules,
+    /// and an image that is saved keeps them.
     pub fn leave_out(mut self, leave_out: bool) -> Self {
         self.leave_out = leave_out;
         self
@@ -240,7 +317,7 @@ impl<T: Tuple> ClassifierBuilder<T> {
             head_room: self.head_room,
             seed: self.seed,
         };
-        Classifier::build(self.rules, engine, options, self.memory_cap, device, reports)
+        Classifier::build(self.rules, engine, options, self.memory_cap, device, (reports, self.doubts))
     }
 
     /// Keeps the first error.
@@ -251,29 +328,29 @@ impl<T: Tuple> ClassifierBuilder<T> {
 }
 
 /// Reads a file of rules, with what a packet's fields can't decide in the report.
-fn open<T: Tuple>(path: &Path) -> Result<(RuleFile<T>, RuleReport), Error> {
-    Ok(read_rules(&Source::Path(path.to_owned()), &ReadOptions::default())?)
+fn open<T: Tuple>(path: &Path, assume: &Assumptions) -> Result<(RuleFile<T>, RuleReport), Error> {
+    let options = ReadOptions { assume: assume.clone(), ..ReadOptions::default() };
+    Ok(read_rules(&Source::Path(path.to_owned()), &options)?)
 }
 
-/// The rules with the indexes that their actions have as labels, in the order in which rules bring them.
-fn labelled<T: Tuple, V: FromStr<Err: ToString> + Eq + Hash>(
-    file: &RuleFile<T>,
+/// The index that an action of a file has as a label. Those that are known are not parsed again.
+fn label_of<V: FromStr<Err: ToString> + Eq + Hash>(
+    known: &mut HashMap<u32, u32>,
+    actions: &[String],
     labels: &Labels<V>,
-) -> Result<RuleSet<T>, Error> {
-    let mut known: HashMap<u32, u32> = HashMap::new();
-    with_actions(&file.rules, |action| {
-        if let Some(&label) = known.get(&action) {
-            return Ok(label);
-        }
-        let name = usize::try_from(action).ok().and_then(|at| file.actions.get(at));
-        let value = match name {
-            Some(name) => parse(name)?,
-            None => parse(&action.to_string())?,
-        };
-        let label = labels.intern(value)?.0;
-        known.insert(action, label);
-        Ok(label)
-    })
+    action: u32,
+) -> Result<u32, Error> {
+    if let Some(&label) = known.get(&action) {
+        return Ok(label);
+    }
+    let name = usize::try_from(action).ok().and_then(|at| actions.get(at));
+    let value = match name {
+        Some(name) => parse(name)?,
+        None => parse(&action.to_string())?,
+    };
+    let label = labels.intern(value)?.0;
+    known.insert(action, label);
+    Ok(label)
 }
 
 /// The rules under their numbers with other actions, which are asked for in order.

@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_classify::read::RuleReport;
+use wirespeed_classify::read::{Doubts, RuleReport};
 use wirespeed_classify::{
     Actions, Applied, BuildError, BuildOptions, ClassifyEngine, LiveRules, Rule, RuleError, RuleNumber,
     RuleSet, RuleUpdate, Tuple, UpdateError,
@@ -18,6 +18,7 @@ use super::device::{self, beside};
 use super::engine::{EngineName, OnDevice, Visitor, visit};
 use super::erased::AnyLive;
 use super::image_file::RuleImageFile;
+use super::ranked::{Ranked, RuleBeside};
 use super::reader::RuleReader;
 use super::turnover::Turnover;
 use crate::device::{DeviceSettings, all_cores};
@@ -54,6 +55,7 @@ pub struct Classifier<T: Tuple> {
     turnover: Arc<Turnover>,
     device_note: Option<String>,
     reports: Vec<RuleReport>,
+    doubts: Arc<Doubts<T>>,
 }
 
 impl<T: Tuple> Classifier<T> {
@@ -69,12 +71,13 @@ impl<T: Tuple> Classifier<T> {
         options: BuildOptions,
         memory_cap: Option<u64>,
         mut device: DeviceSettings,
-        reports: Vec<RuleReport>,
+        (reports, doubts): (Vec<RuleReport>, Doubts<T>),
     ) -> Result<Self, Error> {
-        let built = visit(engine, Build { rules, options, device: &mut device, memory_cap })?;
-        let (live, offload) = built;
-        let (turnover, device_note) = (Arc::default(), device.note);
-        Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports })
+        let is_whole = doubts.is_empty();
+        let (live, offload) =
+            visit(engine, Build { rules, options, device: &mut device, memory_cap, is_whole })?;
+        let (turnover, device_note, doubts) = (Arc::default(), device.note, Arc::new(doubts));
+        Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts })
     }
 
     /// Opens an image file with its rules: ready for lookups as soon as it is read and checked. The first update builds the compiled
@@ -84,10 +87,10 @@ impl<T: Tuple> Classifier<T> {
     /// this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
-        let (engine, rules) = (file.engine(), file.rules()?);
-        let live = visit(engine, Resume { rules, file })?;
-        let (offload, turnover, reports) = (None, Arc::default(), Vec::new());
-        Ok(Self { live, engine, memory_cap: None, offload, turnover, device_note: None, reports })
+        let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
+        let live = visit(engine, Resume { rules, file, is_whole: doubts.is_empty() })?;
+        let (offload, turnover, reports, doubts) = (None, Arc::default(), Vec::new(), Arc::new(doubts));
+        Ok(Self { live, engine, memory_cap: None, offload, turnover, device_note: None, reports, doubts })
     }
 
     /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one, and
@@ -131,7 +134,7 @@ impl<T: Tuple> Classifier<T> {
     /// A reader of the rules. Each thread takes its own.
     pub fn reader(&self) -> RuleReader<T> {
         let (offload, turnover) = (self.offload.clone(), Arc::clone(&self.turnover));
-        RuleReader::new(self.live.reader(), self.engine, offload, turnover)
+        RuleReader::new(self.live.reader(), self.engine, offload, turnover, Arc::clone(&self.doubts))
     }
 
     /// The rules with their numbers, as they are now.
@@ -158,6 +161,14 @@ impl<T: Tuple> Classifier<T> {
     /// [left out](ClassifierBuilder::leave_out).
     pub fn reports(&self) -> &[RuleReport] {
         &self.reports
+    }
+
+    /// The rules that were left out and could match a packet, and the assumptions under which the rules were read: of all files together,
+    /// or as an image has them. Where there are such rules, ask a reader for [`verdict`](RuleReader::verdict)s.
+    ///
+    /// Updates leave them as they are. A rule that comes by an update and ranks before one of them is certain all the same.
+    pub fn doubts(&self) -> &Doubts<T> {
+        &self.doubts
     }
 
     /// The engine that it was built with.
@@ -194,16 +205,17 @@ impl<T: Tuple> Classifier<T> {
         self.live.rebuilds()
     }
 
-    /// Saves the compiled table and its rules as an image file, in place of one that is there, whole or not at all.
+    /// Saves the compiled table and its rules, with what is in [doubt](Self::doubts), as an image file, in place of one that is there,
+    /// whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.live.save(&NextHops::new(), path.as_ref())
+        self.live.save(&NextHops::new(), &self.doubts, path.as_ref())
     }
 
     /// [`save`](Self::save) with what the actions stand for, as text, for [`Labels::open`].
     ///
     /// An error where two labels have the same text: they could not be told apart when they are read.
     pub fn save_labelled<V: Display>(&self, path: impl AsRef<Path>, labels: &Labels<V>) -> Result<(), Error> {
-        self.live.save(&labels.to_texts()?, path.as_ref())
+        self.live.save(&labels.to_texts()?, &self.doubts, path.as_ref())
     }
 }
 
@@ -242,6 +254,8 @@ struct Build<'d, T> {
     options: BuildOptions,
     device: &'d mut DeviceSettings,
     memory_cap: Option<u64>,
+    /// Whether no answer can be in doubt.
+    is_whole: bool,
 }
 
 /// A live table and its copy on GPUs.
@@ -251,7 +265,14 @@ impl<T: Tuple> Visitor<T> for Build<'_, T> {
     type Output = Result<Built<T>, Error>;
 
     fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
-        let live = LiveRules::<T, E, Actions>::with(self.rules, self.options);
+        if self.is_whole { self.with::<E, Actions>() } else { self.with::<E, Ranked>() }
+    }
+}
+
+impl<T: Tuple> Build<'_, T> {
+    /// With what lies beside the table.
+    fn with<E: ClassifyEngine<T, Table: OnDevice>, B: RuleBeside<T>>(self) -> Result<Built<T>, Error> {
+        let live = LiveRules::<T, E, B>::with(self.rules, self.options);
         let mut live = live.map_err(|source: BuildError| Error::of_rules(source, self.memory_cap))?;
         let Some(fleet) = self.device.fleet.clone() else { return Ok((Box::new(live), None)) };
         let (sample, by, mut offload) = (device::sample(live.rules(), &fleet), self.device.by(), None);
@@ -268,14 +289,22 @@ impl<T: Tuple> Visitor<T> for Build<'_, T> {
 struct Resume<T> {
     rules: RuleSet<T>,
     file: RuleImageFile,
+    /// Whether no answer can be in doubt.
+    is_whole: bool,
 }
 
 impl<T: Tuple> Visitor<T> for Resume<T> {
     type Output = Result<Box<dyn AnyLive<T>>, Error>;
 
     fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        if self.is_whole { self.with::<E, Actions>() } else { self.with::<E, Ranked>() }
+    }
+}
+
+impl<T: Tuple> Resume<T> {
+    /// With what lies beside the table.
+    fn with<E: ClassifyEngine<T>, B: RuleBeside<T>>(self) -> Result<Box<dyn AnyLive<T>>, Error> {
         let table = self.file.into_table()?;
-        let live = LiveRules::<T, E, Actions>::resume_with(self.rules, table, BuildOptions::default());
-        Ok(Box::new(live))
+        Ok(Box::new(LiveRules::<T, E, B>::resume_with(self.rules, table, BuildOptions::default())))
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use wirespeed_classify::read::{Doubts, Lines};
 use wirespeed_classify::{
     Actions, Applied, Classify, ClassifyEngine, LiveRules, RuleSet, RuleUpdate, Tuple, UpdateError,
 };
@@ -11,6 +12,7 @@ use wirespeed_image::Table;
 use wirespeed_image::live::{self, State};
 
 use super::image_file;
+use super::ranked::RuleBeside;
 use crate::erased::Held;
 use crate::error::Error;
 
@@ -21,10 +23,10 @@ pub(crate) trait AnyLive<T: Tuple>: Send {
     fn rules(&self) -> &RuleSet<T>;
     fn rebuilds(&self) -> u64;
     fn memory_usage(&self) -> u64;
-    fn save(&self, labels: &NextHops, path: &Path) -> Result<(), Error>;
+    fn save(&self, labels: &NextHops, doubts: &Doubts<T>, path: &Path) -> Result<(), Error>;
 }
 
-impl<T: Tuple, E: ClassifyEngine<T>> AnyLive<T> for LiveRules<T, E, Actions> {
+impl<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>> AnyLive<T> for LiveRules<T, E, B> {
     fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, UpdateError> {
         Self::apply(self, updates)
     }
@@ -45,8 +47,11 @@ impl<T: Tuple, E: ClassifyEngine<T>> AnyLive<T> for LiveRules<T, E, Actions> {
         Self::memory_usage(self) + 2 * Self::reader(self).enter_state().beside.memory_usage()
     }
 
-    fn save(&self, labels: &NextHops, path: &Path) -> Result<(), Error> {
-        image_file::save::<T, E>(&Self::reader(self).enter(), Self::rules(self), labels, path).map(drop)
+    fn save(&self, labels: &NextHops, doubts: &Doubts<T>, path: &Path) -> Result<(), Error> {
+        let (reader, rules) = (Self::reader(self), Self::rules(self));
+        // Updates may have changed which lines the rules come from.
+        let beside = (doubts, &Lines::default());
+        image_file::save::<T, E>(&reader.enter(), rules, labels, beside, path).map(drop)
     }
 }
 
@@ -54,15 +59,21 @@ impl<T: Tuple, E: ClassifyEngine<T>> AnyLive<T> for LiveRules<T, E, Actions> {
 pub(crate) trait AnyState<T: Tuple>: Send + Sync {
     fn table(&self) -> &dyn Classify<T>;
     fn actions(&self) -> &Actions;
+    /// The priority of a rule; `None` where there is none of that number, and where no answer can be in doubt.
+    fn priority(&self, number: u32) -> Option<u32>;
 }
 
-impl<T: Tuple, X: Table + Classify<T>> AnyState<T> for State<X, Actions> {
+impl<T: Tuple, X: Table + Classify<T>, B: RuleBeside<T>> AnyState<T> for State<X, B> {
     fn table(&self) -> &dyn Classify<T> {
         &self.table
     }
 
     fn actions(&self) -> &Actions {
-        &self.beside
+        self.beside.actions()
+    }
+
+    fn priority(&self, number: u32) -> Option<u32> {
+        self.beside.priority(number)
     }
 }
 
@@ -73,7 +84,7 @@ pub(crate) trait AnyReader<T: Tuple>: Send {
     fn clone_box(&self) -> Box<dyn AnyReader<T>>;
 }
 
-impl<T: Tuple, X: Table + Classify<T>> AnyReader<T> for live::Reader<X, Actions> {
+impl<T: Tuple, X: Table + Classify<T>, B: RuleBeside<T>> AnyReader<T> for live::Reader<X, B> {
     fn enter(&self) -> Held<'_, dyn AnyState<T>> {
         Held::Live(live::Guard::map(self.enter_state(), |state| state as &dyn AnyState<T>))
     }
@@ -87,7 +98,7 @@ impl<T: Tuple, X: Table + Classify<T>> AnyReader<T> for live::Reader<X, Actions>
     }
 }
 
-impl<T: Tuple, X: Table + Classify<T>> AnyReader<T> for Arc<State<X, Actions>> {
+impl<T: Tuple, X: Table + Classify<T>, B: RuleBeside<T>> AnyReader<T> for Arc<State<X, B>> {
     fn enter(&self) -> Held<'_, dyn AnyState<T>> {
         Held::Fixed(&**self)
     }

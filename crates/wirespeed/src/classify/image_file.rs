@@ -5,11 +5,16 @@
 //! tuple            the tuple's name: an engine's images are of one kind for all
 //! rules            the rules in words, as `wirespeed_classify::write` writes them
 //! labels           what their actions are called: a text for each, from 1
+//! doubts           rules that were left out and could change answers, and what was assumed, as `Doubts::to_text` writes them
+//! lines            which lines of their file the rules come from, as `Lines::to_text` writes them
 //! ```
+//!
+//! An image of rules that are whole and without assumptions has no doubts; neither have those that were made before there were any.
+//! Where a rule is simply a line of its file there are no lines.
 
 use std::path::{Path, PathBuf};
 
-use wirespeed_classify::read::{ReadOptions, RuleFormat, read_rules_from};
+use wirespeed_classify::read::{Doubts, Lines, ReadOptions, RuleFormat, read_rules_from};
 use wirespeed_classify::write::write_rules;
 use wirespeed_classify::{ClassifyEngine, Pattern, Rule, RuleNumber, RuleSet, Tuple};
 use wirespeed_fib::NextHops;
@@ -26,13 +31,18 @@ const TUPLE: &str = "tuple";
 const RULES: &str = "rules";
 /// The attachment that [`NextHops::to_bytes`] made.
 const LABELS: &str = "labels";
+/// The attachment that [`Doubts::to_text`] made.
+const DOUBTS: &str = "doubts";
+/// The attachment that [`Lines::to_text`] made.
+const LINES: &str = "lines";
 
-/// Writes an engine's table with its rules, and what their actions are called where that has names, as a file, in place of one that is
-/// there.
+/// Writes an engine's table with its rules, what their actions are called where that has names, what is in doubt about them, and which
+/// lines they come from where that is known, as a file, in place of one that is there.
 pub fn save<T: Tuple, E: ClassifyEngine<T>>(
     table: &E::Table,
     rules: &RuleSet<T>,
     labels: &NextHops,
+    (doubts, lines): (&Doubts<T>, &Lines),
     path: &Path,
 ) -> Result<Image, Error> {
     let named = |source| Error::Image { path: path.to_owned(), source };
@@ -42,7 +52,12 @@ pub fn save<T: Tuple, E: ClassifyEngine<T>>(
         .map_err(|error| named(ImageError::Malformed(format!("the attachment {RULES}: {error}"))))?;
     let image = table.image().with_attachment(TUPLE, T::NAME.as_bytes()).map_err(named)?;
     let image = image.with_attachment(RULES, &words).map_err(named)?;
-    let image = image.with_attachment(LABELS, &labels.to_bytes()).map_err(named)?;
+    let mut image = image.with_attachment(LABELS, &labels.to_bytes()).map_err(named)?;
+    for (name, text) in [(DOUBTS, doubts.to_text()), (LINES, lines.to_text())] {
+        if !text.is_empty() {
+            image = image.with_attachment(name, text.as_bytes()).map_err(named)?;
+        }
+    }
     image.save(path).map_err(named)?;
     Ok(image)
 }
@@ -117,7 +132,7 @@ impl RuleImageFile {
 
     /// The engine's table of it, checked, without what the file holds beside it.
     pub fn into_table<X: Table>(self) -> Result<X, Error> {
-        let image = self.image.without_attachments(&[TUPLE, RULES, LABELS]);
+        let image = self.image.without_attachments(&[TUPLE, RULES, LABELS, DOUBTS, LINES]);
         let table = image.and_then(X::from_image);
         table.map_err(|source| Error::Image { path: self.path, source })
     }
@@ -128,6 +143,20 @@ impl RuleImageFile {
             None => Ok(NextHops::new()),
             Some(bytes) => NextHops::from_bytes(bytes).ok_or_else(|| malformed(self.path.clone(), LABELS)),
         }
+    }
+
+    /// The rules that were left out and could change answers, and what was assumed of packets: none where the file says nothing of it.
+    pub fn doubts<T: Tuple>(&self) -> Result<Doubts<T>, Error> {
+        let Some(bytes) = self.image.attachment(DOUBTS) else { return Ok(Doubts::none()) };
+        let doubts = std::str::from_utf8(bytes).ok().and_then(|text| Doubts::from_text(text).ok());
+        doubts.ok_or_else(|| malformed(self.path.clone(), DOUBTS))
+    }
+
+    /// Which lines of their file the rules come from: of none where the file says nothing of it.
+    pub fn lines(&self) -> Result<Lines, Error> {
+        let Some(bytes) = self.image.attachment(LINES) else { return Ok(Lines::default()) };
+        let lines = std::str::from_utf8(bytes).ok().and_then(|text| Lines::from_text(text).ok());
+        lines.ok_or_else(|| malformed(self.path.clone(), LINES))
     }
 
     /// The rules. An error where the file holds the compiled table alone.

@@ -50,10 +50,9 @@
 //!
 //! let verdicts = Labels::new();
 //! let mut v4 = Classifier::<Ipv4Tuple>::builder()
+//!     .assume("in=eth0") // no address tells the interface: connections come from outside
 //!     .file(&saved, &verdicts) // what `iptables-save` wrote
-//!     .leave_out(true) // no connection comes by an interface: such rules are reported, and not there
 //!     .build()?;
-//! assert_eq!(v4.reports()[0].left_out[0].to_string(), "line 3: an interface (-i): -A INPUT -i lo -j ACCEPT");
 //! let allowed: Rule<Ipv6Tuple> = "src=2001:db8::/32 dport=443 proto=tcp".parse()?;
 //! let v6 = Classifier::<Ipv6Tuple>::builder().labelled_rules(&verdicts, [(allowed, Verdict::Allow)]).build()?;
 //!
@@ -85,6 +84,13 @@
 //! assert_eq!(check("192.0.2.7:40000", "198.51.100.1:8001")?, Verdict::Allow);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Rules that a packet's fields don't decide
+//!
+//! Firewalls ask for more than a tuple holds: the state of a connection, an interface, a mark. A file with such a rule is refused, with the
+//! line and the reason. What is known of all packets can be [assumed](ClassifierBuilder::assume), `ct=new` or `in=eth0`, and decides such
+//! rules. With [`leave_out`](ClassifierBuilder::leave_out) the others are left out and kept as [doubts](Classifier::doubts): then ask for
+//! [`verdict`](RuleReader::verdict)s, which are [uncertain](RuleVerdict::Uncertain) where a rule that was left out could change them.
 //!
 //! # An OpenFlow-like switch
 //!
@@ -177,15 +183,18 @@ pub mod engine;
 mod erased;
 pub mod image_file;
 mod pipeline;
+mod ranked;
 mod reader;
 pub mod tuple_name;
 mod turnover;
+mod verdict;
 
 pub use builder::ClassifierBuilder;
 pub use classifier::Classifier;
 pub use pipeline::RulePipeline;
 pub use reader::{RuleGuard, RuleMatch, RuleReader};
 pub use tuple_name::TupleName;
+pub use verdict::RuleVerdict;
 
 pub use wirespeed_classify::{
     Applied, BuildError, Classify, ClassifyEngine, FieldRange, FrameError, Ipv4Tuple, Ipv6Tuple,

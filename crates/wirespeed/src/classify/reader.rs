@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_classify::{Actions, BesideRules, ClassifyEngine, FrameError, RuleNumber, Step, Tuple};
+use wirespeed_classify::read::{Doubts, Uncertain};
+use wirespeed_classify::{Actions, ClassifyEngine, FrameError, Rank, RuleNumber, Step, Tuple};
 use wirespeed_fib::NextHop;
 use wirespeed_gpu::classify::Offload;
 use wirespeed_image::live::State;
@@ -13,7 +14,9 @@ use super::engine::{EngineName, OnDevice, Visitor, visit};
 use super::erased::{AnyReader, AnyState};
 use super::image_file::RuleImageFile;
 use super::pipeline::RulePipeline;
+use super::ranked::{Ranked, RuleBeside};
 use super::turnover::Turnover;
+use super::verdict::RuleVerdict;
 use crate::erased::Held;
 use crate::error::Error;
 
@@ -36,6 +39,7 @@ pub struct RuleReader<T: Tuple> {
     /// The same table on GPUs.
     offload: Option<Arc<Offload<T>>>,
     turnover: Arc<Turnover>,
+    doubts: Arc<Doubts<T>>,
 }
 
 impl<T: Tuple> RuleReader<T> {
@@ -44,8 +48,9 @@ impl<T: Tuple> RuleReader<T> {
         engine: EngineName,
         offload: Option<Arc<Offload<T>>>,
         turnover: Arc<Turnover>,
+        doubts: Arc<Doubts<T>>,
     ) -> Self {
-        Self { inner, engine, offload, turnover }
+        Self { inner, engine, offload, turnover, doubts }
     }
 
     /// The same table on GPUs.
@@ -68,7 +73,8 @@ impl<T: Tuple> RuleReader<T> {
         RuleNumber::new(self.inner.lookup(tuple))
     }
 
-    /// That rule's number with its action.
+    /// That rule's number with its action. Where rules were [left out](super::ClassifierBuilder::leave_out), ask for a
+    /// [`verdict`](Self::verdict).
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -83,6 +89,57 @@ impl<T: Tuple> RuleReader<T> {
     /// ```
     pub fn find(&self, tuple: &T) -> Option<RuleMatch> {
         self.enter().find(tuple)
+    }
+
+    /// What the rules say, and whether a rule that was left out could change it: the question to ask of a classifier that was built with
+    /// [`leave_out`](super::ClassifierBuilder::leave_out), or of an image that is not whole. O(rules left out) beside the lookup.
+    ///
+    /// ```
+    /// use wirespeed::classify::RuleVerdict;
+    /// use wirespeed::prelude::*;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let saved = dir.path().join("rules.v4");
+    /// std::fs::write(
+    ///     &saved,
+    ///     "*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp --dport 443 -j ACCEPT\n-A INPUT -m owner --uid-owner 7 -j ACCEPT\nCOMMIT\n",
+    /// )?;
+    /// let labels = Labels::<String>::new();
+    /// let classifier = Classifier::<Ipv4Tuple>::builder().file(&saved, &labels).leave_out(true).build()?;
+    /// let reader = classifier.reader();
+    /// assert!(reader.verdict(&"dport=443 proto=tcp".parse()?).is_certain());
+    /// let packet = "dport=22 proto=tcp".parse()?;
+    /// let RuleVerdict::Uncertain(Some(found)) = reader.verdict(&packet) else { return Err("an owner could match it".into()) };
+    /// assert_eq!(labels.get(found.action).map(String::as_str), Some("DROP"));
+    /// assert_eq!(reader.enter().doubts_of(&packet).next().map(|one| one.why.line), Some(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn verdict(&self, tuple: &T) -> RuleVerdict {
+        self.enter().verdict(tuple)
+    }
+
+    /// [`verdict`](Self::verdict) of each tuple, in the same place of `verdicts`, all in one state of the rules. Where no rule was left out
+    /// it is [`match_batch`](Self::match_batch), on the device that the classifier was built for; else the CPU looks up.
+    ///
+    /// Panics when the lengths differ.
+    pub fn verdict_batch(&self, tuples: &[T], verdicts: &mut [RuleVerdict]) {
+        assert_eq!(tuples.len(), verdicts.len(), "a verdict for each tuple");
+        let mut matches = vec![None; tuples.len()];
+        if self.doubts.is_empty() {
+            self.match_batch(tuples, &mut matches);
+            verdicts.iter_mut().zip(matches).for_each(|(to, found)| *to = RuleVerdict::Certain(found));
+            return;
+        }
+        let guard = self.enter();
+        guard.match_batch(tuples, &mut matches);
+        for ((tuple, to), found) in tuples.iter().zip(verdicts).zip(matches) {
+            *to = guard.judge(tuple, found);
+        }
+    }
+
+    /// The rules that were left out and could match a packet, and the assumptions under which the rules were read.
+    pub fn doubts(&self) -> &Doubts<T> {
+        &self.doubts
     }
 
     /// Looks up each tuple, and writes the number of the best rule that matches to the same place of `numbers`, 0 where none does; all in
@@ -205,7 +262,7 @@ impl<T: Tuple> RuleReader<T> {
     /// the next: hold it for some batches, not for good. What is looked up through it is looked up on the CPU.
     #[inline]
     pub fn enter(&self) -> RuleGuard<'_, T> {
-        RuleGuard(self.inner.enter())
+        RuleGuard { state: self.inner.enter(), doubts: &self.doubts }
     }
 
     /// The engine that looks up.
@@ -215,28 +272,60 @@ impl<T: Tuple> RuleReader<T> {
 }
 
 /// One state of a set of rules, for as long as it lives.
-pub struct RuleGuard<'a, T: Tuple>(Held<'a, dyn AnyState<T>>);
+pub struct RuleGuard<'a, T: Tuple> {
+    state: Held<'a, dyn AnyState<T>>,
+    doubts: &'a Doubts<T>,
+}
 
 impl<T: Tuple> RuleGuard<'_, T> {
     /// As [`RuleReader::lookup`].
     #[inline]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
-        RuleNumber::new(self.0.table().table().lookup(tuple))
+        RuleNumber::new(self.state.table().table().lookup(tuple))
     }
 
     /// As [`RuleReader::find`].
     pub fn find(&self, tuple: &T) -> Option<RuleMatch> {
-        matched(self.0.table().actions(), self.0.table().table().lookup(tuple))
+        matched(self.state.table().actions(), self.state.table().table().lookup(tuple))
+    }
+
+    /// As [`RuleReader::verdict`].
+    pub fn verdict(&self, tuple: &T) -> RuleVerdict {
+        self.judge(tuple, self.find(tuple))
+    }
+
+    /// The rules that were left out and could change the answer to a packet, in the order of their files.
+    pub fn doubts_of(&self, tuple: &T) -> impl Iterator<Item = &Uncertain<T>> {
+        self.doubts_about(tuple, self.find(tuple))
+    }
+
+    /// Whether an answer of this state is certain.
+    fn judge(&self, tuple: &T, found: Option<RuleMatch>) -> RuleVerdict {
+        match self.doubts_about(tuple, found).next() {
+            None => RuleVerdict::Certain(found),
+            Some(_) => RuleVerdict::Uncertain(found),
+        }
+    }
+
+    /// What could change an answer of this state.
+    fn doubts_about(&self, tuple: &T, found: Option<RuleMatch>) -> impl Iterator<Item = &Uncertain<T>> {
+        let ranked = found.and_then(|found| {
+            let priority = self.state.table().priority(found.number.get())?;
+            Some((Rank::new(priority, found.number), found.action.0))
+        });
+        // An answer whose rank is not known is taken for the last of all: no doubt is lost.
+        let (rank, action) = ranked.map_or((Rank::NONE, None), |(rank, action)| (rank, Some(action)));
+        self.doubts.of_ranked(tuple, rank, action)
     }
 
     /// As [`RuleReader::lookup_batch`].
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
-        self.0.table().table().lookup_batch(tuples, numbers);
+        self.state.table().table().lookup_batch(tuples, numbers);
     }
 
     /// As [`RuleReader::par_lookup_batch`].
     pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
-        self.0.table().table().par_lookup_batch(tuples, numbers);
+        self.state.table().table().par_lookup_batch(tuples, numbers);
     }
 
     /// As [`RuleReader::match_batch`].
@@ -253,12 +342,12 @@ impl<T: Tuple> RuleGuard<'_, T> {
     /// The action of a rule; `None` where there is none of that number in this state. A number that was found in another state may be
     /// another rule's by now.
     pub fn action(&self, number: RuleNumber) -> Option<NextHop> {
-        self.0.table().actions().action(number.get()).map(NextHop)
+        self.state.table().actions().action(number.get()).map(NextHop)
     }
 
     /// Gives rules their actions; whether all of them are there.
     fn resolve(&self, numbers: &[u32], matches: &mut [Option<RuleMatch>]) -> bool {
-        let (actions, mut all) = (self.0.table().actions(), true);
+        let (actions, mut all) = (self.state.table().actions(), true);
         for (&number, to) in numbers.iter().zip(matches) {
             *to = matched(actions, number);
             all &= number == 0 || to.is_some();
@@ -268,12 +357,12 @@ impl<T: Tuple> RuleGuard<'_, T> {
 
     /// What shape the compiled table took, in a line for people, where the engine has one.
     pub fn shape(&self) -> Option<String> {
-        self.0.table().table().shape()
+        self.state.table().table().shape()
     }
 
     /// The steps of one lookup, for people: what is read, in order.
     pub fn explain(&self, tuple: &T) -> Vec<Step> {
-        self.0.table().table().explain(tuple)
+        self.state.table().table().explain(tuple)
     }
 }
 
@@ -289,8 +378,13 @@ fn matched(actions: &Actions, number: u32) -> Option<RuleMatch> {
 
 impl<T: Tuple> Clone for RuleReader<T> {
     fn clone(&self) -> Self {
-        let (offload, turnover) = (self.offload.clone(), Arc::clone(&self.turnover));
-        Self { inner: self.inner.clone_box(), engine: self.engine, offload, turnover }
+        Self {
+            inner: self.inner.clone_box(),
+            engine: self.engine,
+            offload: self.offload.clone(),
+            turnover: Arc::clone(&self.turnover),
+            doubts: Arc::clone(&self.doubts),
+        }
     }
 }
 
@@ -316,9 +410,21 @@ impl<T: Tuple> Visitor<T> for Fixed {
     type Output = Result<RuleReader<T>, Error>;
 
     fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+        let doubts = self.0.doubts()?;
+        if doubts.is_empty() { self.read::<T, E, Actions>(doubts) } else { self.read::<T, E, Ranked>(doubts) }
+    }
+}
+
+impl Fixed {
+    /// With what lies beside the table.
+    fn read<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>>(
+        self,
+        doubts: Doubts<T>,
+    ) -> Result<RuleReader<T>, Error> {
         let (engine, rules) = (self.0.engine(), self.0.rules::<T>()?);
         let table: E::Table = self.0.into_table()?;
-        let state = State { table, beside: Actions::of(&rules) };
-        Ok(RuleReader::new(Box::new(Arc::new(state)), engine, None, Arc::default()))
+        let state = State { table, beside: B::of(&rules) };
+        let (turnover, doubts) = (Arc::default(), Arc::new(doubts));
+        Ok(RuleReader::new(Box::new(Arc::new(state)), engine, None, turnover, doubts))
     }
 }

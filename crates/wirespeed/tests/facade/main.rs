@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // in what the tests share, too
 
 mod classify;
+mod classify_doubts;
 mod classify_gpu;
 mod common;
 mod gpu;

@@ -1,9 +1,9 @@
 //! What the actions of rules are called, in files and in images.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use wirespeed::Error;
 use wirespeed::classify::image_file::RuleImageFile;
-use wirespeed_classify::read::RuleFile;
+use wirespeed_classify::read::{Doubts, Lines, RuleFile};
 use wirespeed_classify::{Rule, RuleSet, Tuple};
 use wirespeed_fib::NextHops;
 
@@ -32,9 +32,19 @@ impl Actions {
     }
 }
 
+/// What an image holds beside a table.
+pub(super) struct Beside<T: Tuple> {
+    pub(super) rules: RuleSet<T>,
+    /// What their actions are called.
+    pub(super) labels: NextHops,
+    pub(super) doubts: Doubts<T>,
+    /// Where the rules come from.
+    pub(super) lines: Lines,
+}
+
 /// Rules as images hold them, whose actions are labels, from 1 on: those that a file has names for; others stay as they are.
-pub(super) fn labelled<T: Tuple>(file: RuleFile<T>) -> Result<(RuleSet<T>, NextHops)> {
-    let (mut labels, mut rules) = (NextHops::new(), file.rules);
+pub(super) fn labelled<T: Tuple>(file: RuleFile<T>) -> Result<Beside<T>> {
+    let (mut labels, mut rules, mut doubts) = (NextHops::new(), file.rules, file.doubts);
     for action in &file.actions {
         labels.intern(action)?;
     }
@@ -46,19 +56,31 @@ pub(super) fn labelled<T: Tuple>(file: RuleFile<T>) -> Result<(RuleSet<T>, NextH
         for (number, rule) in named {
             rules.set(number, rule)?;
         }
+        doubts = doubts.map_actions(|action| action.checked_add(1).context("an action without a label"))?;
     }
-    Ok((rules, labels))
+    Ok(Beside { rules, labels, doubts, lines: file.lines })
 }
 
-/// The rules of an image, if it holds them, and what their actions are called.
-pub(super) fn of_image<T: Tuple>(image: &RuleImageFile) -> Result<(Option<RuleSet<T>>, Actions)> {
+/// What is known beside a compiled table.
+pub(super) struct Known<T: Tuple> {
+    /// The rules, if they are at hand.
+    pub(super) rules: Option<RuleSet<T>>,
+    pub(super) actions: Actions,
+    pub(super) doubts: Doubts<T>,
+    /// Where the rules come from.
+    pub(super) lines: Lines,
+}
+
+/// The rules of an image, what their actions are called, and what is in doubt about them.
+pub(super) fn of_image<T: Tuple>(image: &RuleImageFile) -> Result<Known<T>> {
     let labels = image.labels()?;
     // No action is 0 where labels are.
     let none = (!labels.is_empty()).then(|| "0".to_owned());
-    let actions = none.into_iter().chain(labels.iter().map(|(_, text)| text.to_owned())).collect();
-    match image.rules() {
-        Ok(rules) => Ok((Some(rules), Actions(actions))),
-        Err(Error::ImageWithoutRules { .. }) => Ok((None, Actions(actions))),
-        Err(error) => Err(error.into()),
-    }
+    let actions = Actions(none.into_iter().chain(labels.iter().map(|(_, text)| text.to_owned())).collect());
+    let rules = match image.rules() {
+        Ok(rules) => Some(rules),
+        Err(Error::ImageWithoutRules { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Known { rules, actions, doubts: image.doubts()?, lines: image.lines()? })
 }

@@ -11,6 +11,7 @@ use wirespeed_classify::Tuple;
 
 use super::actions::labelled;
 use super::compiled::{Compiled, cannot_build};
+use super::doubt;
 use super::engine::{self, Choice};
 use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
@@ -56,7 +57,8 @@ Examples:
   lookupctl classify lookup --image acl.img src=10.0.0.1 dst=192.0.2.7 tcp
   lookupctl classify replay --image acl.img --trace acl.trace
 
-An image holds the compiled set, its rules, and what their actions are called: lookup and replay need nothing else.";
+An image holds the compiled set, its rules, what their actions are called, what was assumed, and what was left out: lookup and replay \
+need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let raw = options.read.open(&options.rules)?;
@@ -85,6 +87,10 @@ struct Report {
     bytes: u64,
     bytes_per_rule: f64,
     build_seconds: f64,
+    /// Rules left out that could change answers: lookup says of which.
+    left_out: usize,
+    /// What was assumed of packets, and decided something.
+    assuming: Vec<String>,
     sections: Vec<Section>,
 }
 
@@ -98,12 +104,13 @@ impl TupleVisitor for Job<'_> {
 
     fn visit<T: Tuple>(self) -> Result<Report> {
         let Self { options, raw } = self;
-        let (rules, labels) = labelled(raw.load::<T>(&options.read)?)?;
-        let engine = options.engine.resolve(&rules, false);
+        let beside = labelled(raw.load::<T>(&options.read)?)?;
+        let rules = &beside.rules;
+        let engine = options.engine.resolve(rules, false);
         let build = options.build.options(1, options.seed);
-        let compiled = Compiled::build(engine, &rules, &build).with_context(|| cannot_build(engine))?;
+        let compiled = Compiled::build(engine, rules, &build).with_context(|| cannot_build(engine))?;
         let bytes = compiled.table.image().bytes();
-        let image = compiled.table.save(&rules, &labels, &options.output)?;
+        let image = compiled.table.save(&beside, &options.output)?;
         Ok(Report {
             image: options.output.display().to_string(),
             engine: engine.as_str(),
@@ -114,6 +121,8 @@ impl TupleVisitor for Job<'_> {
             bytes,
             bytes_per_rule: share(bytes, rules.len() as u64),
             build_seconds: compiled.build_time.as_secs_f64(),
+            left_out: doubt::lines(&beside.doubts).len(),
+            assuming: doubt::assuming(&beside.doubts),
             sections: sections(&image),
         })
     }
@@ -128,6 +137,16 @@ impl Report {
             Bytes(*bytes),
             Bytes(self.file_bytes),
         ))?;
+        if let Some(assumed) = doubt::assumed(&self.assuming) {
+            output.line(format_args!("  {assumed}: lookup repeats it"))?;
+        }
+        if self.left_out > 0 {
+            let rules = if self.left_out == 1 { "rule was" } else { "rules were" };
+            let left_out = grouped(self.left_out);
+            output.line(format_args!(
+                "  not whole: {left_out} {rules} left out; lookup says which answers they could change"
+            ))?;
+        }
         self.sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
     }
 }

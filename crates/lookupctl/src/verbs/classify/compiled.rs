@@ -10,8 +10,9 @@ use wirespeed::classify::image_file::{RuleImageFile, save};
 use wirespeed::gpu::classify::{Meter, Offload, Remote, Use};
 use wirespeed::gpu::runtime::Fleet;
 use wirespeed_classify::{BuildError, BuildOptions, Classify, ClassifyEngine, RuleSet, Tuple};
-use wirespeed_fib::NextHops;
 use wirespeed_image::{Image, Table};
+
+use super::actions::Beside;
 
 /// A compiled set.
 pub(super) struct Compiled<T: Tuple> {
@@ -29,8 +30,8 @@ pub(super) trait AnyTable<T: Tuple>: Send + Sync {
     fn image(&self) -> &Image;
     /// It on GPUs.
     fn upload(&self, fleet: &Fleet) -> Result<Remote<T>, GpuError>;
-    /// Writes it to an image file with its rules, and what their actions are called.
-    fn save(&self, rules: &RuleSet<T>, labels: &NextHops, to: &Path) -> Result<Image>;
+    /// Writes it to an image file with what lies beside it.
+    fn save(&self, beside: &Beside<T>, to: &Path) -> Result<Image>;
 }
 
 impl<T: Tuple> Compiled<T> {
@@ -110,7 +111,8 @@ impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyTable<T> for Held<T, E>
         Remote::upload(fleet, &self.0, &[])
     }
 
-    fn save(&self, rules: &RuleSet<T>, labels: &NextHops, to: &Path) -> Result<Image> {
-        Ok(save::<T, E>(&self.0, rules, labels, to)?)
+    fn save(&self, beside: &Beside<T>, to: &Path) -> Result<Image> {
+        let Beside { rules, labels, doubts, lines } = beside;
+        Ok(save::<T, E>(&self.0, rules, labels, (doubts, lines), to)?)
     }
 }

@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 use wirespeed::classify::TupleName;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed_classify::read::RuleFormat;
-use wirespeed_classify::write::{write_classbench, write_rules, write_trace, write_updates};
+use wirespeed_classify::write::{WriteError, write_classbench, write_rules, write_trace, write_updates};
 use wirespeed_classify::{RuleUpdate, Tuple, generate};
 use wirespeed_fib::synth::rng::Rng;
 
-use super::set::{MadeArguments, Origin, SetArguments};
+use super::set::{MadeArguments, Origin, RULES, SetArguments};
 use super::source::ReadArguments;
 use super::trace::Kind;
 use super::tuple;
@@ -40,7 +40,7 @@ Examples:
   lookupctl classify gen rules --set fw --tuple ipv6 --to classbench -o fw6.rules
   lookupctl classify gen rules --set classes --count 16384 --classes 64 --full 8 -o flows.rules
   lookupctl classify gen trace --rules fw.rules --kind flows:20 -o fw.trace
-  lookupctl classify gen trace --set classes --size 16384 --classes 64 --matching 8 -o flows.trace
+  lookupctl classify gen trace --set classes --set-count 16384 --classes 64 --matching 8 -o flows.trace
   lookupctl classify gen updates --rules fw.rules --count 100k > updates.txt
 
 Without --rules, traces and updates are for the set that gen rules makes with the same options.";
@@ -48,6 +48,10 @@ Without --rules, traces and updates are for the set that gen rules makes with th
 /// A set of rules: after the manner of ClassBench, or as the GSwitch paper has them.
 #[derive(Debug, Args)]
 struct RulesOptions {
+    /// Number of rules
+    #[arg(long, alias = "size", value_name = "N", default_value = RULES, value_parser = parse_positive)]
+    count: usize,
+
     #[command(flatten)]
     made: MadeArguments,
 
@@ -129,14 +133,20 @@ impl TupleVisitor for &RulesOptions {
     type Output = Result<()>;
 
     fn visit<T: Tuple>(self) -> Result<()> {
-        let mut made = self.made.clone();
-        made.size = self.count.unwrap_or(made.size);
-        let rules = made.make::<T>(self.common.seed())?.file.rules;
+        let rules = self.made.make::<T>(self.count, self.common.seed())?.file.rules;
         self.common.write(|to| match self.to {
-            RuleFormat::ClassBench => Ok(write_classbench(&rules, to)?),
-            _ => Ok(write_rules(&rules, to)?),
+            RuleFormat::ClassBench => written(write_classbench(&rules, to)),
+            _ => written(write_rules(&rules, to)),
         })
     }
+}
+
+/// What came of writing rules. What the operating system refused is told as it says it, so that a pipe that closes early is known for one.
+fn written(written: Result<(), WriteError>) -> Result<()> {
+    written.map_err(|error| match error {
+        WriteError::Io(error) => error.into(),
+        error => error.into(),
+    })
 }
 
 /// Something for a set.

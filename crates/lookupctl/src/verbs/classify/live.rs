@@ -22,6 +22,8 @@ use crate::verbs::replay::play;
 pub(super) trait AnyLive<T: Tuple>: Live<Update = RuleUpdate<T>> + Send {
     /// Gives the table as it is now, and its image.
     fn with(&self, then: &mut dyn FnMut(&dyn Classify<T>, &Image));
+    /// What looks tuples up in it as it then is, however it changed meanwhile.
+    fn looker(&self) -> Looker<T>;
     /// It on GPUs, which follow it from now on.
     fn upload(&mut self, fleet: &Fleet) -> Result<Remote<T>, GpuError>;
     /// The same beside it where GPUs are asked for and usable, measured.
@@ -34,6 +36,9 @@ pub(super) trait AnyLive<T: Tuple>: Live<Update = RuleUpdate<T>> + Send {
         in_flight: usize,
     ) -> Box<dyn AnyPlace + 'p>;
 }
+
+/// Looks tuples up.
+pub(super) type Looker<T> = Box<dyn Fn(&[T], &mut [u32])>;
 
 /// What is asked of GPUs.
 pub(super) struct Wanted<'a, T> {
@@ -104,6 +109,11 @@ impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyLive<T> for Held<T, E> 
         let reader = self.0.reader();
         let table = reader.enter();
         then(&*table, table.image());
+    }
+
+    fn looker(&self) -> Looker<T> {
+        let reader = self.0.reader();
+        Box::new(move |tuples, found| reader.enter().lookup_batch(tuples, found))
     }
 
     fn upload(&mut self, fleet: &Fleet) -> Result<Remote<T>, GpuError> {

@@ -6,6 +6,7 @@
 mod actions;
 mod build;
 mod compiled;
+mod doubt;
 mod engine;
 mod generate;
 mod info;
@@ -46,17 +47,23 @@ const EXAMPLES: &str = "\
 Examples:
   lookupctl classify replay                       the main job on a synthetic set
   lookupctl classify replay --rules acl.rules --trace acl.trace --updates up.txt
-  iptables-save | lookupctl classify info -       what is in a set
-  lookupctl classify lookup --rules fw.rules src=10.0.0.1 dst=192.0.2.7 sport=4000 dport=443 tcp
+  lookupctl classify lookup --rules acl.rules src=10.0.0.1 dst=192.0.2.7 sport=4000 dport=443 tcp
   lookupctl classify verify --rules acl.rules     every engine on tuples at the edges of all rules
   lookupctl classify build --rules acl.rules -o acl.img
   lookupctl classify replay --help                options and examples of a verb
+
+The firewall of a host, with ufw, docker or firewalld: what is in it, and what becomes of a new connection from eth0
+  iptables-save | lookupctl classify info -
+  iptables-save > fw.txt; lookupctl classify lookup --rules fw.txt --assume ct=new --assume in=eth0 src=192.0.2.1 dport=443 tcp
 
 A set is a file of ClassBench filters, of ovs-ofctl dump-flows, of iptables-save, of nft -j list ruleset, or of rules in words, one a \
 line: src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3. The highest priority wins, and among equals the first rule. The \
 form is recognised by content, and what is compressed with gzip, bzip2 or zstd is too; - is standard input.
 The fields that rules look at are those of a 5-tuple of IPv4 or IPv6 (src dst sport dport proto) or the 12 of OpenFlow (in_port dl_src \
-dl_dst dl_vlan dl_vlan_pcp dl_type nw_tos nw_proto nw_src nw_dst tp_src tp_dst), by content or as --tuple says.";
+dl_dst dl_vlan dl_vlan_pcp dl_type nw_tos nw_proto nw_src nw_dst tp_src tp_dst), by content or as --tuple says.
+A rule that asks for more than these fields, such as the state of a connection or an interface, can't be decided by them. A file that \
+has one is refused, with the line and the reason, unless --assume states what the rule asks for, or --lenient leaves it out: then each \
+answer that the rule could change says so.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     match options.verb {

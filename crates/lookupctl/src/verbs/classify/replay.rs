@@ -1,5 +1,6 @@
 //! `classify replay`, the main job: a trace of tuples through an engine, with updates of the rules in flight.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -7,13 +8,14 @@ use anyhow::{Context, Result};
 use clap::Args;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
-use wirespeed_classify::read::RuleFile;
+use wirespeed_classify::read::{Doubts, RuleFile};
 use wirespeed_classify::{RuleSet, RuleUpdate, Tuple, generate};
 
+use super::doubt;
 use super::engine::{self, Choice};
-use super::live::{self, AnyLive, Wanted};
+use super::live::{self, AnyLive, Looker, Wanted};
 use super::set::{Origin, Set, SetArguments};
-use super::source::{BuildArguments, ReadArguments};
+use super::source::{BuildArguments, ReadArguments, one_from_stdin};
 use super::trace::{self, OrderArguments, Trace};
 use crate::Outcome;
 use crate::memory::check_room;
@@ -30,7 +32,7 @@ pub(super) struct Options {
     rules: SetArguments,
 
     /// A compiled set (see build), to start at once
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["rules", "set", "size", "engine", "updates"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["rules", "set", "set_count", "engine", "updates"])]
     image: Option<PathBuf>,
 
     /// What to look up: a file of tuples (as ClassBench writes traces, or in words), or what to make: rules (each tuple of a rule at
@@ -64,7 +66,7 @@ Examples:
   lookupctl classify replay --rules acl.rules --trace acl.trace
   lookupctl classify replay --rules acl.rules --trace acl.trace --shuffle --threads 1 --json
   lookupctl classify replay --rules flows.txt --engine bloom --updates updates.txt --rate 100k
-  lookupctl classify replay --set classes --size 16384 --classes 64 --device gpu
+  lookupctl classify replay --set classes --set-count 16384 --classes 64 --device gpu
   lookupctl classify replay --image acl.img --trace flows:20
   lookupctl classify replay --latency-bound 100us
 
@@ -74,15 +76,31 @@ due.
 On a GPU each batch sees one state of the rules, as on the CPU; where the GPU is lost in mid-run the CPU goes on.
 The checksum is the sum of the results (numbers of rules, from 1) of one pass over the trace after the last update, modulo 2^64: equal \
 for every engine, device and number of threads.
-matched counts, among the lookups done, those of tuples that a rule matches in that pass.
+matched counts, among the lookups done, those of tuples that a rule matches in that pass; uncertain those of its answers that a rule \
+which --lenient left out could change.
 Updates are lines such as 'A number=7 src=10.0.0.0/8 priority=3' (rule 7 is that from now on), 'A udp priority=1' (after all others) \
 and 'W number=7'.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     options.drive.check()?;
+    let trace = match &options.trace {
+        Trace::File(from) => Some(from.as_os_str()),
+        Trace::Made(_) => None,
+    };
+    let updates = match options.drive.updates()? {
+        Some(Updates::File(from)) => Some(OsStr::new(from)),
+        _ => None,
+    };
+    one_from_stdin(&[
+        ("the rules", options.rules.rules.as_deref()),
+        ("the sets", options.read.ipset.as_deref()),
+        ("the trace", trace),
+        ("the updates", updates),
+    ])?;
     let has_gpu = options.drive.device().has_gpu()?;
     let report = match &options.image {
         Some(path) => {
+            options.read.refuse_beside("an image, which holds what was assumed")?;
             let began = Instant::now();
             let image = RuleImageFile::open(path)?;
             visit(image.tuple(), FromImage { options, has_gpu, image, began })?
@@ -116,6 +134,7 @@ impl Options {
         trace: &[T],
         mut live: Box<dyn AnyLive<T>>,
         updates: &[RuleUpdate<T>],
+        beside: Beside<T>,
     ) -> Result<Report> {
         /// Tuples of the trace that are enough to measure with.
         const SAMPLE: usize = 1 << 20;
@@ -130,8 +149,41 @@ impl Options {
                 threads: drive.threads(true),
             })?,
         };
-        let place = live.place(trace, offload, drive.in_flight);
-        play(drive, engine, &*place, feeder(drive, live, updates))
+        let (place, look_up) = (live.place(trace, offload, drive.in_flight), live.looker());
+        let mut report = play(drive, engine, &*place, feeder(drive, live, updates))?;
+        report.assuming = Some(doubt::assuming(&beside.doubts));
+        report.uncertain = Some(beside.uncertain(trace, updates, look_up, drive.threads(false))?);
+        Ok(report)
+    }
+}
+
+/// What is in doubt about answers, and the rules that these come from: none are needed where nothing is.
+struct Beside<T: Tuple> {
+    doubts: Doubts<T>,
+    rules: RuleSet<T>,
+}
+
+impl<T: Tuple> Beside<T> {
+    fn of(doubts: &Doubts<T>, rules: &RuleSet<T>) -> Self {
+        let rules = if doubts.is_empty() { RuleSet::new() } else { rules.clone() };
+        Self { doubts: doubts.clone(), rules }
+    }
+
+    /// How many answers of a pass over a trace are uncertain, after the updates.
+    fn uncertain(
+        mut self,
+        trace: &[T],
+        updates: &[RuleUpdate<T>],
+        look_up: Looker<T>,
+        threads: usize,
+    ) -> Result<u64> {
+        if self.doubts.is_empty() {
+            return Ok(0);
+        }
+        updates.iter().try_for_each(|update| self.rules.apply(update).map(drop))?;
+        let mut found = vec![0; trace.len()];
+        look_up(trace, &mut found);
+        Ok(doubt::count(&self.doubts, &self.rules, (trace, &found), threads))
     }
 }
 
@@ -151,12 +203,13 @@ impl TupleVisitor for FromRules<'_> {
         let set = origin.load::<T>(&options.read, seed)?;
         let updates = options.updates(&set.file.rules)?;
         let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
-        let rules = set.file.rules;
+        let (rules, doubts) = (set.file.rules, set.file.doubts);
+        let beside = Beside::of(&doubts, &rules);
         let engine = options.engine.resolve(&rules, has_gpu);
         let (began, count) = (Instant::now(), rules.len());
         let live = live::build(engine, rules, options.build.options(2, Some(seed)))?;
         say(engine.as_str(), &*live, count, "built", began);
-        options.play(engine.as_str(), has_gpu, &trace, live, &updates)
+        options.play(engine.as_str(), has_gpu, &trace, live, &updates, beside)
     }
 }
 
@@ -174,13 +227,17 @@ impl TupleVisitor for FromImage<'_> {
     fn visit<T: Tuple>(self) -> Result<Report> {
         let Self { options, has_gpu, image, began } = self;
         let opened = began.elapsed();
-        // For the trace alone, and no part of loading.
+        let doubts = image.doubts::<T>()?;
+        // For the trace and what is in doubt, and no part of loading.
         let rules = match options.trace {
-            Trace::File(_) => RuleSet::new(),
+            Trace::File(_) if doubts.is_empty() => RuleSet::new(),
+            Trace::File(_) => image.rules::<T>()?,
             Trace::Made(_) => {
                 image.rules::<T>().context("there are no rules to make a trace of; --trace FILE has one")?
             }
         };
+        doubt::say(&doubts);
+        let beside = Beside::of(&doubts, &rules);
         let now = Instant::now();
         let began = now.checked_sub(opened).unwrap_or(now);
         let engine = image.engine().as_str();
@@ -189,7 +246,7 @@ impl TupleVisitor for FromImage<'_> {
         say(engine, &*live, count, "loaded", began);
         let set = Set { file: RuleFile { rules, ..RuleFile::default() }, synthetic: None };
         let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
-        options.play(engine, has_gpu, &trace, live, &[])
+        options.play(engine, has_gpu, &trace, live, &[], beside)
     }
 }
 

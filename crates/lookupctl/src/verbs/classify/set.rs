@@ -19,12 +19,20 @@ use crate::number::{Grouped, grouped, parse_positive};
 #[derive(Debug, Args)]
 pub(super) struct SetArguments {
     /// The rules; - is standard input; by default a synthetic set
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["set", "size", "classes", "full", "matching"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["set", "set_count", "classes", "full", "matching"])]
     pub(super) rules: Option<OsString>,
+
+    /// Rules of a synthetic set
+    #[arg(long, alias = "size", value_name = "N", default_value = RULES, value_parser = parse_positive)]
+    #[arg(help_heading = "Synthetic sets")]
+    set_count: usize,
 
     #[command(flatten)]
     made: MadeArguments,
 }
+
+/// Rules of a set that is made, where nothing else is said.
+pub(super) const RULES: &str = "10k";
 
 /// What a set that is made is like.
 #[derive(Clone, Debug, Args)]
@@ -34,10 +42,6 @@ pub(super) struct MadeArguments {
     /// classes, as the sets of the GSwitch paper
     #[arg(long, value_name = "KIND", default_value = "acl", value_parser = kind_parser())]
     set: Made,
-
-    /// Rules
-    #[arg(long, value_name = "N", default_value = "10k", value_parser = parse_positive)]
-    pub(super) size: usize,
 
     /// Classes, of --set classes: 64, or as many as rules
     #[arg(long, value_name = "C", value_parser = parse_positive)]
@@ -88,7 +92,10 @@ impl SetArguments {
     pub(super) fn open(&self, read: &ReadArguments) -> Result<Origin<'_>> {
         match &self.rules {
             Some(rules) => read.open(rules).map(Origin::Read),
-            None => Ok(Origin::Made(&self.made, self.made.tuple(read.tuple))),
+            None => {
+                read.refuse_beside("a set that is made")?;
+                Ok(Origin::Made(&self.made, self.set_count, self.made.tuple(read.tuple)))
+            }
         }
     }
 }
@@ -96,7 +103,8 @@ impl SetArguments {
 /// Where rules come from, before their tuple is known to the compiler.
 pub(super) enum Origin<'a> {
     Read(Raw),
-    Made(&'a MadeArguments, TupleName),
+    /// So many rules.
+    Made(&'a MadeArguments, usize, TupleName),
 }
 
 impl Origin<'_> {
@@ -104,7 +112,7 @@ impl Origin<'_> {
     pub(super) fn tuple(&self) -> TupleName {
         match self {
             Self::Read(raw) => raw.tuple(),
-            Self::Made(_, tuple) => *tuple,
+            Self::Made(_, _, tuple) => *tuple,
         }
     }
 
@@ -112,9 +120,9 @@ impl Origin<'_> {
     pub(super) fn load<T: Tuple>(&self, read: &ReadArguments, seed: u64) -> Result<Set<T>> {
         match self {
             Self::Read(raw) => Ok(Set { file: raw.load(read)?, synthetic: None }),
-            Self::Made(made, _) => {
+            Self::Made(made, count, _) => {
                 let began = Instant::now();
-                let set = made.make::<T>(seed)?;
+                let set = made.make::<T>(*count, seed)?;
                 eprintln!(
                     "synthetic set ({}): {} rules of {} patterns, {} tuples, seed {seed}, made in {:.2} s",
                     made.set.name(),
@@ -139,9 +147,10 @@ impl MadeArguments {
         wanted.unwrap_or(usual)
     }
 
-    pub(super) fn make<T: Tuple>(&self, seed: u64) -> Result<Set<T>> {
-        check_room::<Rule<T>>(self.size, "rules")?;
-        let (mut file, size) = (RuleFile::default(), self.size);
+    /// A set of so many rules.
+    pub(super) fn make<T: Tuple>(&self, size: usize, seed: u64) -> Result<Set<T>> {
+        check_room::<Rule<T>>(size, "rules")?;
+        let mut file = RuleFile::default();
         match self.set {
             Made::Like(kind) => {
                 let given = [("classes", self.classes), ("full", self.full), ("matching", self.matching)];

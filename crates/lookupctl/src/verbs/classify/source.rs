@@ -1,6 +1,6 @@
 //! Options that say how to read a set of rules and how much of it to take, and the reading.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -11,11 +11,13 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed::classify::TupleName;
 use wirespeed_classify::read::{
-    Input, ReadOptions, RuleFile, RuleFormat, RuleReport, Source, read_rules_from, read_updates,
+    Assumption, Assumptions, Input, Line, ReadOptions, RuleFile, RuleFormat, RuleReport, Source, open,
+    read_rules_from, read_updates,
 };
 use wirespeed_classify::{BuildOptions, RuleSet, RuleUpdate, Tuple};
 use wirespeed_image::Image;
 
+use super::doubt::listed;
 use super::tuple;
 use crate::number::grouped;
 use crate::source::MemoryArgument;
@@ -33,15 +35,29 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     pub(super) tuple: Option<TupleName>,
 
-    /// Chain to read of iptables-save (INPUT where it isn't given) or of nft (the first with a hook)
+    /// A fact about the packets that their header fields don't hold, such as ct=new (each begins a connection) or in=eth0 (each comes in \
+    /// by that interface): rules that ask for it are read as they are for such packets; several times for several facts
+    #[arg(long, value_name = "KEY=VALUE")]
+    assume: Vec<Assumption>,
+
+    /// Chain to read of iptables-save (INPUT where it isn't given) or of nft (needed where several have a hook)
     #[arg(long, value_name = "NAME")]
     chain: Option<String>,
+
+    /// Table to read of iptables-save (filter where it isn't given) or of nft (needed where several have such a chain)
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+
+    /// Sets that rules of iptables-save name, as ipset save writes them
+    #[arg(long, value_name = "FILE")]
+    pub(super) ipset: Option<OsString>,
 
     /// Table to read of ovs-ofctl dump-flows
     #[arg(long, value_name = "N", default_value_t = 0)]
     flow_table: u8,
 
-    /// Pass over what is wrong in a file, tell it and go on, where it would else be refused
+    /// Leave out rules that can't be decided by header fields, and lines that are wrong, where the file would else be refused; what is \
+    /// left out is told, and so is each answer that it could change
     #[arg(long)]
     lenient: bool,
 }
@@ -49,6 +65,15 @@ pub(super) struct ReadArguments {
 fn format_parser() -> impl TypedValueParser<Value = RuleFormat> {
     PossibleValuesParser::new(RuleFormat::ALL.map(RuleFormat::name))
         .try_map(|name| name.parse::<RuleFormat>())
+}
+
+/// Refuses several inputs from standard input: what they are, and where each comes from.
+pub(super) fn one_from_stdin(inputs: &[(&str, Option<&OsStr>)]) -> Result<()> {
+    let mut from_stdin = inputs.iter().filter(|(_, from)| from.is_some_and(|from| from == "-"));
+    match (from_stdin.next(), from_stdin.next()) {
+        (Some((one, _)), Some((other, _))) => bail!("{one} and {other} can't both come from standard input"),
+        _ => Ok(()),
+    }
 }
 
 /// A file of rules before its tuple is known to the compiler.
@@ -90,6 +115,20 @@ impl ReadArguments {
             }
         };
         Ok(Raw { name, bytes, tuple })
+    }
+
+    /// Refuses options about the reading of rules where none are read: of an image, or of a set that is made.
+    pub(super) fn refuse_beside(&self, what: &str) -> Result<()> {
+        let given = [
+            ("assume", !self.assume.is_empty()),
+            ("chain", self.chain.is_some()),
+            ("table", self.table.is_some()),
+            ("ipset", self.ipset.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => bail!("--{name} is for rules that are read, and not for {what}"),
+            None => Ok(()),
+        }
     }
 
     /// Reads what lies beside rules: the format asked for is that of the rules.
@@ -135,7 +174,11 @@ impl Raw {
             format: read.format,
             lenient: read.lenient,
             chain: read.chain.clone(),
+            table_name: read.table.clone(),
             table: read.flow_table,
+            assume: Assumptions::new(read.assume.iter().cloned())?,
+            sets: read.sets()?,
+            ..ReadOptions::default()
         };
         let (file, report) = read_rules_from(&self.bytes[..], &self.name, &options)?;
         if file.rules.is_empty() {
@@ -146,11 +189,62 @@ impl Raw {
         Ok(Loaded { file, report, seconds: began.elapsed().as_secs_f64() })
     }
 
-    /// Reads the rules, and says what they were and what was left out.
+    /// Reads the rules, and says what they were and what was left out. Refused where that is anything, unless it is to be lenient.
     pub(super) fn load<T: Tuple>(&self, read: &ReadArguments) -> Result<RuleFile<T>> {
         let loaded = self.parse(read)?;
+        if !read.lenient && !loaded.is_whole() {
+            bail!("{}: {}", self.name, loaded.refusal());
+        }
         eprintln!("{loaded}");
+        for unused in read.assume.iter().filter(|one| !loaded.file.doubts.assumed.contains(one)) {
+            eprintln!("  --assume {unused} decides nothing: no rule asks for it");
+        }
         Ok(loaded.file)
+    }
+}
+
+impl ReadArguments {
+    /// The sets that rules name.
+    fn sets(&self) -> Result<Option<String>> {
+        let Some(from) = &self.ipset else { return Ok(None) };
+        let source = Source::from_arg(from);
+        let (mut input, mut text) = (open(&source)?, String::new());
+        while let Some(line) = input.next_line().with_context(|| source.to_string())? {
+            let Line::Whole(line) = line else {
+                bail!("{source}:{}: the line is too long", input.lines_read())
+            };
+            text.push_str(&String::from_utf8_lossy(line));
+            text.push('\n');
+        }
+        Ok(Some(text))
+    }
+}
+
+impl<T: Tuple> Loaded<T> {
+    /// Whether nothing was left out that could change an answer.
+    pub(super) fn is_whole(&self) -> bool {
+        self.report.left_out.is_empty() && self.file.doubts.is_empty()
+    }
+
+    /// Why it is refused where it isn't whole: what was left out first, and what to do about it.
+    fn refusal(&self) -> String {
+        /// Rules that are named.
+        const SHOWN: usize = 3;
+        let left_out = &self.report.left_out;
+        let all: Vec<_> = left_out.iter().map(ToString::to_string).collect();
+        let rules = if all.len() == 1 { "rule" } else { "rules" };
+        let helps = &self.report.would_help;
+        let assume: Vec<_> = helps.iter().map(|key| format!("--assume {}", key.example())).collect();
+        let state = match &assume[..] {
+            [] => String::new(),
+            all => format!("state what they ask for, as by {}, or ", all.join(" ")),
+        };
+        format!(
+            "{} {rules} can't be decided by a packet's header fields, and could change answers: {}: {state}go on with --lenient, which says \
+             of each answer what could change it",
+            grouped(all.len()),
+            listed(&all, SHOWN)
+        )
     }
 }
 

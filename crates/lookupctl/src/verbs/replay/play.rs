@@ -223,6 +223,8 @@ pub(in crate::verbs) fn play(
         lookups,
         matched,
         hit_share: share(pass.matched(), plan.len as u64),
+        uncertain: None,
+        assuming: None,
         seconds: driven.seconds,
         mlookups_per_s: per_second(lookups, driven.seconds) / 1e6,
         latency_us: driven.latencies.percentiles(),

@@ -27,6 +27,12 @@ pub(in crate::verbs) struct Report {
     pub(in crate::verbs) matched: u64,
     /// Keys of the trace that a prefix matches after the last update, 0 to 1.
     pub(in crate::verbs) hit_share: f64,
+    /// Answers of a pass after the last update that rules which were left out could change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) uncertain: Option<u64>,
+    /// What was assumed of packets, and decided something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) assuming: Option<Vec<String>>,
     pub(in crate::verbs) seconds: f64,
     pub(in crate::verbs) mlookups_per_s: f64,
     pub(in crate::verbs) latency_us: Percentiles,
@@ -117,6 +123,17 @@ impl fmt::Display for Report {
             writeln!(f, "bound     p99 under {us:.0} µs, held at {mlookups_per_s:.1} M lookups/s offered")?;
         }
         writeln!(f, "hits      {:.2} %", self.hit_share * 100.0)?;
+        if let Some(uncertain) = self.uncertain.filter(|&uncertain| uncertain > 0) {
+            writeln!(
+                f,
+                "uncertain {} of {} answers, as rules were left out",
+                Grouped(uncertain),
+                grouped(*keys)
+            )?;
+        }
+        if let Some(assuming) = self.assuming.as_ref().filter(|assuming| !assuming.is_empty()) {
+            writeln!(f, "assuming  {}", assuming.join(", "))?;
+        }
         let UpdatesReport { applied, per_s, rebuilds } = self.updates;
         writeln!(
             f,

@@ -56,7 +56,15 @@ fn tuples_updates_and_traces_that_are_none() {
         folder.run(&format!("classify lookup --rules rules {tuple}")).refused(&["not a tuple", says]);
     }
     folder.run_with("classify lookup --rules rules", b"tcp dport=80\nquic\n").status(2);
-    folder.run("classify lookup --rules - --json").refused(&["standard input"]);
+    for twice in [
+        "lookup --rules - --json",
+        "verify --rules - --trace -",
+        "replay --rules - --trace -",
+        "replay --rules rules --trace - --updates -",
+        "info - -",
+    ] {
+        folder.run(&format!("classify {twice}")).refused(&["standard input"]);
+    }
     folder.write("faulty", format!("{UPDATES}B tcp\n"));
     folder.run("classify replay --rules rules --updates faulty").refused(&["faulty:5", "neither"]);
     folder.run("classify verify --rules rules --updates faulty").refused(&["faulty:5"]);

@@ -1,13 +1,13 @@
 //! `classify build`.
 
-use super::folder;
+use super::{NEW, folder};
 
 #[test]
 fn an_image_holds_the_rules_and_what_their_actions_are_called() {
     let folder = folder();
     for (rules, engine, options) in [
         ("flows", "bloom", "--engine bloom"),
-        ("saved", "linear", "--engine linear"),
+        (&*format!("saved {NEW}"), "linear", "--engine linear"),
         ("rules", "quilt", "--engine quilt"),
     ] {
         let ran =

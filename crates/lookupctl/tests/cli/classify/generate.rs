@@ -6,10 +6,10 @@ use super::folder;
 fn what_is_made_is_read() {
     let folder = folder();
     for (options, tuple, rules) in [
-        ("--set fw --size 200", "ipv4", 200),
-        ("--set acl --size 100 --to classbench", "ipv4", 100),
+        ("--set fw --count 200", "ipv4", 200),
+        ("--set acl --count 100 --to classbench", "ipv4", 100),
         ("--set ipc --size 100 --tuple ipv6 --to classbench", "ipv6", 100),
-        ("--set classes --size 128 --classes 16 --matching 4", "openflow", 128),
+        ("--set classes --count 128 --classes 16 --matching 4", "openflow", 128),
     ] {
         let again = |to: &str| {
             folder.run(&format!("classify gen rules {options} --seed 5 -o {to}")).ok();
@@ -34,9 +34,27 @@ fn what_is_made_is_read() {
     };
     assert!(ordered != shuffled && sorted(&ordered) == sorted(&shuffled));
     // Each tuple matches so many classes.
-    folder.run("classify gen rules --set classes --size 64 --classes 8 --matching 8 -o all").ok();
-    folder.write("trace", trace("--set classes --size 64 --classes 8 --matching 8"));
+    folder.run("classify gen rules --set classes --count 64 --classes 8 --matching 8 -o all").ok();
+    folder.write("trace", trace("--set classes --set-count 64 --classes 8 --matching 8"));
     let input = std::fs::read(folder.path("trace")).unwrap();
     let ran = folder.run_with("classify lookup --rules all --json --nearly 1", &input).ok();
     assert!(ran.json().iter().all(|line| line["also_match"].as_u64() >= Some(7)), "{ran:?}");
+}
+
+#[test]
+fn whoever_has_enough_of_it_is_no_failure() {
+    use std::process::{Command, Stdio};
+    for what in ["rules", "trace", "updates"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+            .args(["classify", "gen", what, "--count", "20k"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(ended.status.success() && !stderr.contains("lookupctl: "), "{what}: {stderr}");
+    }
 }

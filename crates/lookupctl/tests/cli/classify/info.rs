@@ -40,7 +40,7 @@ fn one_object_with_all_of_it() {
 #[test]
 fn text_for_people_and_what_could_not_be_expressed() {
     let folder = folder();
-    let ran = folder.run("classify info saved flows").ok();
+    let ran = folder.run("classify info saved flows --sections").ok();
     for part in [
         "left out line 4: an interface (-i): -A INPUT -i lo",
         "conntrack",
@@ -56,6 +56,12 @@ fn text_for_people_and_what_could_not_be_expressed() {
     ] {
         assert!(ran.stdout.contains(part), "{part}: {ran:?}");
     }
+    // Without --sections an engine is a line.
+    let short = folder.run("classify info flows").ok();
+    let engines = |start: &str| short.stdout.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!((engines("linear: "), engines("quilt: ")), (1, 1), "{short:?}");
+    let after = short.stdout.lines().skip_while(|line| !line.contains(": ") || !line.contains("built in"));
+    assert!(after.clone().count() >= 4 && after.clone().all(|line| !line.starts_with(' ')), "{short:?}");
     let report = &folder.run("classify info saved --engine linear --json").ok().json()[0];
     assert_eq!(
         (&report["left_out"][1]["line"], &report["engines"][1]),

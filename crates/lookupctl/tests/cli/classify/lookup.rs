@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{TRACE, folder};
+use super::{NEW, TRACE, folder};
 
 const TO_443: &str = "src=10.66.0.1 dst=192.0.2.7 sport=4000 dport=443 proto=tcp";
 
@@ -54,11 +54,11 @@ fn tuples_on_standard_input_by_every_engine() {
 #[test]
 fn columns_quoted_tuples_and_names_of_actions() {
     let folder = folder();
-    let ran = folder.run("classify lookup --rules saved 10.0.0.1 192.0.2.7 4000 22 tcp").ok();
+    let ran = folder.run(&format!("classify lookup --rules saved {NEW} 10.0.0.1 192.0.2.7 4000 22 tcp")).ok();
     assert!(ran.stdout.contains("rule 1  ACCEPT\n") && ran.stdout.contains("action=ACCEPT"), "{ran:?}");
     // Commas, too, make an argument a tuple of its own.
-    let ran =
-        folder.run("classify lookup --rules saved --json src=10.0.0.1,tcp,dport=22 udp,dport=1500").ok();
+    let run = "classify lookup --rules saved --lenient --json src=10.0.0.1,tcp,dport=22 udp,dport=1500";
+    let ran = folder.run(run).ok();
     let actions: Vec<_> = ran.json().iter().map(|line| line["action"].clone()).collect();
     assert_eq!(actions, [json!("ACCEPT"), json!("REJECT")]);
     assert!(ran.stderr.contains("left out line 4"), "{ran:?}");
@@ -68,7 +68,7 @@ fn columns_quoted_tuples_and_names_of_actions() {
 fn frames_in_hex() {
     let folder = folder();
     let tcp = "00005e00530100005e005302080045000028000100004006b7c40a000001c00002070fa0001600000000000000005002200000000000";
-    let ran = folder.run(&format!("classify lookup --rules saved --frame {tcp} --json")).ok();
+    let ran = folder.run(&format!("classify lookup --rules saved {NEW} --frame {tcp} --json")).ok();
     let line = &ran.json()[0];
     assert_eq!(line["tuple"], "src=10.0.0.1 dst=192.0.2.7 sport=4000 dport=22 proto=tcp");
     assert_eq!(line["rule"], 1);
@@ -78,10 +78,13 @@ fn frames_in_hex() {
             folder.run(&format!("classify lookup --rules flows --frame --in-port {port} {frame} --json"));
         assert_eq!((&ran.json()[0]["rule"], &ran.json()[0]["action"]), (&rule.into(), &action.into()));
     }
-    let from_stdin =
-        folder.run_with("classify lookup --rules saved --frame", format!("{tcp}\n").as_bytes()).ok();
+    let from_stdin = folder
+        .run_with(&format!("classify lookup --rules saved {NEW} --frame"), format!("{tcp}\n").as_bytes())
+        .ok();
     assert!(from_stdin.stdout.contains("rule 1  ACCEPT"), "{from_stdin:?}");
-    folder.run(&format!("classify lookup --rules saved --frame {}", &tcp[..60])).refused(&["no ipv4 tuple"]);
-    folder.run("classify lookup --rules saved --frame 00xx").refused(&["not a frame in hex"]);
+    folder
+        .run(&format!("classify lookup --rules saved {NEW} --frame {}", &tcp[..60]))
+        .refused(&["no ipv4 tuple"]);
+    folder.run(&format!("classify lookup --rules saved {NEW} --frame 00xx")).refused(&["not a frame in hex"]);
     folder.run(&format!("classify lookup --rules saved --in-port 3 {TO_443}")).status(2);
 }

@@ -2,7 +2,9 @@
 
 mod bad_input;
 mod build;
+mod doubts;
 mod generate;
+mod hostile;
 mod info;
 mod lookup;
 mod replay;
@@ -47,6 +49,9 @@ const SAVED: &str = "\
 -A INPUT -p udp --dport 1024:2000 -j REJECT
 COMMIT
 ";
+
+/// What answers those two.
+const NEW: &str = "--assume ct=new --assume in=eth0";
 
 /// Flows of a switch.
 const FLOWS: &str = "\

@@ -55,15 +55,15 @@ fn the_checksum_is_that_of_the_rules_after_the_updates() {
 fn engines_agree_on_made_sets_traces_and_updates() {
     let folder = folder();
     for set in [
-        "--set fw --size 300 --trace flows:5",
-        "--set ipc --size 300 --tuple ipv6 --trace random",
-        "--set classes --size 256 --classes 32 --full 4 --matching 8",
+        "--set fw --set-count 300 --trace flows:5",
+        "--set ipc --set-count 300 --tuple ipv6 --trace random",
+        "--set classes --set-count 256 --classes 32 --full 4 --matching 8",
     ] {
         let mut sums = Vec::new();
         for options in ["--engine quilt --threads 2 --batch 100", "--engine bloom", "--engine linear"] {
             let report = replay(
                 &folder,
-                &format!("{set} --keys 3k --updates synth:500 --seed 7 --seconds 0.03 {options}"),
+                &format!("{set} --count 3k --updates synth:500 --seed 7 --seconds 0.03 {options}"),
             );
             sums.push((report["checksum"].clone(), report["hit_share"].clone()));
         }
@@ -82,6 +82,10 @@ fn an_image_replays_as_its_source() {
         assert_eq!(from_image["hit_share"], 1.0);
     }
     folder.run("classify replay --image image --engine quilt").status(2);
+    // Names that options had before.
+    let before = replay(&folder, "--set fw --size 300 --keys 500 --seconds 0.02");
+    let now = replay(&folder, "--set fw --set-count 300 --count 500 --seconds 0.02");
+    assert_eq!((&before["checksum"], &before["keys"]), (&now["checksum"], &500.into()));
 }
 
 #[test]
@@ -91,7 +95,7 @@ fn a_rate_is_held_within_a_bound_and_people_get_text() {
     let report = replay(&folder, &format!("--rules rules {bound}"));
     assert_eq!(report["latency_bound"]["us"], 50_000.0);
     assert!(report["latency_us"]["p99"].as_f64().unwrap() <= 50_000.0, "{report}");
-    let ran = folder.run("classify replay --keys 1k --seconds 0.02 --size 100 --set acl").ok();
+    let ran = folder.run("classify replay --count 1k --seconds 0.02 --set-count 100 --set acl").ok();
     for word in ["rate", "latency", "hits", "updates", "checksum"] {
         assert!(ran.stdout.contains(word), "{word}: {ran:?}");
     }
@@ -106,13 +110,20 @@ fn what_this_build_does_not_have_is_refused() {
     let folder = folder();
     let ran = folder.run("classify replay --rules rules --engine acta").status(2);
     assert!(ran.stderr.contains("auto, quilt, bloom, tuple, linear"), "{ran:?}");
-    for wrong in
-        ["--batch 0", "--trace flows:0", "--set nat", "--tuple ipv5", "--size 5", "--rate 5", "--keys x"]
-    {
+    for wrong in [
+        "--batch 0",
+        "--trace flows:0",
+        "--set nat",
+        "--tuple ipv5",
+        "--set-count 5",
+        "--size 5",
+        "--rate 5",
+        "--count x",
+    ] {
         folder.run(&format!("classify replay --rules rules {wrong}")).status(2);
     }
     folder.run("classify replay --rules rules --memory-cap 1k").refused(&["cap"]);
     folder.run("classify replay --rules rules --latency-bound 1ms --updates changes").refused(&["--rate"]);
     folder.run("classify replay --set fw --classes 4").refused(&["--set classes"]);
-    folder.run("classify replay --set classes --size 4 --classes 9").refused(&["4 rules in 9 classes"]);
+    folder.run("classify replay --set classes --set-count 4 --classes 9").refused(&["4 rules in 9 classes"]);
 }

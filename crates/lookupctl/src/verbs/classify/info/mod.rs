@@ -2,24 +2,25 @@
 
 mod census;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use wirespeed::classify::engine::EngineName;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
-use wirespeed_classify::read::RuleReport;
-use wirespeed_classify::{BuildError, Tuple};
+use wirespeed_classify::{BuildError, Tuple, read};
 use wirespeed_image::Image;
 
-use super::actions::of_image;
+use super::actions::{Known, of_image};
 use super::compiled::Compiled;
+use super::doubt::{assumed, assuming, left_out};
 use super::engine::{self, Selection};
-use super::source::{BuildArguments, Raw, ReadArguments};
+use super::source::{BuildArguments, Loaded, Raw, ReadArguments, one_from_stdin};
 use crate::Outcome;
 use crate::number::{Bytes, Grouped, share};
 use crate::output::Output;
@@ -39,6 +40,10 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
     engine: Selection,
 
+    /// Show the sections of each engine's table, how full they are, and its shape
+    #[arg(long)]
+    sections: bool,
+
     /// One JSON object for each file
     #[arg(long)]
     json: bool,
@@ -55,7 +60,7 @@ Examples:
   iptables-save | lookupctl classify info -
   nft -j list ruleset | lookupctl classify info - --chain forward
   lookupctl classify info flows.txt --engine bloom
-  lookupctl classify info acl.img
+  lookupctl classify info acl.img --sections
   lookupctl classify info acl.rules --json | jq '.engines[] | {engine, bytes_per_rule, loads}'
 
 A rule with ranges stands for a pattern (a value under a mask) for each combination of the prefixes that its ranges are made of. The \
@@ -64,6 +69,14 @@ The false positives that are expected are the share of tuples that get past the 
 (1 - e^(-kn/m))^k with k = 2 (section 4.3), on average over the classes.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
+    let mut inputs: Vec<_> = options.files.iter().map(|file| ("a set of rules", Some(&**file))).collect();
+    inputs.push(("the sets that they name", options.read.ipset.as_deref()));
+    if inputs[..options.files.len()].iter().filter(|(_, from)| from.is_some_and(|from| from == "-")).count()
+        > 1
+    {
+        bail!("only one set of rules can come from standard input");
+    }
+    one_from_stdin(&inputs)?;
     let mut output = Output::new();
     for (at, file) in options.files.iter().enumerate() {
         if at > 0 && !options.json {
@@ -71,6 +84,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         }
         let path = PathBuf::from(file);
         if file != "-" && is_image(&path) {
+            options.read.refuse_beside("an image, which holds what was assumed")?;
             let image = RuleImageFile::open(&path)?;
             visit(image.tuple(), OfImage { options, image, output: &mut output })?;
         } else {
@@ -81,6 +95,10 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     output.finish()?;
     Ok(Outcome::Done)
 }
+
+/// Of a set of which something was left out.
+const NOT_WHOLE: &str = "  not whole: what was left out could change answers; the other verbs refuse it, unless --assume states what it \
+                         asks for or --lenient goes on without";
 
 /// Whether a file starts as an image does. One that can't be read is told about by who reads it next.
 fn is_image(path: &std::path::Path) -> bool {
@@ -100,6 +118,10 @@ struct Report {
     records: u64,
     /// Rules of other chains and tables.
     elsewhere: u64,
+    /// Whether nothing was left out that could change an answer.
+    whole: bool,
+    /// What was assumed of packets, and decided something.
+    assuming: Vec<String>,
     /// What the format says and a rule can't.
     left_out: Vec<LeftOut>,
     #[serde(flatten)]
@@ -107,11 +129,17 @@ struct Report {
     engines: Vec<EngineReport>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct LeftOut {
     line: u64,
     why: String,
     text: String,
+}
+
+impl LeftOut {
+    fn of(one: &read::LeftOut) -> Self {
+        Self { line: one.line, why: one.why.clone(), text: one.text.clone() }
+    }
 }
 
 /// One engine's table of it.
@@ -168,6 +196,9 @@ impl TupleVisitor for OfRules<'_> {
         let rules = &loaded.file.rules;
         if !options.json {
             output.line(&loaded)?;
+            if !loaded.is_whole() {
+                output.line(NOT_WHOLE)?;
+            }
             output.flush()?;
         }
         let census = Census::of(rules);
@@ -175,13 +206,13 @@ impl TupleVisitor for OfRules<'_> {
             census.print(output)?;
             output.flush()?;
         }
-        let mut report = Report::of_rules::<T>(&loaded.report, census);
+        let mut report = Report::of_rules(&loaded, census);
         for engine in options.engine.engines() {
             let built = Compiled::build(engine, rules, &options.build.options(1, None));
             let engine = EngineReport::of(engine, built, rules.len() as u64);
             if !options.json {
                 // Some take long: each is told as soon as it is known.
-                engine.print(output)?;
+                engine.print(output, options.sections)?;
                 output.flush()?;
             }
             report.engines.push(engine);
@@ -202,13 +233,15 @@ impl TupleVisitor for OfImage<'_> {
     fn visit<T: Tuple>(self) -> Result<()> {
         let Self { options, image, output } = self;
         let (file, count) = (image.path().display().to_string(), image.len());
-        let (rules, _) = of_image::<T>(&image)?;
+        let Known { rules, doubts, .. } = of_image::<T>(&image)?;
         let engine = image.engine();
         let compiled = Compiled::<T>::adopt(image)?;
         let engine = EngineReport::of_table(engine, &compiled, count, false);
         let census = rules.map(|rules| Census::of(&rules));
         if options.json {
-            let (format, tuple, left_out) = ("image".to_owned(), T::NAME, Vec::new());
+            let (format, tuple) = ("image".to_owned(), T::NAME);
+            let left_out = doubts.uncertain.iter().map(|one| LeftOut::of(&one.why));
+            let left_out: BTreeSet<_> = left_out.collect();
             let engines = vec![engine];
             return output.json(&Report {
                 file,
@@ -216,20 +249,32 @@ impl TupleVisitor for OfImage<'_> {
                 tuple,
                 records: count,
                 elsewhere: 0,
-                left_out,
+                whole: doubts.is_empty(),
+                assuming: assuming(&doubts),
+                left_out: left_out.into_iter().collect(),
                 census,
                 engines,
             });
         }
         output.line(format_args!("{file}: image of {} rules for {} tuples", Grouped(count), T::NAME))?;
+        if let Some(assumed) = assumed(&assuming(&doubts)) {
+            output.line(format_args!("  {assumed}"))?;
+        }
+        if !doubts.is_empty() {
+            let left_out = left_out(&doubts);
+            output.line(format_args!(
+                "  not whole: rules were left out that could change answers: {left_out}"
+            ))?;
+        }
         census.iter().try_for_each(|census| census.print(output))?;
-        engine.print(output)
+        engine.print(output, options.sections)
     }
 }
 
 impl Report {
     /// All but the engines.
-    fn of_rules<T: Tuple>(read: &RuleReport, census: Census) -> Self {
+    fn of_rules<T: Tuple>(loaded: &Loaded<T>, census: Census) -> Self {
+        let read = &loaded.report;
         let left_out = read.left_out.iter();
         Self {
             file: read.name.clone(),
@@ -237,9 +282,9 @@ impl Report {
             tuple: T::NAME,
             records: read.records,
             elsewhere: read.elsewhere,
-            left_out: left_out
-                .map(|one| LeftOut { line: one.line, why: one.why.clone(), text: one.text.clone() })
-                .collect(),
+            whole: loaded.is_whole(),
+            assuming: assuming(&loaded.file.doubts),
+            left_out: left_out.map(LeftOut::of).collect(),
             census: Some(census),
             engines: Vec::new(),
         }
@@ -279,7 +324,8 @@ impl EngineReport {
         Self { engine: engine.as_str(), built }
     }
 
-    fn print(&self, output: &mut Output) -> Result<()> {
+    /// In a line, and with the sections and what else there is to tell of its table in some more.
+    fn print(&self, output: &mut Output, with_sections: bool) -> Result<()> {
         let Self { engine, built } = self;
         let Built::Table { bytes, bytes_per_rule, shape, loads, sections, .. } = built else {
             let Built::Refused { error } = built else { return Ok(()) };
@@ -290,6 +336,9 @@ impl EngineReport {
             Bytes(*bytes),
             built.control_plane()
         ))?;
+        if !with_sections {
+            return Ok(());
+        }
         shape.iter().try_for_each(|shape| output.line(format_args!("  {shape}")))?;
         let load =
             |load: &Load| format!("{:.1} % of {} {}", 100.0 * load.load, Grouped(load.places), load.what);

@@ -3,7 +3,7 @@
 mod ask;
 mod near;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -15,12 +15,14 @@ use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::gpu::classify::Offload;
 use wirespeed_classify::oracle::{Expected, Right};
+use wirespeed_classify::read::{Doubts, Lines, RuleFile, SourceLine};
 use wirespeed_classify::{Rule, RuleSet, Step, Tuple};
 
-use super::actions::{Actions, of_image};
+use super::actions::{Actions, Known, of_image};
 use super::compiled::{Compiled, cannot_build};
+use super::doubt::{self, Because};
 use super::engine::{self, Choice};
-use super::source::{BuildArguments, Raw, ReadArguments};
+use super::source::{BuildArguments, Raw, ReadArguments, one_from_stdin};
 use crate::Outcome;
 use crate::device::On;
 use crate::lines;
@@ -71,7 +73,8 @@ pub(super) struct Options {
     #[arg(long)]
     explain: bool,
 
-    /// One JSON object for each tuple: {"tuple","rule","priority","action","text","nearly"}, null where nothing matches
+    /// One JSON object for each tuple: {"tuple","rule","priority","action","text","nearly","uncertain_because","assuming"}, null where
+    /// nothing matches
     #[arg(long)]
     json: bool,
 
@@ -90,17 +93,24 @@ Examples:
   lookupctl classify lookup --rules flows.txt --in-port 3 --frame '00005e005301 00005e005302 0800 4500...'
   lookupctl classify lookup --image acl.img --json < acl.trace | jq .rule
 
+A host's firewall: what becomes of a new connection that comes in by eth0, and of a packet of which nothing is known
+  iptables-save > fw.txt; lookupctl classify lookup --rules fw.txt --assume ct=new --assume in=eth0 src=192.0.2.1 dport=443 tcp
+  lookupctl classify lookup --rules fw.txt --lenient src=192.0.2.1 dport=443 tcp
+With --assume the answer is for packets of that kind, and repeats what was assumed. With --lenient rules that can't be decided are left \
+out, and an answer that one of them could change is marked uncertain, with the line of the file; in JSON uncertain_because lists them.
+
 Fields that are not given are 0. Every answer is checked against the rules.
 A rule that nearly matches fails by one field alone: told are which, what it is and what is wanted, first of the rules that would come \
 before the one that matches.
 Exit status 1 says that some tuple matches nothing, or that an answer is wrong.";
 
 pub(super) fn run(options: Options) -> Result<Outcome> {
-    if options.tuples.is_empty() && options.rules.as_ref().is_some_and(|rules| rules == "-") {
-        bail!("the rules and the tuples can't both come from standard input");
-    }
+    let tuples = options.tuples.is_empty().then_some(OsStr::new("-"));
+    let ipset = options.read.ipset.as_deref();
+    one_from_stdin(&[("the rules", options.rules.as_deref()), ("the sets", ipset), ("the tuples", tuples)])?;
     let (tuple, from) = match (&options.image, &options.rules) {
         (Some(path), _) => {
+            options.read.refuse_beside("an image, which holds what was assumed")?;
             let image = RuleImageFile::open(path)?;
             (image.tuple(), From::Image(image))
         }
@@ -130,25 +140,31 @@ impl TupleVisitor for Job<'_> {
     fn visit<T: Tuple>(self) -> Result<Outcome> {
         let Self { options, from } = self;
         let fleet = options.device.open_for_lookup(&device::options::<T>(), options.explain)?;
-        let (compiled, rules, actions) = match from {
+        let (compiled, beside) = match from {
             From::Rules(raw) => {
-                let file = raw.load::<T>(&options.read)?;
-                let engine = options.engine.resolve(&file.rules, fleet.is_some());
+                let RuleFile { rules, actions, doubts, lines } = raw.load::<T>(&options.read)?;
+                let engine = options.engine.resolve(&rules, fleet.is_some());
                 let build = options.build.options(1, None);
-                let compiled = Compiled::build(engine, &file.rules, &build);
-                (compiled.with_context(|| cannot_build(engine))?, Some(file.rules), Actions(file.actions))
+                let compiled = Compiled::build(engine, &rules, &build);
+                let beside = Known { rules: Some(rules), actions: Actions(actions), doubts, lines };
+                (compiled.with_context(|| cannot_build(engine))?, beside)
             }
             From::Image(image) => {
-                let (rules, actions) = of_image::<T>(&image)?;
-                (Compiled::adopt(image)?, rules, actions)
+                let beside = of_image::<T>(&image)?;
+                doubt::say(&beside.doubts);
+                (Compiled::adopt(image)?, beside)
             }
         };
+        let Known { rules, actions, doubts, lines } = beside;
         let offload = compiled.offload(fleet.as_ref())?;
         let expected = rules.as_ref().map(Expected::of);
         let form = if options.frame { Form::Frame(options.in_port) } else { Form::Words };
         let (output, outcome) = (Output::new(), Outcome::Done);
+        let assuming = doubt::assuming(&doubts);
+        let beside = Beside { rules, actions, doubts, lines, assuming };
+        let is_begun = false;
         let mut session =
-            Session { options, compiled, offload, rules, expected, actions, form, output, outcome };
+            Session { options, compiled, offload, beside, expected, form, is_begun, output, outcome };
         if options.tuples.is_empty() {
             lines::each(&mut session, LONGEST, Session::answer_line, |session| {
                 Ok(session.output.flush()?)
@@ -167,29 +183,60 @@ struct Session<'a, T: Tuple> {
     compiled: Compiled<T>,
     /// The same table on GPUs, where these are to look up.
     offload: Option<Offload<T>>,
-    /// The rules, where they are at hand.
-    rules: Option<RuleSet<T>>,
+    beside: Beside<T>,
     expected: Option<Expected<T>>,
-    actions: Actions,
     form: Form,
+    /// Whether something was answered: what was assumed is said before that, once.
+    is_begun: bool,
     output: Output,
     outcome: Outcome,
 }
 
+/// What is known beside the compiled set.
+struct Beside<T: Tuple> {
+    /// The rules, where they are at hand.
+    rules: Option<RuleSet<T>>,
+    actions: Actions,
+    /// What could change answers.
+    doubts: Doubts<T>,
+    /// Where the rules come from.
+    lines: Lines,
+    /// What was assumed, and decided something.
+    assuming: Vec<String>,
+}
+
+impl<T: Tuple> Beside<T> {
+    /// What could change an answer.
+    fn because(&self, tuple: &T, found: u32) -> Vec<Because> {
+        let none = RuleSet::new();
+        let rules = self.rules.as_ref().unwrap_or(&none);
+        Because::of(&self.doubts, rules, &self.actions, (tuple, found))
+    }
+}
+
 /// One line of JSON.
 #[derive(Serialize)]
-struct Line {
+struct Line<'a> {
     tuple: String,
     rule: Option<u32>,
     priority: Option<u32>,
     action: Option<String>,
     text: Option<String>,
+    /// The line of the file that the rule comes from, and what it says, where a rule isn't simply a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_text: Option<&'a str>,
     /// Other rules that match, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     also_match: Option<usize>,
     nearly: Vec<NearLine>,
     /// How many there are, of which some are told.
     nearly_count: usize,
+    /// Rules that were left out and could make it another answer.
+    uncertain_because: Vec<Because>,
+    /// What was assumed of the packet beside its fields, and decided something.
+    assuming: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Vec<StepLine>>,
 }
@@ -223,9 +270,11 @@ impl<T: Tuple> Session<'_, T> {
         }
         let steps = self.options.explain.then(|| self.compiled.table.lookups().explain(&tuple));
         let most = self.options.nearly;
-        let near = self.rules.as_ref().filter(|_| most > 0).map(|rules| Near::of(rules, &tuple, found, most));
-        let rule = self.rules.as_ref().and_then(|rules| rules.rule(found));
-        let actions = &self.actions;
+        let Beside { rules, actions, assuming, .. } = &self.beside;
+        let near = rules.as_ref().filter(|_| most > 0).map(|rules| Near::of(rules, &tuple, found, most));
+        let rule = rules.as_ref().and_then(|rules| rules.rule(found));
+        let because = self.beside.because(&tuple, found);
+        let line = self.beside.lines.of(found);
         let action = rule.map(|rule| actions.of(rule));
         if self.options.json {
             let line = Line {
@@ -234,6 +283,8 @@ impl<T: Tuple> Session<'_, T> {
                 priority: rule.map(Rule::priority),
                 action,
                 text: rule.map(|rule| actions.text(rule)),
+                line: line.and_then(|line| line.line),
+                line_text: line.map(|line| &*line.text),
                 also_match: near.as_ref().map(|near| near.also),
                 nearly: near
                     .iter()
@@ -241,11 +292,17 @@ impl<T: Tuple> Session<'_, T> {
                     .map(|miss| miss.line(&tuple, actions))
                     .collect(),
                 nearly_count: near.as_ref().map_or(0, |near| near.count),
+                uncertain_because: because,
+                assuming,
                 steps: steps.map(|steps| steps.into_iter().map(StepLine::from).collect()),
             };
             self.output.json(&line)?;
         } else {
-            let told = Told { tuple: &tuple, found, rule, actions, near: near.as_ref() };
+            let assumed = doubt::assumed(assuming).filter(|_| !std::mem::replace(&mut self.is_begun, true));
+            assumed.into_iter().try_for_each(|assumed| self.output.line(assumed))?;
+            let uncertain = doubt::said(&because);
+            let near = near.as_ref();
+            let told = Told { tuple: &tuple, found, rule, line, actions, near, uncertain };
             told.print(&mut self.output, steps.as_deref())?;
         }
         if let Some(right) = right.filter(|&right| right != found) {
@@ -272,20 +329,31 @@ struct Told<'a, T> {
     tuple: &'a T,
     found: u32,
     rule: Option<&'a Rule<T>>,
+    line: Option<&'a SourceLine>,
     actions: &'a Actions,
     near: Option<&'a Near<'a, T>>,
+    /// What could make it another answer.
+    uncertain: Option<String>,
 }
 
 impl<T: Tuple> Told<'_, T> {
     fn print(&self, output: &mut Output, steps: Option<&[Step]>) -> Result<()> {
-        let Self { tuple, found, rule, actions, near } = self;
+        let Self { tuple, found, rule, line, actions, near, uncertain } = self;
+        let uncertain = uncertain.as_ref().map_or_else(String::new, |why| format!("  uncertain: {why}"));
         match (found, rule) {
-            (0, _) => output.line(format_args!("{tuple}  no rule"))?,
-            (_, Some(rule)) => output.line(format_args!("{tuple}  rule {found}  {}", actions.said(rule)))?,
-            (_, None) => output.line(format_args!("{tuple}  rule {found}"))?,
+            (0, _) => output.line(format_args!("{tuple}  no rule{uncertain}"))?,
+            (_, Some(rule)) => {
+                output.line(format_args!("{tuple}  rule {found}  {}{uncertain}", actions.said(rule)))?;
+            }
+            (_, None) => output.line(format_args!("{tuple}  rule {found}{uncertain}"))?,
         }
         if let Some(rule) = rule {
-            output.line(format_args!("  matches rule {found}: {}", actions.text(rule)))?;
+            let line = match line {
+                None => String::new(),
+                Some(SourceLine { line: Some(line), text }) => format!(" (line {line}: {text})"),
+                Some(SourceLine { line: None, text }) => format!(" ({text})"),
+            };
+            output.line(format_args!("  matches rule {found}{line}: {}", actions.text(rule)))?;
         }
         if let Some(Near { also, misses, count }) = near {
             if *also > 0 {

@@ -16,15 +16,18 @@ use wirespeed::classify::engine::EngineName;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::gpu::classify::Remote;
 use wirespeed::gpu::runtime::Fleet;
+use wirespeed_classify::read::{Doubts, RuleFile};
 use wirespeed_classify::{BuildError, BuildOptions, Classify, RuleSet, RuleUpdate, Tuple};
 
 use super::compiled::{Compiled, cannot_upload};
+use super::doubt;
 use super::engine::{self, Selection};
 use super::live;
-use super::source::{BuildArguments, Raw, ReadArguments};
+use super::source::{BuildArguments, Raw, ReadArguments, one_from_stdin};
 use super::trace;
 use crate::Outcome;
 use crate::device::On;
+use crate::number::Grouped;
 use crate::output::{Output, progress};
 use crate::threads::{self, all_cores, share_out};
 use crate::verdict::{self, Line};
@@ -78,6 +81,8 @@ Examples:
 
 Each tuple is looked up alone, in a small batch and in a large one; on a GPU in batches small and large. The right answers come from a \
 map for each mask, and for some tuples from a scan of all rules, too.
+Where --lenient left rules out, every engine can be right and the firewall still do something else: told is how many of the answers a \
+rule that was left out could change.
 Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the rules says so, and is not \
 wrong.";
 
@@ -85,6 +90,12 @@ wrong.";
 const GROUP: usize = 1024;
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
+    one_from_stdin(&[
+        ("the rules", Some(&options.rules)),
+        ("the sets", options.read.ipset.as_deref()),
+        ("the trace", options.trace.as_deref()),
+        ("the updates", options.updates.as_deref()),
+    ])?;
     let raw = options.read.open(&options.rules)?;
     visit(raw.tuple(), Verify { options, raw })
 }
@@ -100,7 +111,7 @@ impl TupleVisitor for Verify<'_> {
     fn visit<T: Tuple>(self) -> Result<Outcome> {
         let Self { options, raw } = self;
         let fleet = options.device.open(&device::options::<T>())?;
-        let rules = raw.load::<T>(&options.read)?.rules;
+        let RuleFile { rules, doubts, .. } = raw.load::<T>(&options.read)?;
         let updates = match &options.updates {
             Some(updates) => options.read.updates(updates, &rules)?,
             None => Vec::new(),
@@ -115,14 +126,15 @@ impl TupleVisitor for Verify<'_> {
             for update in &updates {
                 after.apply(update)?;
             }
-            Truth::of(&after, &trace, threads)
+            Truth::of(&after, &doubts, &trace, threads)
         });
         let job = Job {
-            before: Truth::of(&rules, &trace, threads)?,
+            before: Truth::of(&rules, &doubts, &trace, threads)?,
             after: after.transpose()?,
             build: options.build.options(if updates.is_empty() { 1 } else { 2 }, None),
             rules,
             updates: &updates,
+            beside: Beside::of(&doubts),
             fleet,
             threads,
         };
@@ -137,9 +149,26 @@ struct Job<'a, T: Tuple> {
     updates: &'a [RuleUpdate<T>],
     before: Truth<T>,
     after: Option<Truth<T>>,
+    beside: Beside,
     fleet: Option<Fleet>,
     threads: usize,
     build: BuildOptions,
+}
+
+/// What was left out, and what was assumed.
+#[derive(Debug)]
+struct Beside {
+    left_out: usize,
+    /// They, in words.
+    because: String,
+    assuming: Vec<String>,
+}
+
+impl Beside {
+    fn of<T>(doubts: &Doubts<T>) -> Self {
+        let (left_out, because) = (doubt::lines(doubts).len(), doubt::left_out(doubts));
+        Self { left_out, because, assuming: doubt::assuming(doubts) }
+    }
 }
 
 /// What one engine came to in one state.
@@ -151,6 +180,15 @@ struct Report {
     updates: usize,
     tuples: u64,
     mismatches: u64,
+    /// Of the tuples, those whose answer a rule that was left out could change.
+    uncertain: u64,
+    /// Rules left out.
+    left_out: usize,
+    /// They, in words.
+    #[serde(skip)]
+    because: String,
+    /// What was assumed, and decided something.
+    assuming: Vec<String>,
     seconds: f64,
     first: Vec<Mismatch>,
 }
@@ -217,6 +255,7 @@ impl<T: Tuple> Job<'_, T> {
                 .with_context(|| format!("{engine} on the GPU"))?,
         };
         bar.finish_and_clear();
+        let Beside { left_out, because, assuming } = &self.beside;
         Ok(Report {
             engine: engine.as_str(),
             device: if remote.is_some() { On::Gpu } else { On::Cpu }.name(),
@@ -224,6 +263,10 @@ impl<T: Tuple> Job<'_, T> {
             updates,
             tuples: verdict.checked,
             mismatches: verdict.mismatches,
+            uncertain: truth.uncertain,
+            left_out: *left_out,
+            because: because.clone(),
+            assuming: assuming.clone(),
             seconds: began.elapsed().as_secs_f64(),
             first: verdict.first,
         })
@@ -280,13 +323,29 @@ fn check_part<T: Tuple>(verdict: &mut Verdict, table: &dyn Subject<T>, tuples: &
     }
 }
 
+impl Report {
+    /// What goes with "all right": what was assumed, and what is uncertain as rules were left out.
+    fn aside(&self) -> String {
+        let assumed =
+            doubt::assumed(&self.assuming).map_or_else(String::new, |assumed| format!(", {assumed}"));
+        if self.left_out == 0 {
+            return assumed;
+        }
+        let (uncertain, tuples) = (Grouped(self.uncertain), Grouped(self.tuples));
+        let because = &self.because;
+        format!(
+            "{assumed}, but the set is not whole: {uncertain} of {tuples} answers are uncertain because of {because}"
+        )
+    }
+}
+
 impl verdict::Report for Report {
     fn mismatches(&self) -> u64 {
         self.mismatches
     }
 
     fn print(&self, output: &mut Output) -> Result<()> {
-        output.line(Line {
+        let line = Line {
             engine: self.engine,
             is_on_gpu: self.device == On::Gpu.name(),
             key_bytes: None,
@@ -295,7 +354,8 @@ impl verdict::Report for Report {
             keys: (self.tuples, "tuples"),
             mismatches: self.mismatches,
             seconds: self.seconds,
-        })?;
+        };
+        output.line(format_args!("{line}{}", self.aside()))?;
         for Mismatch { tuple, right, found, lookup } in &self.first {
             output.line(format_args!("  {tuple}: rule {found}, right is {right} ({lookup})"))?;
         }
@@ -337,8 +397,9 @@ mod tests {
         let mut after = rules.clone();
         assert!(updates.iter().all(|update| after.apply(update).is_ok()));
         Job {
-            before: Truth::of(&rules, &[], 2).unwrap(),
-            after: (!updates.is_empty()).then(|| Truth::of(&after, &[], 2).unwrap()),
+            before: Truth::of(&rules, &Doubts::none(), &[], 2).unwrap(),
+            after: (!updates.is_empty()).then(|| Truth::of(&after, &Doubts::none(), &[], 2).unwrap()),
+            beside: Beside::of(&Doubts::<T>::none()),
             rules,
             updates,
             fleet,

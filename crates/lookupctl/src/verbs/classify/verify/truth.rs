@@ -6,8 +6,10 @@
 use anyhow::{Result, bail};
 use wirespeed_classify::generate::{around, tuples};
 use wirespeed_classify::oracle::{Expected, Oracle, Right};
+use wirespeed_classify::read::Doubts;
 use wirespeed_classify::{RuleSet, Tuple};
 
+use super::super::doubt;
 use crate::threads::share_out;
 
 /// Tuples of a part.
@@ -26,20 +28,25 @@ pub(super) struct Truth<T> {
     tuples: Vec<T>,
     right: Vec<u32>,
     pub(super) rules: usize,
+    /// How many of the answers a rule that was left out could change.
+    pub(super) uncertain: u64,
 }
 
 impl<T: Tuple> Truth<T> {
-    /// That of a set, for tuples made of it and those of a trace.
-    pub(super) fn of(rules: &RuleSet<T>, trace: &[T], threads: usize) -> Result<Self> {
+    /// That of a set and of what is in doubt about it, for tuples made of both and those of a trace.
+    pub(super) fn of(rules: &RuleSet<T>, doubts: &Doubts<T>, trace: &[T], threads: usize) -> Result<Self> {
         let most = (ASKED / rules.classes().len().max(1)).clamp(LEAST, MOST);
         // A rule has six tuples around it, and one with ranges more.
         let mut all = around(rules, most / 10);
         let few = usize::try_from(rules.entries_len()).unwrap_or(most).saturating_mul(40) + 5_000;
         all.extend(tuples(rules, few.min(most / 5), 1.0, 1));
         all.extend(tuples::<T>(&RuleSet::new(), few.min(most / 5) / 4, 1.0, 2));
+        let in_doubt: RuleSet<T> =
+            doubts.uncertain.iter().take(most / 60).map(|one| one.rule.clone()).collect();
+        all.extend(around(&in_doubt, most / 10));
         all.extend(trace);
         let expected = Expected::of(rules);
-        let mut truth = Self { right: vec![0; all.len()], tuples: all, rules: rules.len() };
+        let mut truth = Self { right: vec![0; all.len()], tuples: all, rules: rules.len(), uncertain: 0 };
         let parts = share_out(truth.parts(), threads, Vec::new, |answers: &mut Vec<_>, part| {
             let right: Vec<_> = truth.part(part).0.iter().map(|tuple| expected.right(tuple)).collect();
             answers.push((part, right));
@@ -48,6 +55,7 @@ impl<T: Tuple> Truth<T> {
             truth.right[part * PART..][..right.len()].copy_from_slice(&right);
         }
         truth.scan(rules, threads)?;
+        truth.uncertain = doubt::count(doubts, rules, (&truth.tuples, &truth.right), threads);
         Ok(truth)
     }
 

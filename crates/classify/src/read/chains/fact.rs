@@ -1,0 +1,95 @@
+//! [`Fact`]: a condition on what no tuple holds.
+
+use crate::read::assume::{Assumption, AssumptionKey, Assumptions};
+
+/// A condition on what no tuple holds: true or false under assumptions, else unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::read) struct Fact {
+    /// What it is, for people: `a match of conntrack`.
+    pub(in crate::read) what: String,
+    /// What assumption decides it; `None` where none can.
+    pub(in crate::read) of: Option<(AssumptionKey, Wanted)>,
+    pub(in crate::read) is_negated: bool,
+}
+
+/// What is wanted of an assumption's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::read) enum Wanted {
+    /// One of some words.
+    OneOf(Vec<String>),
+    /// An interface of this name.
+    Interface(String),
+    /// An interface whose name starts like this.
+    InterfacePrefix(String),
+    /// A number whose bits under the mask are those of the value.
+    Masked { value: u32, mask: u32 },
+    /// A number from one to another.
+    Range(u32, u32),
+    /// TCP flags: those under the mask are set as here, and no others of them.
+    Flags { mask: u8, set: u8 },
+}
+
+/// What a fact comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::read) enum Truth {
+    True,
+    False,
+    Unknown,
+}
+
+impl Fact {
+    /// One that no assumption decides.
+    pub(in crate::read) fn unknown(what: impl Into<String>) -> Self {
+        Self { what: what.into(), of: None, is_negated: false }
+    }
+
+    /// One that an assumption decides.
+    pub(in crate::read) fn wanted(key: AssumptionKey, wanted: Wanted, what: impl Into<String>) -> Self {
+        Self { what: what.into(), of: Some((key, wanted)), is_negated: false }
+    }
+
+    /// One that holds where a value is one of some words.
+    pub(in crate::read) fn one_of(key: AssumptionKey, words: &[&str], what: impl Into<String>) -> Self {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Self::wanted(key, Wanted::OneOf(words), what)
+    }
+
+    /// Its opposite, where asked for.
+    pub(in crate::read) fn negated_if(mut self, is_negated: bool) -> Self {
+        self.is_negated ^= is_negated;
+        self
+    }
+
+    /// What it comes to, and the assumption that decided it.
+    pub(in crate::read) fn under<'a>(&self, assume: &'a Assumptions) -> (Truth, Option<&'a Assumption>) {
+        let unknown = (Truth::Unknown, None);
+        let Some((key, wanted)) = &self.of else { return unknown };
+        // Connection tracking puts fragments together before any chain sees them.
+        let tracked = assume.get(AssumptionKey::Ct).filter(|state| !state.value().starts_with("untracked"));
+        let implied = tracked.filter(|_| *key == AssumptionKey::Fragment);
+        let (by, value) = match (assume.get(*key), implied) {
+            (Some(by), _) => (by, by.value()),
+            (None, Some(by)) => (by, "no"),
+            (None, None) => return unknown,
+        };
+        let holds = match wanted {
+            // A connection may be several things at once: `new+dnat`.
+            Wanted::OneOf(words) => value.split('+').any(|value| words.iter().any(|word| word == value)),
+            Wanted::Interface(name) => name == value,
+            Wanted::InterfacePrefix(prefix) => value.starts_with(&**prefix),
+            Wanted::Masked { value, mask } => match by.number() {
+                Some(number) => number & mask == *value,
+                None => return unknown,
+            },
+            Wanted::Range(from, to) => match by.number() {
+                Some(number) => (from..=to).contains(&&number),
+                None => return unknown,
+            },
+            Wanted::Flags { mask, set } => match by.flags() {
+                Some(flags) => flags & mask == *set,
+                None => return unknown,
+            },
+        };
+        (if holds != self.is_negated { Truth::True } else { Truth::False }, Some(by))
+    }
+}

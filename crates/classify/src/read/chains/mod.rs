@@ -1,0 +1,128 @@
+//! The model that readers of chains share: lines with conditions in chains that jump to each other, as iptables and nft have them.
+//!
+//! ```text
+//! chain:  line  when: region of tuples ∧ facts   then: verdict | jump | goto | return | goes on
+//!         line  …                                                   │
+//!         policy                                                    ▼ flatten
+//!                         rules, the first that matches wins  +  uncertain rules beside them
+//! ```
+//!
+//! A packet runs through a chain from its first line on. What a tuple holds is a [`Region`], exactly. What it doesn't hold is a
+//! [`Fact`]: true or false under assumptions, else unknown. [`flatten`] writes a chain, with all that it jumps to, out as rules.
+
+mod fact;
+mod flatten;
+mod program;
+mod region;
+mod set;
+
+pub(super) use fact::{Fact, Truth, Wanted};
+pub(super) use flatten::flatten;
+
+pub(super) use region::{Region, TooMany};
+pub(super) use set::FieldSet;
+
+use std::collections::BTreeMap;
+
+use super::assume::AssumptionKey;
+use crate::tuple::Tuple;
+
+/// The chains of a table by name.
+#[derive(Clone, Debug)]
+pub(super) struct Chains<T> {
+    pub(super) by_name: BTreeMap<String, Chain<T>>,
+}
+
+/// A chain.
+#[derive(Clone, Debug)]
+pub(super) struct Chain<T> {
+    pub(super) lines: Vec<Line<T>>,
+    pub(super) end: End,
+}
+
+/// What becomes of a packet that comes to the end of a chain which nothing jumped to, or returns from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// A verdict: the policy, or for a chain of the user that is looked at by itself, `RETURN`.
+    Verdict(String),
+    /// The file doesn't say.
+    Unknown,
+}
+
+/// A line of a chain.
+#[derive(Clone, Debug)]
+pub(super) struct Line<T> {
+    /// Its line in the file, or its place among the elements of JSON, from 1. Several lines may be of one.
+    pub(super) at: u64,
+    /// What it says.
+    pub(super) text: String,
+    pub(super) when: When<T>,
+    pub(super) then: Then,
+}
+
+/// What has to hold for a line to be in effect: a region and all facts.
+#[derive(Clone, Debug)]
+pub(super) struct When<T> {
+    pub(super) region: Region<T>,
+    pub(super) facts: Vec<Fact>,
+}
+
+/// What a line does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// Decides.
+    Verdict(String),
+    /// Goes through another chain, and comes back at its end.
+    Jump(String),
+    /// Goes through another chain, and at its end to where this one would.
+    Goto(String),
+    /// Goes to the end of this chain.
+    Return,
+    /// Goes on with the next line: it counts or logs.
+    Continue,
+    /// Goes on with the next line, but what later facts of these keys look at may be another than before.
+    Change(Vec<AssumptionKey>),
+    /// Nobody knows: it may decide anything or skip lines, for the reason given.
+    Unknown(String),
+}
+
+impl<T: Tuple> Chains<T> {
+    pub(super) const fn new() -> Self {
+        Self { by_name: BTreeMap::new() }
+    }
+
+    /// The chain of a name, made where it isn't there.
+    pub(super) fn chain(&mut self, name: &str, end: End) -> &mut Chain<T> {
+        self.by_name.entry(name.to_owned()).or_insert_with(|| Chain { lines: Vec::new(), end })
+    }
+}
+
+impl<T: Tuple> When<T> {
+    /// Always.
+    pub(super) fn always() -> Self {
+        Self { region: Region::all(), facts: Vec::new() }
+    }
+}
+
+impl<T: Tuple> Line<T> {
+    /// The lines of one that looks at the transport header: later fragments have none, and are tuples with ports of 0.
+    pub(super) fn of_transport(self) -> Result<Vec<Self>, TooMany> {
+        let (zero, other) = self.when.region.split_at_ports_of_zero()?;
+        let with = |region: Region<T>, facts: Vec<Fact>| Self {
+            at: self.at,
+            text: self.text.clone(),
+            when: When { region, facts },
+            then: self.then.clone(),
+        };
+        let mut lines = Vec::new();
+        if !zero.is_empty() {
+            let is_whole =
+                Fact::one_of(AssumptionKey::Fragment, &["no"], "a tuple without ports may be a fragment's");
+            lines.push(with(zero, self.when.facts.iter().cloned().chain([is_whole]).collect()));
+        }
+        if !other.is_empty() || lines.is_empty() {
+            lines.push(with(other, self.when.facts.clone()));
+        }
+        Ok(lines)
+    }
+}

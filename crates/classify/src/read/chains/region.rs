@@ -1,0 +1,306 @@
+//! [`Region`]: some of all tuples, as boxes.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::set::FieldSet;
+use crate::tuple::{Field, Tuple};
+
+/// The most boxes that a region may have.
+const MOST_CELLS: usize = 1 << 16;
+
+/// Some of all tuples: those of any of its boxes.
+#[derive(Clone, Debug)]
+pub(in crate::read) struct Region<T> {
+    cells: Vec<Cell<T>>,
+}
+
+/// A box: the tuples of which each field is in a set.
+#[derive(Debug)]
+pub(in crate::read) struct Cell<T> {
+    /// By the order of the tuple's fields; `None` of a field that may be anything.
+    sets: Box<[Option<Arc<FieldSet>>]>,
+    of: PhantomData<T>,
+}
+
+/// A set or a region of more parts than are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::read) struct TooMany {
+    /// The parts.
+    pub(in crate::read) what: &'static str,
+    /// How many may be.
+    pub(in crate::read) limit: u64,
+}
+
+impl std::fmt::Display for TooMany {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "it takes over {} {}", self.limit, self.what)
+    }
+}
+
+impl<T: Tuple> Region<T> {
+    /// All tuples.
+    pub(in crate::read) fn all() -> Self {
+        Self { cells: vec![Cell::all()] }
+    }
+
+    /// No tuple.
+    pub(in crate::read) const fn none() -> Self {
+        Self { cells: Vec::new() }
+    }
+
+    /// The tuples with a field in a set. Panics where the tuple has no such field.
+    pub(in crate::read) fn of(field: &Field, set: FieldSet) -> Self {
+        let at = T::FIELDS.iter().position(|own| own == field).expect("a field of the tuple");
+        if set.is_empty() {
+            return Self::none();
+        }
+        let mut cell = Cell::all();
+        cell.sets[at] = (!set.is_all()).then(|| Arc::new(set));
+        Self { cells: vec![cell] }
+    }
+
+    /// Whether it has no tuple.
+    pub(in crate::read) fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Whether it is known to have all tuples: one box is all of them.
+    pub(in crate::read) fn is_all(&self) -> bool {
+        self.cells.iter().any(Cell::is_all)
+    }
+
+    /// Whether it has a tuple.
+    #[cfg(test)]
+    pub(in crate::read) fn contains(&self, tuple: &T) -> bool {
+        self.cells.iter().any(|cell| cell.contains(tuple))
+    }
+
+    /// The boxes.
+    pub(in crate::read) fn cells(&self) -> &[Cell<T>] {
+        &self.cells
+    }
+
+    /// How many rules it takes.
+    pub(in crate::read) fn rules_len(&self) -> u64 {
+        let of = |cell: &Cell<T>| cell.lens().fold(1, u64::saturating_mul);
+        self.cells.iter().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// How much there is to look at.
+    pub(in crate::read) fn weight(&self) -> u64 {
+        self.cells.iter().map(|cell| 1 + cell.lens().sum::<u64>()).sum()
+    }
+
+    /// Whether it is known to be another: both are the same boxes.
+    pub(in crate::read) fn is_same(&self, other: &Self) -> bool {
+        let is_same = |(a, b): (&Cell<T>, &Cell<T>)| a.sets == b.sets;
+        self.cells.len() == other.cells.len() && self.cells.iter().zip(&other.cells).all(is_same)
+    }
+
+    /// The tuples that both have.
+    pub(in crate::read) fn and(&self, other: &Self) -> Result<Self, TooMany> {
+        let mut cells = Vec::new();
+        for a in &self.cells {
+            for b in &other.cells {
+                push(&mut cells, a.and(b)?)?;
+            }
+        }
+        Ok(Self { cells })
+    }
+
+    /// The tuples that either has.
+    pub(in crate::read) fn or(&self, other: &Self) -> Result<Self, TooMany> {
+        if self.is_all() || other.is_all() {
+            return Ok(Self::all());
+        }
+        let mut cells = self.cells.clone();
+        for cell in &other.cells {
+            match cells.last_mut().map(|last| last.joined(cell)).transpose()?.flatten() {
+                Some(joined) => *cells.last_mut().expect("it was joined to") = joined,
+                None => push(&mut cells, Some(cell.clone()))?,
+            }
+        }
+        Ok(Self { cells })
+    }
+
+    /// The tuples that it has and another has not.
+    pub(in crate::read) fn minus(&self, other: &Self) -> Result<Self, TooMany> {
+        let mut left = self.cells.clone();
+        for cell in &other.cells {
+            let mut less = Vec::new();
+            for from in left {
+                from.minus(cell, &mut less)?;
+            }
+            left = less;
+        }
+        Ok(Self { cells: left })
+    }
+
+    /// The tuples that it has not.
+    pub(in crate::read) fn not(&self) -> Result<Self, TooMany> {
+        Self::all().minus(self)
+    }
+
+    /// Its tuples whose ports are both 0, and its others.
+    pub(in crate::read) fn split_at_ports_of_zero(&self) -> Result<(Self, Self), TooMany> {
+        let mut zero = Self::all();
+        for name in ["sport", "dport"] {
+            if let Some(field) = T::field_of(name) {
+                zero = zero.and(&Self::of(field, FieldSet::one(field, 0)))?;
+            }
+        }
+        Ok((self.and(&zero)?, self.minus(&zero)?))
+    }
+}
+
+impl<T: Tuple> Cell<T> {
+    fn all() -> Self {
+        Self { sets: vec![None; T::FIELDS.len()].into(), of: PhantomData }
+    }
+
+    fn is_all(&self) -> bool {
+        self.sets.iter().all(Option::is_none)
+    }
+
+    #[cfg(test)]
+    fn contains(&self, tuple: &T) -> bool {
+        self.fields().all(|(field, set)| set.contains(tuple.field(field)))
+    }
+
+    /// The fields that can't be anything, and what they are.
+    pub(in crate::read) fn fields(&self) -> impl Iterator<Item = (&'static Field, &FieldSet)> {
+        T::FIELDS.iter().zip(&self.sets).filter_map(|(field, set)| Some((field, set.as_deref()?)))
+    }
+
+    /// How many parts each set has.
+    fn lens(&self) -> impl Iterator<Item = u64> {
+        self.sets.iter().flatten().map(|set| set.parts_len() as u64)
+    }
+
+    fn and(&self, other: &Self) -> Result<Option<Self>, TooMany> {
+        let mut both = self.clone();
+        for (at, theirs) in other.sets.iter().enumerate() {
+            let Some(theirs) = theirs else { continue };
+            if !both.narrow(at, theirs)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(both))
+    }
+
+    /// Takes away what isn't in a set; whether something is left.
+    fn narrow(&mut self, at: usize, set: &Arc<FieldSet>) -> Result<bool, TooMany> {
+        let narrow = match &self.sets[at] {
+            None => Arc::clone(set),
+            Some(own) if Arc::ptr_eq(own, set) => return Ok(true),
+            Some(own) => Arc::new(own.and(set)?),
+        };
+        let is_left = !narrow.is_empty();
+        self.sets[at] = Some(narrow);
+        Ok(is_left)
+    }
+
+    /// Adds what it has and another has not: by each field in turn, what lies beside the other in it and within the other in those before.
+    fn minus(self, other: &Self, to: &mut Vec<Self>) -> Result<(), TooMany> {
+        if self.and(other)?.is_none() {
+            return push(to, Some(self));
+        }
+        let mut within = self;
+        for (at, theirs) in other.sets.iter().enumerate() {
+            let Some(theirs) = theirs else { continue };
+            let mut beside = within.clone();
+            if beside.narrow(at, &Arc::new(theirs.not()?))? {
+                push(to, Some(beside))?;
+            }
+            if !within.narrow(at, theirs)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Both as one box, where they differ in one field at most.
+    fn joined(&self, other: &Self) -> Result<Option<Self>, TooMany> {
+        let mut differing = (0..self.sets.len()).filter(|&at| self.sets[at] != other.sets[at]);
+        let (Some(at), None) = (differing.next(), differing.next()) else {
+            return Ok((self.sets == other.sets).then(|| self.clone()));
+        };
+        let mut joined = self.clone();
+        joined.sets[at] = match (&self.sets[at], &other.sets[at]) {
+            (Some(a), Some(b)) => Some(Arc::new(a.or(b)?)).filter(|set| !set.is_all()),
+            _ => None,
+        };
+        Ok(Some(joined))
+    }
+}
+
+impl<T> Clone for Cell<T> {
+    fn clone(&self) -> Self {
+        Self { sets: self.sets.clone(), of: PhantomData }
+    }
+}
+
+/// Adds a box, if it is one.
+fn push<T>(cells: &mut Vec<Cell<T>>, cell: Option<Cell<T>>) -> Result<(), TooMany> {
+    cells.extend(cell);
+    match cells.len() > MOST_CELLS {
+        true => Err(TooMany { what: "boxes", limit: MOST_CELLS as u64 }),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Ipv4Tuple;
+
+    /// Few numbers of each field, so that regions meet.
+    pub(in crate::read::chains) fn regions() -> impl Strategy<Value = Region<Ipv4Tuple>> {
+        let set = (0..5usize, 0..8u128, 0..8u128, any::<bool>()).prop_map(|(field, a, b, is_mask)| {
+            let field = &Ipv4Tuple::FIELDS[field];
+            let set = match is_mask {
+                true => FieldSet::masked(field, a, b),
+                false => FieldSet::range(field, a.min(b), a.max(b)),
+            };
+            Region::of(field, set)
+        });
+        let and = |sets: Vec<Region<Ipv4Tuple>>| {
+            sets.iter().try_fold(Region::all(), |all, set| all.and(set)).expect("few boxes")
+        };
+        let cell = proptest::collection::vec(set, 0..4).prop_map(and);
+        proptest::collection::vec(cell, 0..4).prop_map(|cells| {
+            cells.iter().try_fold(Region::none(), |all, cell| all.or(cell)).expect("few boxes")
+        })
+    }
+
+    pub(in crate::read::chains) fn tuples() -> impl Strategy<Value = Ipv4Tuple> {
+        proptest::array::uniform5(0..9u128).prop_map(|numbers| {
+            Ipv4Tuple::FIELDS.iter().zip(numbers).fold(Ipv4Tuple::default(), |t, (field, n)| t.with(field, n))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn operations_are_those_of_sets(
+            a in regions(),
+            b in regions(),
+            tuples in proptest::collection::vec(tuples(), 40),
+        ) {
+            let (and, or) = (a.and(&b).expect("few"), a.or(&b).expect("few"));
+            let (minus, not) = (a.minus(&b).expect("few"), a.not().expect("few"));
+            let (zero, other) = a.split_at_ports_of_zero().expect("few");
+            for t in &tuples {
+                let (in_a, in_b) = (a.contains(t), b.contains(t));
+                prop_assert_eq!(and.contains(t), in_a && in_b);
+                prop_assert_eq!(or.contains(t), in_a || in_b);
+                prop_assert_eq!(minus.contains(t), in_a && !in_b);
+                prop_assert_eq!(not.contains(t), !in_a);
+                let is_zero = t.field(&Ipv4Tuple::SPORT) == 0 && t.field(&Ipv4Tuple::DPORT) == 0;
+                prop_assert_eq!((zero.contains(t), other.contains(t)), (in_a && is_zero, in_a && !is_zero));
+            }
+        }
+    }
+}

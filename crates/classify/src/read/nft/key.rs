@@ -1,0 +1,216 @@
+//! [`Key`]: what an expression looks at, the left side of a match or the key of a map.
+
+use serde_json::Value;
+
+use super::names::Names;
+use crate::read::assume::AssumptionKey;
+use crate::read::chains::{FieldSet, Region, TooMany};
+use crate::tuple::{Field, Tuple};
+
+/// Protocols whose headers begin with two ports.
+const WITH_PORTS: [u128; 5] = [6, 17, 33, 132, 136];
+
+/// The family of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    Ip,
+    Ip6,
+    Inet,
+}
+
+/// What an expression looks at, and what packets it is there of: a match of anything in others fails, whatever it wants.
+#[derive(Clone, Debug)]
+pub(super) struct Key<T> {
+    pub(super) what: What,
+    /// The packets that have it.
+    pub(super) of: Region<T>,
+    /// Whether it is in the transport header, which later fragments haven't.
+    pub(super) is_transport: bool,
+    /// Packets that have something else there, of which a tuple holds nothing.
+    pub(super) beside: Option<Region<T>>,
+}
+
+/// What is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A field of the tuple.
+    Field(&'static Field, Names),
+    /// The family of the packet: as its name, its number, its EtherType's name and number are.
+    Family { own: [&'static str; 2], number: u64 },
+    /// A fact: words that may be assumed.
+    Fact(AssumptionKey),
+    /// The offset of a fragment, under the mask of all its bits.
+    FragmentOffset,
+    /// Something that no tuple holds and nothing can be assumed of, in words.
+    Unknown(String),
+}
+
+impl<T: Tuple> Key<T> {
+    /// Something that no tuple holds.
+    pub(super) fn unknown(why: impl Into<String>) -> Self {
+        Self { what: What::Unknown(why.into()), of: Region::all(), is_transport: false, beside: None }
+    }
+
+    fn of(what: What) -> Self {
+        Self { what, of: Region::all(), is_transport: false, beside: None }
+    }
+
+    /// Reads an expression.
+    pub(super) fn parse(left: &Value, family: Family) -> Result<Self, TooMany> {
+        let Some((kind, value)) = single(left) else {
+            return Ok(Self::unknown(format!("a match by {}", shown(left))));
+        };
+        match kind {
+            "payload" => Self::payload(value, family),
+            "meta" => Ok(Self::meta(value)),
+            "ct" => Ok(Self::connection(value)),
+            "fib" => Ok(Self::route(value)),
+            other => Ok(Self::unknown(format!("a match by {other}"))),
+        }
+    }
+
+    fn payload(value: &Value, family: Family) -> Result<Self, TooMany> {
+        if value.get("tunnel").is_some() {
+            return Ok(Self::unknown("a field of a header within a tunnel"));
+        }
+        let (Some(protocol), Some(field), Some(2)) =
+            (text(value, "protocol"), text(value, "field"), value.as_object().map(serde_json::Map::len))
+        else {
+            return Ok(Self::unknown("a match of bytes by their place"));
+        };
+        let no_field = || format!("no field of a tuple ({protocol} {field})");
+        let ports = match field {
+            "sport" => Some("sport"),
+            "dport" => Some("dport"),
+            _ => None,
+        };
+        let number = match protocol {
+            "ip" | "ip6" => return Ok(Self::network(protocol, field)),
+            "th" => {
+                let Some(port) = ports.and_then(T::field_of) else { return Ok(Self::unknown(no_field())) };
+                let of = protocols::<T>(&WITH_PORTS);
+                let beside = Some(Region::all().minus(&of)?);
+                return Ok(Self { what: What::Field(port, Names::OfField), of, is_transport: true, beside });
+            }
+            "tcp" => 6,
+            "udp" => 17,
+            "dccp" => 33,
+            "sctp" => 132,
+            "udplite" => 136,
+            "icmp" => 1,
+            "icmpv6" => 58,
+            _ => return Ok(Self::unknown(no_field())),
+        };
+        let mut of = protocols::<T>(&[number]);
+        // In a table of both families nft looks at the family first.
+        let other = if number == 58 { !is_v6::<T>() } else { number == 1 && is_v6::<T>() };
+        if other && family == Family::Inet {
+            of = Region::none();
+        }
+        let what = match (protocol, field) {
+            ("icmp", "type") => What::Field(named::<T>("sport"), Names::IcmpTypes),
+            ("icmp", "code") => What::Field(named::<T>("dport"), Names::IcmpCodes),
+            ("icmpv6", "type") => What::Field(named::<T>("sport"), Names::Icmpv6Types),
+            ("icmpv6", "code") => What::Field(named::<T>("dport"), Names::Icmpv6Codes),
+            ("tcp", "flags") => What::Fact(AssumptionKey::TcpFlags),
+            ("tcp" | "udp" | "dccp" | "sctp" | "udplite", _) => match ports {
+                Some(port) => What::Field(named::<T>(port), Names::OfField),
+                None => What::Unknown(no_field()),
+            },
+            _ => What::Unknown(no_field()),
+        };
+        Ok(Self { what, of, is_transport: true, beside: None })
+    }
+
+    /// A field of an IP header; only packets of that family have it.
+    fn network(protocol: &str, field: &str) -> Self {
+        let is_own = (protocol == "ip6") == is_v6::<T>();
+        let of = if is_own { Region::all() } else { Region::none() };
+        let what = match (protocol, field) {
+            (_, "saddr") => What::Field(named::<T>("src"), Names::OfField),
+            (_, "daddr") => What::Field(named::<T>("dst"), Names::OfField),
+            ("ip", "protocol") => What::Field(named::<T>("proto"), Names::OfField),
+            ("ip", "frag-off") => What::FragmentOffset,
+            // The first of perhaps several headers; a tuple has what is behind them.
+            ("ip6", "nexthdr") => {
+                What::Unknown("the header after that of IPv6 may be an extension (ip6 nexthdr)".to_owned())
+            }
+            _ => What::Unknown(format!("no field of a tuple ({protocol} {field})")),
+        };
+        Self { what, of, is_transport: false, beside: None }
+    }
+
+    fn meta(value: &Value) -> Self {
+        let (Some(key), Some(1)) = (text(value, "key"), value.as_object().map(serde_json::Map::len)) else {
+            return Self::unknown(format!("a match by meta {}", shown(value)));
+        };
+        let is_v6 = is_v6::<T>();
+        Self::of(match key {
+            "l4proto" => What::Field(named::<T>("proto"), Names::OfField),
+            "nfproto" if is_v6 => What::Family { own: ["ipv6", "ipv6"], number: 10 },
+            "nfproto" => What::Family { own: ["ipv4", "ipv4"], number: 2 },
+            "protocol" if is_v6 => What::Family { own: ["ip6", "ipv6"], number: 0x86dd },
+            "protocol" => What::Family { own: ["ip", "ipv4"], number: 0x0800 },
+            "iifname" | "iif" => What::Fact(AssumptionKey::In),
+            "oifname" | "oif" => What::Fact(AssumptionKey::Out),
+            "mark" => What::Fact(AssumptionKey::Mark),
+            "pkttype" => What::Fact(AssumptionKey::PacketType),
+            other => What::Unknown(format!("a match by meta {other}")),
+        })
+    }
+
+    fn connection(value: &Value) -> Self {
+        match (text(value, "key"), value.as_object().map(serde_json::Map::len)) {
+            (Some("state"), Some(1)) => Self::of(What::Fact(AssumptionKey::Ct)),
+            (Some("direction"), Some(1)) => Self::of(What::Fact(AssumptionKey::CtDirection)),
+            (Some("mark"), Some(1)) => Self::of(What::Fact(AssumptionKey::CtMark)),
+            (Some(key), _) => Self::unknown(format!("a match by ct {key}")),
+            _ => Self::unknown("a match by ct"),
+        }
+    }
+
+    fn route(value: &Value) -> Self {
+        let flags: Option<Vec<&str>> = match &value["flags"] {
+            Value::Array(flags) => flags.iter().map(Value::as_str).collect(),
+            Value::String(flag) => Some(vec![flag]),
+            _ => None,
+        };
+        match (text(value, "result"), flags.as_deref()) {
+            (Some("type"), Some(["daddr"])) => Self::of(What::Fact(AssumptionKey::DstType)),
+            (Some("type"), Some(["saddr"])) => Self::of(What::Fact(AssumptionKey::SrcType)),
+            _ => Self::unknown("a match by fib"),
+        }
+    }
+}
+
+/// The packets of any of some protocols.
+pub(super) fn protocols<T: Tuple>(numbers: &[u128]) -> Region<T> {
+    let proto = named::<T>("proto");
+    Region::of(proto, FieldSet::ranges(proto, numbers.iter().map(|&number| (number, number))))
+}
+
+/// The field of a name that all tuples have.
+pub(super) fn named<T: Tuple>(name: &str) -> &'static Field {
+    T::field_of(name).expect("all tuples have these")
+}
+
+/// Whether a tuple is one of IPv6.
+pub(super) fn is_v6<T: Tuple>() -> bool {
+    T::field_of("src").is_some_and(|field| field.width == 128)
+}
+
+/// The key and the value of an object of one.
+pub(super) fn single(value: &Value) -> Option<(&str, &Value)> {
+    let object = value.as_object().filter(|object| object.len() == 1)?;
+    object.iter().next().map(|(key, value)| (key.as_str(), value))
+}
+
+/// A text in an object.
+pub(super) fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key).and_then(Value::as_str)
+}
+
+/// Some of what a value says.
+pub(super) fn shown(value: &Value) -> String {
+    value.to_string().chars().take(60).collect()
+}

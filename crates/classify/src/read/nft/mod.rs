@@ -1,0 +1,163 @@
+//! A chain as `nft -j list ruleset` writes it, with all that it jumps to (libnftables-json(5)).
+//!
+//! ```text
+//! {"nftables": [{"chain": {"family": "inet", "table": "filter", "name": "input", "type": "filter", "hook": "input", "policy": "drop"}},
+//!               {"rule": {"chain": "input", "expr": [{"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}},
+//!                                                               "right": {"set": [22, {"range": [80, 90]}]}}}, {"accept": null}]}}]}
+//! ```
+//!
+//! A chain is of a family, a table and a name. An IPv4 tuple is of the families `ip` and `inet`, an IPv6 tuple of `ip6` and `inet`; what
+//! is of others is elsewhere. Where no chain is asked for, it is the only one of type `filter` at a hook, else one by its name, by
+//! `TABLE NAME`, by `FAMILY TABLE NAME`, or by its hook. Several that could be meant are an error that names them.
+//!
+//! What nft leaves out of its lists holds all the same: `tcp dport 22` wants TCP, and `ip saddr` in a table of `inet` wants IPv4.
+
+mod choose;
+mod key;
+mod matches;
+mod names;
+mod rule;
+mod sets;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+use wirespeed_input::Input;
+
+use super::chains::{Chains, End, FieldSet, Region, flatten};
+use super::report::{Fault, ReadError, Reading};
+use super::{ReadOptions, RuleFile};
+use crate::tuple::Tuple;
+use choose::{Base, choose};
+use key::{Family, single, text};
+use rule::Reader;
+use sets::Sets;
+
+/// Elements that say nothing about packets by themselves.
+const OTHERS: [&str; 12] = [
+    "metainfo",
+    "table",
+    "flowtable",
+    "counter",
+    "quota",
+    "limit",
+    "secmark",
+    "synproxy",
+    "ct helper",
+    "ct timeout",
+    "ct expectation",
+    "ct count",
+];
+
+/// A rule, a set or a map as it came.
+struct Element {
+    at: u64,
+    /// Family and table.
+    of: (String, String),
+    /// The chain of a rule, or the name of a set.
+    name: String,
+    /// As JSON, which takes less memory than what it says.
+    json: String,
+}
+
+pub(super) fn read<T: Tuple>(
+    input: &mut Input<'_>,
+    reading: &mut Reading,
+    file: &mut RuleFile<T>,
+    options: &ReadOptions,
+) -> Result<(), ReadError> {
+    let (mut bases, mut rules, mut sets) = (Vec::new(), Vec::new(), Vec::new());
+    // A file that has no list is told from one whose list is empty.
+    stream::each_element(input, |at, element| {
+        let bad = |reading: &mut Reading, why: &str| reading.fault(Fault::bad(why), at, &element.to_string());
+        let Some((kind, value)) = single(&element) else {
+            return bad(reading, "an element that is none");
+        };
+        let of = || Some((text(value, "family")?.to_owned(), text(value, "table")?.to_owned()));
+        match kind {
+            "chain" => match Base::of(value) {
+                Some(base) => bases.push(base),
+                None => bad(reading, "a chain without a family, a table or a name")?,
+            },
+            "rule" => {
+                reading.report.records += 1;
+                match of().zip(text(value, "chain")) {
+                    Some((of, chain)) => {
+                        let json = value["expr"].to_string();
+                        rules.push(Element { at, of, name: chain.to_owned(), json });
+                    }
+                    None => bad(reading, "a rule without a family, a table or a chain")?,
+                }
+            }
+            "set" | "map" | "meter" => match of().zip(text(value, "name")) {
+                Some((of, name)) => {
+                    let json = if kind == "meter" { "{\"meter\":0}".to_owned() } else { value.to_string() };
+                    sets.push(Element { at, of, name: name.to_owned(), json });
+                }
+                None => bad(reading, "a set without a family, a table or a name")?,
+            },
+            kind if OTHERS.contains(&kind) => {}
+            _ => bad(reading, "an element that no list of rules has")?,
+        }
+        Ok(())
+    })?;
+    let nothing_known = !reading.report.left_out.is_empty();
+    let base = choose::<T>(&bases, options, &reading.report.name)?;
+    let table = (base.family.clone(), base.table.clone());
+    let (own, others): (Vec<_>, Vec<_>) = rules.into_iter().partition(|rule| rule.of == table);
+    reading.report.elsewhere += others.len() as u64;
+    let mut named = Sets::default();
+    for set in sets.iter().filter(|set| set.of == table) {
+        named.add(&set.name, &again(&set.json));
+    }
+    own.iter().for_each(|rule| named.changed_by(&again(&rule.json)));
+    let mut chains = Chains::<T>::new();
+    for chain in bases.iter().filter(|chain| (&chain.family, &chain.table) == (&table.0, &table.1)) {
+        if chains.by_name.contains_key(&chain.name) {
+            let name = reading.report.name.clone();
+            return Err(ReadError::Choice { name, why: format!("two chains are called {chain}") });
+        }
+        chains.chain(&chain.name, End::Verdict(chain.end()));
+    }
+    let reader = Reader { family: base.of_family(), sets: &named };
+    for rule in own {
+        let Some(chain) = chains.by_name.get_mut(&rule.name) else {
+            reading.fault(
+                Fault::bad(format!("a rule of a chain that isn't there ({})", rule.name)),
+                rule.at,
+                &rule.json,
+            )?;
+            continue;
+        };
+        let shown: String = rule.json.chars().take(200).collect();
+        match again(&rule.json) {
+            Value::Array(expressions) => chain.lines.extend(reader.lines(rule.at, &shown, &expressions)),
+            _ => {
+                reading.fault(Fault::bad("a rule without expressions"), rule.at, &shown)?;
+                chain.lines.push(rule::unknown(rule.at, &shown, "a rule without expressions".to_owned()));
+            }
+        }
+    }
+    if nothing_known {
+        // It could have been a rule at any place.
+        let lost = reading.report.left_out.first().map_or(0, |one| one.line);
+        for chain in chains.by_name.values_mut() {
+            chain.lines.insert(0, rule::unknown(lost, "", "an element that isn't understood".to_owned()));
+        }
+    }
+    flatten(&chains, &base.name, &within::<T>(base.of_family())?, options, reading, file)
+}
+
+/// What this once was written from is JSON.
+fn again(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or(Value::Null)
+}
+
+/// The packets that a table of a family sees, of those that have such a tuple.
+fn within<T: Tuple>(family: Family) -> Result<Region<T>, ReadError> {
+    let Some(field) = T::field_of("dl_type") else { return Ok(Region::all()) };
+    // In a table of both families those of IPv6 have nothing that rules could look at.
+    let ether_type = if family == Family::Ip6 { 0x86dd } else { 0x0800 };
+    Ok(Region::of(field, FieldSet::one(field, ether_type)))
+}

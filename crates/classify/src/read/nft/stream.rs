@@ -1,0 +1,113 @@
+//! The elements of `{"nftables": [...]}` one by one, however many there are: one is held at a time, and none that is too long.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+use serde::de::{self, DeserializeSeed, Deserializer as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Deserializer, Value};
+use wirespeed_input::Input;
+
+use crate::read::report::ReadError;
+
+/// The longest element, in bytes: a set of some 300,000 prefixes.
+pub(super) const LONGEST_ELEMENT: u64 = if cfg!(fuzzing) { 64 << 10 } else { 16 << 20 };
+
+/// Gives every element to `take`, with its place from 1.
+pub(super) fn each_element(
+    input: &mut Input<'_>,
+    mut take: impl FnMut(u64, Value) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let name = input.name().to_owned();
+    let (bytes, count) = (Cell::new(0), Cell::new(0));
+    let mut end = None;
+    let mut list = List { take: &mut take, bytes: &bytes, count: &count, end: &mut end };
+    let mut json = Deserializer::from_reader(Bytes { input, bytes: &bytes });
+    let read = json.deserialize_map(&mut list).and_then(|()| json.end());
+    match (end, read) {
+        (Some(end), _) => Err(end),
+        (None, Ok(())) => Ok(()),
+        (None, Err(error)) => Err(broken(name, count.get() + 1, error)),
+    }
+}
+
+fn broken(name: String, line: u64, error: serde_json::Error) -> ReadError {
+    if error.io_error_kind().is_some_and(|kind| kind != io::ErrorKind::FileTooLarge) {
+        return ReadError::Io { name, source: error.into() };
+    }
+    let why = match error.io_error_kind() {
+        Some(_) => io::Error::from(error).to_string(),
+        None => error.to_string(),
+    };
+    ReadError::Bad { name, line, why, text: String::new() }
+}
+
+/// The input, counted since the last element.
+struct Bytes<'b, 'i> {
+    input: &'b mut Input<'i>,
+    bytes: &'b Cell<u64>,
+}
+
+impl Read for Bytes<'_, '_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // Byte by byte, as the parser takes them: what it has read ahead would count for the element before.
+        let Some(first) = into.first_mut() else { return Ok(0) };
+        let Some(&byte) = self.input.fill_buf()?.first() else { return Ok(0) };
+        self.input.consume(1);
+        *first = byte;
+        self.bytes.set(self.bytes.get() + 1);
+        if self.bytes.get() > LONGEST_ELEMENT {
+            let message = format!("an element of over {LONGEST_ELEMENT} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        Ok(1)
+    }
+}
+
+/// Visits the object, and the list in it.
+struct List<'l, F> {
+    take: &'l mut F,
+    bytes: &'l Cell<u64>,
+    count: &'l Cell<u64>,
+    end: &'l mut Option<ReadError>,
+}
+
+impl<'de, F: FnMut(u64, Value) -> Result<(), ReadError>> Visitor<'de> for &mut List<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{\"nftables\": [...]}")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
+        let key = object.next_key::<String>()?;
+        if key.as_deref() != Some("nftables") {
+            return Err(de::Error::custom("no list \"nftables\""));
+        }
+        object.next_value_seed(&mut *self)?;
+        match object.next_key::<String>()? {
+            Some(key) => Err(de::Error::custom(format!("{key:?} beside \"nftables\""))),
+            None => Ok(()),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
+        while let Some(element) = elements.next_element()? {
+            self.bytes.set(0);
+            self.count.set(self.count.get() + 1);
+            if let Err(end) = (self.take)(self.count.get(), element) {
+                *self.end = Some(end);
+                return Err(de::Error::custom("ended"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de, F: FnMut(u64, Value) -> Result<(), ReadError>> DeserializeSeed<'de> for &mut List<'_, F> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_seq(self)
+    }
+}

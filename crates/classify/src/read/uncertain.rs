@@ -1,0 +1,334 @@
+//! [`Doubts`]: what could make an answer another one.
+//!
+//! A rule that depends on what no tuple holds may be in effect or not. It is not among the rules that are looked up; it is kept beside
+//! them as an [`Uncertain`] one, and an answer is in doubt where such a rule matches, ranks ahead of the answer's rule, and could give
+//! another action. The answer's action and those of its doubts are all that the packet can meet with.
+
+use std::fmt::Write as _;
+
+use super::assume::Assumption;
+use super::report::LeftOut;
+use crate::rank::{Rank, RuleNumber};
+use crate::rule::Rule;
+use crate::rules::RuleSet;
+use crate::tuple::Tuple;
+
+/// A rule that may be in effect or not: where it lies among the rules, and why nobody can say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncertain<T> {
+    /// What it could match, never less; with its priority, and the action that it could give.
+    pub rule: Rule<T>,
+    /// What it could do.
+    pub effect: Effect,
+    /// The number of the first rule of its priority that comes after it.
+    pub before: u32,
+    /// How many of the uncertain rules after it hang together with it, and are not reached by packets that it matches: lines of a chain
+    /// that is perhaps run through, where this one is behind no further condition.
+    pub skips: u32,
+    /// The rule in the file, and what it depends on.
+    pub why: LeftOut,
+}
+
+/// What an [`Uncertain`] rule could do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It could give its rule's action.
+    Action,
+    /// It could give any action, none, or hide rules behind it; its rule's action says nothing.
+    Any,
+    /// It gives no action, but takes packets past those uncertain rules that it skips.
+    Skip,
+}
+
+/// The uncertain rules of a set, and the assumptions under which it was read: what a table needs to know of the files that its rules
+/// came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubts<T> {
+    /// The rules that may be in effect or not, in the order of their files.
+    pub uncertain: Vec<Uncertain<T>>,
+    /// The assumptions that decided something.
+    pub assumed: Vec<Assumption>,
+}
+
+/// Text that [`Doubts::to_text`] didn't write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of what is in doubt: {why}")]
+pub struct DoubtsError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl Effect {
+    const ALL: [Self; 3] = [Self::Action, Self::Any, Self::Skip];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Action => "action",
+            Self::Any => "any",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+impl<T: Tuple> Uncertain<T> {
+    /// The action that it could give; `None` where it could be any, or gives none.
+    pub fn action(&self) -> Option<u32> {
+        (self.effect == Effect::Action).then(|| self.rule.action())
+    }
+
+    /// Its rank among the rules: the larger comes first, and among equals it comes before the rule.
+    const fn rank(&self) -> Rank {
+        Rank::from_bits((self.rule.priority() as u64) << 32 | !self.before as u64)
+    }
+
+    /// Whether it could give another action than that of a rule, or than none.
+    fn differs_from(&self, action: Option<u32>) -> bool {
+        match self.effect {
+            Effect::Action => action != Some(self.rule.action()),
+            Effect::Any => true,
+            Effect::Skip => false,
+        }
+    }
+}
+
+impl<T: Tuple> Doubts<T> {
+    /// No doubts.
+    pub const fn none() -> Self {
+        Self { uncertain: Vec::new(), assumed: Vec::new() }
+    }
+
+    /// Whether no answer can be in doubt.
+    pub fn is_empty(&self) -> bool {
+        self.uncertain.is_empty()
+    }
+
+    /// The rules that could make an answer another one, in order: the number of a rule, 0 of none, as a lookup of the tuple in the rules
+    /// gave it. O(n) of the uncertain rules.
+    pub fn of_answer(
+        &self,
+        rules: &RuleSet<T>,
+        tuple: &T,
+        answer: u32,
+    ) -> impl Iterator<Item = &Uncertain<T>> {
+        let rule = rules.rule(answer);
+        let rank = rule.zip(RuleNumber::new(answer)).map(|(rule, number)| Rank::new(rule.priority(), number));
+        self.of_ranked(tuple, rank.unwrap_or(Rank::NONE), rule.map(Rule::action))
+    }
+
+    /// As [`of_answer`](Self::of_answer), where the rank and the action of the answer's rule are known: [`Rank::NONE`] and `None` where
+    /// no rule matches.
+    pub fn of_ranked(
+        &self,
+        tuple: &T,
+        rank: Rank,
+        action: Option<u32>,
+    ) -> impl Iterator<Item = &Uncertain<T>> {
+        let mut rest = self.uncertain.iter();
+        std::iter::from_fn(move || {
+            loop {
+                let one = rest.next()?;
+                if !(one.rank() >= rank && one.rule.matches(tuple)) {
+                    continue;
+                }
+                if let Some(last) = one.skips.checked_sub(1) {
+                    rest.nth(usize::try_from(last).unwrap_or(usize::MAX));
+                }
+                if one.differs_from(action) {
+                    return Some(one);
+                }
+            }
+        })
+    }
+
+    /// Adds the doubts of rules that come after others in one set: their numbers are so much larger there.
+    pub fn append(&mut self, other: Self, shift: u32) {
+        let shifted = |one: Uncertain<T>| Uncertain { before: one.before.saturating_add(shift), ..one };
+        self.uncertain.extend(other.uncertain.into_iter().map(shifted));
+        for assumption in other.assumed {
+            if !self.assumed.contains(&assumption) {
+                self.assumed.push(assumption);
+            }
+        }
+    }
+
+    /// The same with other numbers of actions.
+    pub fn map_actions<E>(mut self, mut action: impl FnMut(u32) -> Result<u32, E>) -> Result<Self, E> {
+        for one in self.uncertain.iter_mut().filter(|one| one.effect == Effect::Action) {
+            one.rule = one.rule.clone().with_action(action(one.rule.action())?);
+        }
+        Ok(self)
+    }
+
+    /// All of it as lines of text, which [`from_text`](Self::from_text) reads.
+    ///
+    /// ```text
+    /// assume ct=new
+    /// before=3 effect=action skips=0 line=7 src=10.0.0.0/8 priority=0 action=1<TAB>a match of owner<TAB>-A OUTPUT -s 10.0.0.0/8 -m owner ...
+    /// ```
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for assumption in &self.assumed {
+            let _ = writeln!(text, "assume {assumption}"); // a String takes all
+        }
+        for Uncertain { rule, effect, before, skips, why } in &self.uncertain {
+            let (effect, line) = (effect.as_str(), why.line);
+            let (reason, said) = (escaped(&why.why), escaped(&why.text));
+            let _ = writeln!(
+                text,
+                "before={before} effect={effect} skips={skips} line={line} {rule}\t{reason}\t{said}"
+            );
+        }
+        text
+    }
+
+    /// Reads what [`to_text`](Self::to_text) wrote.
+    pub fn from_text(text: &str) -> Result<Self, DoubtsError> {
+        let mut doubts = Self::none();
+        for (at, line) in (1..).zip(text.lines()) {
+            let wrong = |why: String| DoubtsError { line: at, why };
+            match line.strip_prefix("assume ") {
+                Some(assumption) => {
+                    doubts.assumed.push(assumption.parse().map_err(|error| wrong(format!("{error}")))?);
+                }
+                None => doubts.uncertain.push(uncertain(line).map_err(wrong)?),
+            }
+        }
+        Ok(doubts)
+    }
+}
+
+impl<T: Tuple> Default for Doubts<T> {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+fn uncertain<T: Tuple>(line: &str) -> Result<Uncertain<T>, String> {
+    let mut parts = line.split('\t');
+    let (Some(head), Some(why), Some(text), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err("not a rule, a reason and a text".to_owned());
+    };
+    let mut words = head.splitn(5, ' ');
+    let mut value = |name: &str| {
+        let value = words.next().and_then(|word| word.strip_prefix(name)?.strip_prefix('='));
+        value.ok_or_else(|| format!("no {name}"))
+    };
+    let number = |value: &str| value.parse::<u32>().map_err(|_| format!("{value} is no number"));
+    let (before, effect) = (number(value("before")?)?, value("effect")?);
+    let effect = Effect::ALL.into_iter().find(|known| known.as_str() == effect);
+    let (skips, line) = (number(value("skips")?)?, value("line")?);
+    let line = line.parse().map_err(|_| format!("{line} is no line"))?;
+    let rule = words.next().ok_or("no rule")?.parse::<Rule<T>>().map_err(|error| error.to_string())?;
+    let why = LeftOut { line, why: unescaped(why)?, text: unescaped(text)? };
+    Ok(Uncertain { rule, effect: effect.ok_or("no such effect")?, before, skips, why })
+}
+
+/// Text without tabs and ends of lines.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+}
+
+fn unescaped(text: &str) -> Result<String, String> {
+    let mut chars = text.chars();
+    let mut plain = String::new();
+    while let Some(c) = chars.next() {
+        plain.push(match (c, if c == '\\' { chars.next() } else { None }) {
+            ('\\', Some('\\')) => '\\',
+            ('\\', Some('t')) => '\t',
+            ('\\', Some('n')) => '\n',
+            ('\\', Some('r')) => '\r',
+            ('\\', _) => return Err("a backslash that stands for nothing".to_owned()),
+            (c, _) => c,
+        });
+    }
+    Ok(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ipv4Tuple;
+
+    fn one(rule: &str, before: u32, effect: Effect) -> Uncertain<Ipv4Tuple> {
+        let why = LeftOut { line: 7, why: "a\ttab \\ and\nmore".to_owned(), text: "-A é \"x\"".to_owned() };
+        Uncertain { rule: rule.parse().expect("a rule"), effect, before, skips: 0, why }
+    }
+
+    fn rules() -> RuleSet<Ipv4Tuple> {
+        let rules = ["tcp dport=80 action=1", "tcp priority=5 action=2", "action=1"];
+        rules.iter().map(|rule| rule.parse::<Rule<_>>().expect("a rule")).collect()
+    }
+
+    #[test]
+    fn a_doubt_is_ahead_matches_and_differs() {
+        let tuple = "tcp dport=80".parse().expect("a tuple");
+        for (uncertain, answer, is_in_doubt) in [
+            (one("tcp action=9", 1, Effect::Action), 1, true),
+            (one("tcp action=1", 1, Effect::Action), 1, false),
+            (one("tcp action=1", 1, Effect::Any), 1, true),
+            (one("tcp action=9", 1, Effect::Skip), 1, false),
+            (one("udp action=9", 1, Effect::Action), 1, false),
+            (one("tcp action=9", 2, Effect::Action), 1, false),
+            (one("tcp action=9", 2, Effect::Action), 3, true),
+            (one("tcp action=9", 1, Effect::Action), 2, false),
+            (one("tcp action=9 priority=6", 4, Effect::Action), 2, true),
+            (one("tcp action=9", 4, Effect::Action), 0, true),
+        ] {
+            let doubts = Doubts { uncertain: vec![uncertain], assumed: Vec::new() };
+            let found = doubts.of_answer(&rules(), &tuple, answer).count();
+            assert_eq!(found, usize::from(is_in_doubt), "{doubts:?} of {answer}");
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_is_no_doubt() {
+        let skip = |rule: &str, effect, skips| Uncertain { skips, ..one(rule, 1, effect) };
+        let doubts = Doubts {
+            uncertain: vec![
+                skip("dport=80 action=7", Effect::Action, 2),
+                skip("tcp action=8", Effect::Action, 0),
+                skip("tcp action=9", Effect::Action, 0),
+                skip("dport=80", Effect::Skip, 1),
+                skip("tcp action=10", Effect::Action, 0),
+                skip("tcp action=11", Effect::Action, 9),
+            ],
+            assumed: Vec::new(),
+        };
+        let actions = |tuple: &str| {
+            let tuple = tuple.parse().expect("a tuple");
+            doubts.of_answer(&rules(), &tuple, 1).filter_map(Uncertain::action).collect::<Vec<_>>()
+        };
+        assert_eq!(actions("tcp dport=80"), [7, 11]);
+        assert_eq!(actions("tcp dport=81"), [8, 9, 10, 11]);
+        assert_eq!(actions("udp dport=80"), [7]);
+    }
+
+    #[test]
+    fn text_is_read_as_it_was_written() {
+        let doubts = Doubts {
+            uncertain: vec![
+                one("src=10.0.0.0/8 dport=5-77 proto=tcp priority=4 action=3", 2, Effect::Action),
+                Uncertain { skips: 3, ..one("priority=4294967295", u32::MAX, Effect::Any) },
+                one("tcp", 1, Effect::Skip),
+            ],
+            assumed: vec!["ct=new".parse().expect("one"), "in=eth0".parse().expect("one")],
+        };
+        assert_eq!(Doubts::from_text(&doubts.to_text()), Ok(doubts));
+        assert_eq!(Doubts::<Ipv4Tuple>::from_text(""), Ok(Doubts::none()));
+        for wrong in [
+            "x",
+            "assume ct=x",
+            "before=1 effect=none skips=0 line=1 action=1\ta\tb",
+            "before=1 effect=any skips=0 line=1 action=1\ta",
+            "before=4294967296 effect=any skips=0 line=1 tcp\ta\tb",
+            "before=1 effect=any skips=0 line=1 tcp\ta\\\tb",
+            "before=1 effect=any skips=0 line=1 x=1\ta\tb",
+            "effect=any before=1 skips=0 line=1 tcp\ta\tb",
+        ] {
+            assert!(Doubts::<Ipv4Tuple>::from_text(wrong).is_err(), "{wrong}");
+        }
+    }
+}

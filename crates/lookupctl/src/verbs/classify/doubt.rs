@@ -1,0 +1,164 @@
+//! What is in doubt about answers, and how that is told: rules that were left out and could make an answer another one, and what was
+//! assumed of packets.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde::Serialize;
+use wirespeed_classify::read::{Doubts, Effect, LeftOut, Uncertain};
+use wirespeed_classify::{RuleSet, Tuple};
+
+use super::actions::Actions;
+use crate::number::grouped;
+use crate::threads::share_out;
+
+/// Rules left out that a line of text names.
+const SHOWN: usize = 3;
+
+/// A rule that was left out and could change an answer, as JSON has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Because {
+    line: u64,
+    reason: String,
+    text: String,
+    /// What it could do; null where that could be anything.
+    action: Option<String>,
+}
+
+impl Because {
+    /// What could change the answer to a tuple: the number of a rule, 0 of none.
+    pub(super) fn of<T: Tuple>(
+        doubts: &Doubts<T>,
+        rules: &RuleSet<T>,
+        actions: &Actions,
+        (tuple, found): (&T, u32),
+    ) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        // A line may stand for many rules.
+        for one in doubts.of_answer(rules, tuple, found).map(|one| Self::one(one, actions)) {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        all
+    }
+
+    fn one<T: Tuple>(one: &Uncertain<T>, actions: &Actions) -> Self {
+        let LeftOut { line, why, text, .. } = &one.why;
+        let action = (one.effect == Effect::Action).then(|| actions.of(&one.rule));
+        Self { line: *line, reason: why.clone(), text: text.clone(), action }
+    }
+
+    /// `line 7 (a connection's state) could ACCEPT it`
+    fn said(&self) -> String {
+        let Self { line, reason, action, .. } = self;
+        let could = match action.as_deref() {
+            None => "could do anything".to_owned(),
+            Some(verdict) if VERDICTS.iter().any(|known| verdict.eq_ignore_ascii_case(known)) => {
+                format!("could {verdict} it")
+            }
+            Some(action) => format!("could lead to {action}"),
+        };
+        format!("line {line} ({reason}) {could}")
+    }
+}
+
+/// Actions that are said of a packet.
+const VERDICTS: [&str; 5] = ["ACCEPT", "DROP", "REJECT", "QUEUE", "NFQUEUE"];
+
+/// Why an answer is uncertain, in a few words; `None` where it is certain.
+pub(super) fn said(because: &[Because]) -> Option<String> {
+    let all: Vec<_> = because.iter().map(Because::said).collect();
+    (!all.is_empty()).then(|| listed(&all, SHOWN))
+}
+
+/// The first of some things, and how many more there are.
+pub(super) fn listed(all: &[String], most: usize) -> String {
+    let mut text = all.iter().take(most).map(String::as_str).collect::<Vec<_>>().join("; ");
+    if all.len() > most {
+        let _ = write!(text, "; and {} more", grouped(all.len() - most)); // a String takes all
+    }
+    text
+}
+
+/// The assumptions that decided something, as JSON has them, in the order of their keys.
+pub(super) fn assuming<T>(doubts: &Doubts<T>) -> Vec<String> {
+    let assumed: BTreeSet<_> = doubts.assumed.iter().collect();
+    assumed.into_iter().map(ToString::to_string).collect()
+}
+
+/// They, in words; `None` where there are none.
+pub(super) fn assumed(assuming: &[String]) -> Option<String> {
+    (!assuming.is_empty()).then(|| format!("assuming {}", assuming.join(", ")))
+}
+
+/// The rules left out, each once: `line 7 (a connection's state)`.
+pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(u64, String)> {
+    doubts.uncertain.iter().map(|one| (one.why.line, one.why.why.clone())).collect()
+}
+
+/// They, in words.
+pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
+    let all: Vec<_> = lines(doubts).into_iter().map(|(line, why)| format!("line {line} ({why})")).collect();
+    listed(&all, SHOWN)
+}
+
+/// Says on stderr what an image tells of what is in doubt.
+pub(super) fn say<T: Tuple>(doubts: &Doubts<T>) {
+    if let Some(assumed) = assumed(&assuming(doubts)) {
+        eprintln!("  {assumed}");
+    }
+    if !doubts.is_empty() {
+        eprintln!("  not whole: rules were left out that could change answers: {}", left_out(doubts));
+    }
+}
+
+/// How many answers of a pass over tuples are uncertain, where their rules' numbers are these.
+pub(super) fn count<T: Tuple>(
+    doubts: &Doubts<T>,
+    rules: &RuleSet<T>,
+    (tuples, found): (&[T], &[u32]),
+    threads: usize,
+) -> u64 {
+    /// Tuples of a part.
+    const PART: usize = 1 << 12;
+    if doubts.is_empty() {
+        return 0;
+    }
+    let counts = share_out(
+        tuples.len().div_ceil(PART),
+        threads,
+        || 0,
+        |count: &mut u64, part| {
+            let part = part * PART..tuples.len().min((part + 1) * PART);
+            let answers = tuples[part.clone()].iter().zip(&found[part]);
+            let is_uncertain =
+                |&(tuple, found): &(&T, &u32)| doubts.of_answer(rules, tuple, *found).next().is_some();
+            *count += answers.filter(is_uncertain).count() as u64;
+        },
+    );
+    counts.into_iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn because(line: u64, action: Option<&str>) -> Because {
+        let (reason, text) = ("a mark".to_owned(), "-A".to_owned());
+        Because { line, reason, text, action: action.map(str::to_owned) }
+    }
+
+    #[test]
+    fn reasons_in_a_few_words() {
+        assert_eq!(said(&[]), None);
+        let one = said(&[because(7, Some("ACCEPT"))]);
+        assert_eq!(one.as_deref(), Some("line 7 (a mark) could ACCEPT it"));
+        let actions = [Some("output:2"), None, Some("drop"), Some("1"), Some("2")];
+        let many: Vec<_> = (1..).zip(actions).map(|(line, action)| because(line, action)).collect();
+        assert_eq!(
+            said(&many).unwrap(),
+            "line 1 (a mark) could lead to output:2; line 2 (a mark) could do anything; line 3 (a mark) could drop it; and 2 more"
+        );
+    }
+}
