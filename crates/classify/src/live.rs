@@ -1,5 +1,6 @@
 //! [`LiveRules`]: a set of rules, its engine and the live copies of its image, kept in step.
 
+use wirespeed_image::ImageError;
 use wirespeed_image::live::Applied;
 use wirespeed_image::live::{Beside, Follower, Reader, Writer};
 
@@ -20,15 +21,36 @@ pub enum RuleUpdate<T> {
     Remove(u32),
 }
 
+impl<T> RuleUpdate<T> {
+    /// Whether rules whose last number is this one can take updates: all that may be wrong is a number.
+    fn check<'u>(mut last: u32, updates: impl IntoIterator<Item = &'u Self>) -> Result<(), RuleError>
+    where
+        T: 'u,
+    {
+        let limit = RuleNumber::MOST;
+        for update in updates {
+            match update {
+                Self::Insert(_) if last >= limit => return Err(RuleError::Spent { limit }),
+                Self::Insert(_) => last += 1,
+                &Self::Set(found, _) => {
+                    RuleNumber::new(found).ok_or(RuleError::Number { found, limit })?;
+                    last = last.max(found);
+                }
+                Self::Remove(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Why live rules could not take an update.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// A rule can't go where it is to go. Updates before it were taken, those after it were not.
+    /// A rule can't go where it is to go.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// The set has outgrown its table, and another can't be built. The set has the updates, and readers go on with the image before
-    /// them.
+    /// The set has outgrown its table, and another can't be built.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
@@ -79,10 +101,13 @@ impl<T> BesideRules<T> for () {
 #[derive(Debug)]
 pub struct LiveRules<T: Tuple, E: ClassifyEngine<T>, B: Beside = ()> {
     rules: RuleSet<T>,
-    /// `None` after a rebuild that failed, and for a table that came compiled: the next update builds.
+    /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table is that of the rules all the
+    /// same.
     engine: Option<E>,
     writer: Writer<E::Table, B>,
     options: BuildOptions,
+    /// What the rules were that the call under way has changed, by when they changed.
+    undo: Vec<Changed<T>>,
     rebuilds: u64,
 }
 
@@ -105,18 +130,21 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         let (engine, table) = E::build(&rules, &with_room(&options, FIRST_ROOM))?;
         rules.track();
         let writer = Writer::with(table, B::of(&rules));
-        Ok(Self { rules, engine: Some(engine), writer, options, rebuilds: 0 })
+        Ok(Self { rules, engine: Some(engine), writer, options, undo: Vec::new(), rebuilds: 0 })
     }
 
     /// As [`resume`](LiveRules::resume), with something beside the table.
     pub fn resume_with(mut rules: RuleSet<T>, table: E::Table, options: BuildOptions) -> Self {
         rules.track();
         let writer = Writer::with(table, B::of(&rules));
-        Self { rules, engine: None, writer, options, rebuilds: 0 }
+        Self { rules, engine: None, writer, options, undo: Vec::new(), rebuilds: 0 }
     }
 
     /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for readers that
     /// entered before the call before this one. Many updates a call cost less than one each.
+    ///
+    /// An error where a rule can't have its number, or the table has to be built anew and can't be: [the call then did not
+    /// happen](wirespeed_image::live#when-an-update-fails).
     pub fn apply<'u>(
         &mut self,
         updates: impl IntoIterator<Item = &'u RuleUpdate<T>>,
@@ -125,52 +153,53 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         T: 'u,
     {
         let updates: Vec<_> = updates.into_iter().collect();
-        let (mut taken, mut changes, mut result) = (Taken::default(), 0, Ok(()));
+        let last = self.rules.last_number();
+        RuleUpdate::check(last, updates.iter().copied())?;
+        let (mut taken, mut changes) = (Taken::default(), 0);
         for from in (0..updates.len()).step_by(TOGETHER) {
             let range = from..updates.len().min(from + TOGETHER);
-            let (changes_here, result_here) = self.rules.apply_range(&updates, range);
+            let (changes_here, result) = self.rules.apply_range(&updates, range);
+            result.expect("the numbers were checked");
             changes += changes_here;
             self.take(&mut taken);
-            result = result_here;
-            if result.is_err() {
-                break;
-            }
         }
-        let applied = self.publish(taken)?;
-        result?;
-        Ok(Applied { changes, ..applied })
+        Ok(Applied { changes, ..self.publish(taken, last)? })
     }
 
-    /// Adds a rule after all others.
+    /// Adds a rule after all others. After an error no number is spent, as for [`apply`](Self::apply).
     pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, UpdateError> {
+        let last = self.rules.last_number();
         let number = self.rules.insert(rule)?;
-        self.take_and_publish()?;
+        self.take_and_publish(last)?;
         Ok(number)
     }
 
-    /// Puts a rule under a number; gives back the one that was there.
+    /// Puts a rule under a number; gives back the one that was there. After an error that one is there still, as for
+    /// [`apply`](Self::apply).
     pub fn set(&mut self, number: u32, rule: Rule<T>) -> Result<Option<Rule<T>>, UpdateError> {
+        let last = self.rules.last_number();
         let (_, before) = self.rules.set(number, rule)?;
-        self.take_and_publish()?;
+        self.take_and_publish(last)?;
         Ok(before)
     }
 
-    /// Takes a rule out; `None` where there is none of that number.
+    /// Takes a rule out; `None` where there is none of that number. After an error it is there still, as for [`apply`](Self::apply).
     pub fn remove(&mut self, number: u32) -> Result<Option<Rule<T>>, UpdateError> {
+        let last = self.rules.last_number();
         let before = self.rules.remove(number);
-        self.take_and_publish()?;
+        self.take_and_publish(last)?;
         Ok(before)
     }
 
-    fn take_and_publish(&mut self) -> Result<Applied, BuildError> {
+    fn take_and_publish(&mut self, last: u32) -> Result<Applied, BuildError> {
         let mut taken = Taken::default();
         self.take(&mut taken);
-        self.publish(taken)
+        self.publish(taken, last)
     }
 
     /// Has the engine take in what changed.
     fn take(&mut self, taken: &mut Taken<B::Change>) {
-        let changed = self.rules.take_changed();
+        let mut changed = self.rules.take_changed();
         if !changed.is_empty() {
             taken.is_any = true;
             let is_taken = |engine: &mut E| engine.take(&self.rules, &changed).is_ok();
@@ -179,11 +208,27 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
             }
             B::changed(&self.rules, &changed, &mut taken.beside);
         }
+        self.undo.append(&mut changed);
         self.rules.reuse(changed);
     }
 
-    /// Brings the live copies up to date.
-    fn publish(&mut self, Taken { is_any, beside }: Taken<B::Change>) -> Result<Applied, BuildError> {
+    /// Has readers see the rules as they are now. After an error the rules are what they were, with this last number.
+    fn publish(&mut self, taken: Taken<B::Change>, last: u32) -> Result<Applied, BuildError> {
+        /// Changes that the memory of is kept.
+        const MUCH: usize = 1 << 14;
+        let published = self.bring_up_to_date(taken);
+        if published.is_err() {
+            self.rules.undo(&mut self.undo, last);
+        }
+        self.undo.clear();
+        self.undo.shrink_to(MUCH);
+        published
+    }
+
+    /// Brings the live copies up to date, or fails before readers see anything. After an error the engine is spent: it has taken the
+    /// changes in.
+    fn bring_up_to_date(&mut self, taken: Taken<B::Change>) -> Result<Applied, BuildError> {
+        let Taken { is_any, beside } = taken;
         let mut applied = Applied::default();
         if !is_any {
             return Ok(applied);
@@ -196,13 +241,23 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
             self.writer.patch_with(patch, beside).expect("an engine's patch fits its own table");
         } else {
             self.engine = None;
-            let (engine, table) = E::build(rules, &with_room(&self.options, LATER_ROOM))?;
+            let (engine, table) = self.built_anew()?;
             self.engine = Some(engine);
-            self.writer.replace_with(table, B::replaced(rules));
+            self.writer.replace_with(table, B::replaced(&self.rules));
             self.rebuilds += 1;
             applied.rebuilt = true;
         }
         Ok(applied)
+    }
+
+    /// A table of the rules, with head room unless it is that which doesn't fit.
+    fn built_anew(&self) -> Result<(E, E::Table), BuildError> {
+        match E::build(&self.rules, &with_room(&self.options, LATER_ROOM)) {
+            Err(BuildError::Image(ImageError::OverCap { .. })) => {
+                E::build(&self.rules, &BuildOptions { tight: true, ..self.options.clone() })
+            }
+            built => built,
+        }
     }
 
     /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it is now.

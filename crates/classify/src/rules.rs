@@ -380,6 +380,17 @@ impl<T: Tuple> RuleSet<T> {
         }
     }
 
+    /// Makes changes undone that were taken, the last one first, and the last number what it was before them.
+    pub(crate) fn undo(&mut self, taken: &mut Vec<Changed<T>>, last: u32) {
+        // Nothing is noted of what is done here.
+        let changes = self.changes.take();
+        for changed in taken.drain(..).rev() {
+            self.put(changed.number, changed.before.as_ref());
+        }
+        self.last = last;
+        self.changes = changes;
+    }
+
     /// Bytes that it holds.
     pub fn memory_usage(&self) -> u64 {
         let places = self.places.capacity() * size_of::<Place<T>>() + self.free.capacity() * 4;

@@ -49,7 +49,7 @@ impl Engine<V4> for Dir24 {
         let results = rib.max_next_hop().0;
         let in_use = chunks(rib);
         let width = entry_width(results.max(options.next_hops), in_use)?;
-        let room = with_head_room(in_use, width);
+        let room = with_head_room(in_use, width, options);
         let mut engine = Self {
             table: allocate(width, room, options.memory_cap)?,
             lengths: lengths(room)?,
@@ -89,8 +89,8 @@ fn chunks(rib: &Rib<V4>) -> u32 {
 }
 
 /// Room for chunk 0, those in use, and an eighth and some more for updates, as far as entries can lead to them.
-fn with_head_room(in_use: u32, width: usize) -> u32 {
-    (in_use + in_use / 8 + 9).min(most_chunks(width))
+fn with_head_room(in_use: u32, width: usize, options: &BuildOptions) -> u32 {
+    (in_use + options.head_room_of(in_use, 8, 9)).min(most_chunks(width))
 }
 
 /// Zero lengths for the slots and so many chunks.

@@ -28,5 +28,5 @@ pub use next_hop::{NextHop, NextHops, TooManyNextHops};
 pub use prefix::{Prefix, PrefixError};
 pub use rib::Rib;
 pub use stats::Stats;
-pub use update::Update;
+pub use update::{Undo, Update};
 pub use way::Way;

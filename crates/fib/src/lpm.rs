@@ -93,11 +93,30 @@ pub struct BuildOptions {
     pub memory_cap: Option<u64>,
     /// The largest next-hop index to make room for, where more are expected than the Rib has.
     pub next_hops: u32,
+    /// Whether to leave no more head room for updates than an engine can't do without: of a table that would be over its cap
+    /// otherwise.
+    pub tight: bool,
     /// How a multi-bit trie is cut into levels. Engines whose levels are fixed take no notice.
     pub strides: Strides,
     /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can
     /// choose routes must not know it.
     pub seed: Option<u64>,
+}
+
+impl BuildOptions {
+    /// Head room for something of which there is so much in use: one part of so many, and at least so much in any table; hardly any where
+    /// the table is to be [`tight`](Self::tight).
+    pub fn head_room(&self, in_use: u64, part: u64, least: u64) -> u64 {
+        /// One that is always there, and one for the moment in which it takes the place of another.
+        const LEAST: u64 = 2;
+        if self.tight { LEAST } else { in_use / part + least }
+    }
+
+    /// [`head_room`](Self::head_room) of what is counted in 32 bits.
+    pub fn head_room_of(&self, in_use: u32, part: u32, least: u32) -> u32 {
+        let room = self.head_room(in_use.into(), part.into(), least.into());
+        u32::try_from(room).unwrap_or(u32::MAX)
+    }
 }
 
 /// How a multi-bit trie is cut into levels.

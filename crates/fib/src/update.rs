@@ -22,6 +22,15 @@ pub enum Update<A: Address> {
     },
 }
 
+/// What takes one change of a table back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undo<A: Address> {
+    /// The prefix that changed.
+    pub prefix: Prefix<A>,
+    /// The next hop that it had; `None` where it was not there.
+    pub before: Option<NextHop>,
+}
+
 impl<A: Address> Update<A> {
     /// The prefix is reached through the next hop.
     pub fn announce(prefix: impl Into<Prefix<A>>, next_hop: NextHop) -> Self {

@@ -15,14 +15,16 @@ fn limit<A: Address, E: Engine<A>>(limit: u32) {
         }
         other => panic!("over the limit: {:?}", other.map(|_| ())),
     }
-    // An update past it is an error, too, and readers keep what they had.
+    // An update past it is an error, too, and nothing has changed.
     let mut live =
         LiveTable::<A, E>::new(rib(limit), BuildOptions::default()).expect("a valid table is built");
     let past = Update::announce(Prefix::around(A::MIN, 1), NextHop(limit + 1));
     assert!(live.apply([&past]).is_err());
+    assert!(live.apply([&past]).is_err() && live.rib().len() == 1);
     assert_eq!(live.reader().enter().lookup(A::MIN), NextHop(limit));
-    live.apply([&Update::withdraw(Prefix::around(A::MIN, 1))])
-        .expect("with that gone the table is built again");
+    live.apply([&Update::announce(Prefix::around(A::MIN, 1), NextHop(limit))])
+        .expect("the limit itself fits");
+    assert_eq!(live.rebuilds(), 1);
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl<A: Address> Engine<A> for GamtS<A> {
     fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
         let results = rib.max_next_hop().0;
         let routes: Vec<_> = rib.iter().collect();
-        let slots = Slots::new(&routes, results.max(options.next_hops));
+        let slots = Slots::new(&routes, results.max(options.next_hops), options.tight);
         let room = slots.next_hops().len();
         let widest = u32::try_from(room - 1).unwrap_or(u32::MAX);
         let plan = Plan::of(Self::NAME, rib, options, widest)?;

@@ -53,7 +53,7 @@ impl Plan {
         widest: u32,
     ) -> Result<Self, BuildError> {
         let profile = Profile::of(rib);
-        let mut strides = choose(&profile, &options.strides, widest, &Objective::default())?;
+        let mut strides = choose(&profile, &options.strides, widest, &objective(options))?;
         let units = Units::of(&options.strides);
         if options.strides.is_open() {
             strides.extend(past(A::BITS - profile.deepest()));
@@ -63,6 +63,7 @@ impl Plan {
         for (level, &stride) in strides.iter().enumerate() {
             let nodes = match from {
                 0 => 1,
+                _ if options.tight => profile.nodes(from) + 1,
                 _ => room(profile.nodes(from), stride),
             };
             // What a place in a level is counted with.
@@ -86,6 +87,15 @@ impl Plan {
     pub(crate) fn widest(&self) -> u32 {
         let most = self.levels.iter().map(|level| level.code.widest()).min().unwrap_or(0);
         u32::try_from(most).unwrap_or(u32::MAX)
+    }
+}
+
+/// What strides are chosen by: in a table that would be over its cap otherwise, memory before time.
+fn objective(options: &BuildOptions) -> Objective {
+    match options.memory_cap.filter(|_| options.tight) {
+        // Not all of it is for levels, and these are counted before they have their room.
+        Some(cap) => Objective { cap: cap - cap / 8, ..Objective::default() },
+        None => Objective::default(),
     }
 }
 

@@ -35,8 +35,8 @@ pub(crate) struct Slots<A: Address> {
 
 impl<A: Address> Slots<A> {
     /// Slots 1, 2 and so on for routes, and room for more; next hops up to `widest` are to fit.
-    pub(crate) fn new(routes: &[(Prefix<A>, NextHop)], widest: u32) -> Self {
-        let room = routes.len() + routes.len() / 8 + 1_024;
+    pub(crate) fn new(routes: &[(Prefix<A>, NextHop)], widest: u32, tight: bool) -> Self {
+        let room = routes.len() + if tight { 2 } else { routes.len() / 8 + 1_024 };
         let mut next_hops = vec![0; room + 1];
         let mut pool = Pool::new(u32::try_from(next_hops.len()).unwrap_or(u32::MAX));
         let mut of = FxHashMap::with_capacity_and_hasher(room, Default::default());

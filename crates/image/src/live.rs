@@ -4,12 +4,36 @@
 //! first one up to date before it is written to again, once the last straggler has left it (the left-right scheme,
 //! through the crate of that name). Entering takes a reader a few uncontended atomic operations, whatever the
 //! writer does, and for as long as it holds its guard it sees one state. The writer waits for stragglers; a reader
-//! should hold a guard for a batch, not for good.
+//! should hold a guard for a batch, not for good. One change is made beside a guard; the next waits until it is gone. A thread that
+//! holds a guard and makes both waits for itself, which is for ever. A call that changes nothing, or fails, waits for nobody.
 //!
 //! What readers need of the same state and is no part of the table, such as what its results stand for, lies [beside](Beside) each copy
 //! and changes with it.
 //!
 //! Memory: two copies of the table and the last patch; while a table is replaced, four.
+//!
+//! # When an update fails
+//!
+//! **A call that fails did not happen.** This is the one promise of every live table here: of routes, names and rules, in their crates
+//! and in the façade, whatever the call is named (`apply`, `insert`, `set`, `remove`, `withdraw`) and whatever the reason is (a value
+//! that can't be, an engine that can't hold the table, a cap on memory). After an `Err`
+//!
+//! - what the table is of (its routes, names or rules, their number, the last number given to a rule) is what it was before the call: all
+//!   updates of the call were taken back, those before the one that failed, too;
+//! - readers, guards, what lies [beside](Beside) the table, and [followers](Follower) such as copies on GPUs were told nothing;
+//! - so readers and what the table is of agree, after every call, and a table is never behind;
+//! - the next call is as if the one that failed had not been made. Repeated, that one fails again for as long as its cause stands; one
+//!   that takes something out takes effect where what is left can be built.
+//!
+//! What a failure may cost is time. Updates first go to the engine, which patches the table in place; where it has outgrown itself, the
+//! table is built anew from all there is, and that is what fails past a cap or a limit. The engine is spent by then. So a refused call
+//! costs a build, and so does the next call that succeeds; after that there is an engine again, and updates cost what they always do.
+//! Where a build with the usual head room would be over a cap, it is tried with hardly any before the call is refused, so that who is close to a
+//! cap can still take things out, and has builds more often. There is no promise in that: a table that was patched until it was full may be
+//! fuller than one that is built anew can be, above all where engines hash. Then a call that takes out a little is refused, too, with the same
+//! error, until one takes out more.
+//!
+//! Memory that was allocated on the way may be kept for later calls.
 //!
 //! The alternative, `arc-swap` with a fresh copy for each change, entered in 4.3 ns instead of 6.5 and made 670
 //! changes a second instead of 610,000 (a table of a megabyte, one reader on another core, Zen 4).

@@ -78,6 +78,14 @@ impl Patch {
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
+
+    /// This patch and the one after it as one: of a location that both write, the later value stays. O(n log n).
+    #[must_use]
+    pub fn then(self, next: Self) -> Self {
+        let mut builder = PatchBuilder { writes: self.writes };
+        builder.writes.extend(next.writes);
+        builder.finish(next.counts.or(self.counts))
+    }
 }
 
 /// Collects writes in any order.
@@ -154,6 +162,22 @@ mod tests {
                 prop_assert!(patch.of(id).iter().eq(patch.writes().iter().filter(|write| write.section() == id)));
             }
             prop_assert_eq!(got, map.into_iter().collect::<Vec<_>>());
+        }
+
+        /// Two patches as one are the patch of all their writes in order, with the counts that were stated last.
+        #[test]
+        fn one_after_the_other_is_as_written_in_order(
+            first in proptest::collection::vec((0..3u16, 0..5u64, any::<u64>()), 0..30),
+            second in proptest::collection::vec((0..3u16, 0..5u64, any::<u64>()), 0..30),
+            counts in any::<[Option<(u64, u64)>; 2]>(),
+        ) {
+            let of = |sets: &[(u16, u64, u64)], counts| {
+                let mut builder = PatchBuilder::new();
+                sets.iter().for_each(|&(section, index, value)| builder.set(SectionId(section), index, value));
+                builder.finish(counts)
+            };
+            let both = of(&[first.clone(), second.clone()].concat(), counts[1].or(counts[0]));
+            prop_assert_eq!(of(&first, counts[0]).then(of(&second, counts[1])), both);
         }
     }
 }

@@ -63,9 +63,9 @@ impl Aggregated {
         &self.reduced
     }
 
-    /// The reduced table, to follow its changes. Whoever changes an entry of it breaks the step.
-    pub(crate) const fn reduced_mut(&mut self) -> &mut NameTable {
-        &mut self.reduced
+    /// Both, to follow their changes. Whoever changes an entry of one breaks the step.
+    pub(crate) const fn both_mut(&mut self) -> [&mut NameTable; 2] {
+        [&mut self.full, &mut self.reduced]
     }
 
     /// Makes a change in both; whether it changed anything in the full one.

@@ -1,12 +1,13 @@
 //! [`LiveNames`]: a table of names, its engine and the live copies of its image, kept in step.
 
 use wirespeed_fib::{Applied, NextHop};
+use wirespeed_image::ImageError;
 use wirespeed_image::live::{Follower, Reader, Writer};
 
 use crate::aggregate::Aggregated;
 use crate::lookup::{BuildError, BuildOptions, NameEngine};
 use crate::name::{Name, NameBuf};
-use crate::table::NameTable;
+use crate::table::{NameTable, NodeId};
 
 /// A change of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,8 @@ fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
 #[derive(Debug)]
 pub struct LiveNames<E: NameEngine> {
     names: Held,
-    /// `None` after a rebuild that failed, and for a table that came compiled: the next update builds.
+    /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table is that of the names all the
+    /// same.
     engine: Option<E>,
     writer: Writer<E::Table>,
     options: BuildOptions,
@@ -80,8 +82,16 @@ impl Held {
             false => Self::Whole(names),
             true => Self::Aggregated(Aggregated::new(names)),
         };
-        held.compiled_mut().track();
+        held.each(NameTable::track);
         held
+    }
+
+    /// Does something with every table that there is.
+    fn each(&mut self, mut act: impl FnMut(&mut NameTable)) {
+        match self {
+            Self::Whole(names) => act(names),
+            Self::Aggregated(both) => both.both_mut().into_iter().for_each(act),
+        }
     }
 
     const fn all(&self) -> &NameTable {
@@ -98,10 +108,11 @@ impl Held {
         }
     }
 
-    const fn compiled_mut(&mut self) -> &mut NameTable {
+    /// The nodes that changed of the names that are compiled; [`NameTable::settle`] or [`NameTable::undo`] comes next.
+    fn news(&mut self) -> Vec<NodeId> {
         match self {
-            Self::Whole(names) => names,
-            Self::Aggregated(both) => both.reduced_mut(),
+            Self::Whole(names) => names.news(),
+            Self::Aggregated(both) => both.both_mut()[1].news(),
         }
     }
 
@@ -139,33 +150,59 @@ impl<E: NameEngine> LiveNames<E> {
     /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for readers that
     /// entered before the call before this one. Many updates a call cost less than one each.
     ///
-    /// After an error the names have the updates and readers go on with the image before them.
+    /// An error where the table has to be built anew and can't be: [the call then did not
+    /// happen](wirespeed_image::live#when-an-update-fails).
     pub fn apply<'u>(
         &mut self,
         updates: impl IntoIterator<Item = &'u NameUpdate>,
     ) -> Result<Applied, BuildError> {
-        let mut applied = Applied { changes: self.names.apply_all(updates), ..Applied::default() };
-        let names = self.names.compiled_mut();
-        let changed = names.take_changed();
+        let changes = self.names.apply_all(updates);
+        match self.bring_up_to_date() {
+            Ok(applied) => Ok(Applied { changes, ..applied }),
+            Err(error) => {
+                self.names.each(NameTable::undo);
+                Err(error)
+            }
+        }
+    }
+
+    /// Has readers see the names as they are now, or fails before they see anything. After an error the engine is spent, if it was asked.
+    fn bring_up_to_date(&mut self) -> Result<Applied, BuildError> {
+        let mut applied = Applied::default();
+        let changed = self.names.news();
         if changed.is_empty() {
+            self.names.each(NameTable::settle);
             return Ok(applied);
         }
+        let names = self.names.compiled();
         // A table that was emptied is built anew, and gives back its memory.
-        let engine = self.engine.as_mut().filter(|_| !names.is_empty());
-        let patch = engine.and_then(|engine| engine.update(names, &changed).ok());
-        names.forget_gone(changed);
-        if let Some(patch) = patch {
-            applied.writes = patch.writes().len();
-            self.writer.patch(patch).expect("an engine's patch fits its own table");
-        } else {
+        if let Some(engine) = self.engine.as_mut().filter(|_| !names.is_empty()) {
+            if let Ok(patch) = engine.update(names, &changed) {
+                self.names.each(NameTable::settle);
+                applied.writes = patch.writes().len();
+                self.writer.patch(patch).expect("an engine's patch fits its own table");
+                return Ok(applied);
+            }
             self.engine = None;
-            let (engine, table) = E::build(names, &with_room(&self.options, LATER_ROOM))?;
-            self.engine = Some(engine);
-            self.writer.replace(table);
-            self.rebuilds += 1;
-            applied.rebuilt = true;
         }
+        let (engine, table) = self.built_anew()?;
+        self.names.each(NameTable::settle);
+        self.engine = Some(engine);
+        self.writer.replace(table);
+        self.rebuilds += 1;
+        applied.rebuilt = true;
         Ok(applied)
+    }
+
+    /// A table of the names, with head room unless it is that which doesn't fit.
+    fn built_anew(&self) -> Result<(E, E::Table), BuildError> {
+        let names = self.names.compiled();
+        match E::build(names, &with_room(&self.options, LATER_ROOM)) {
+            Err(BuildError::Image(ImageError::OverCap { .. })) => {
+                E::build(names, &BuildOptions { tight: true, ..self.options.clone() })
+            }
+            built => built,
+        }
     }
 
     /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it is now.

@@ -129,6 +129,9 @@ pub struct BuildOptions {
     /// Room to leave for names to come, in hundredths of what the names take; engines leave some in any case, and a live table
     /// asks for some.
     pub head_room: u32,
+    /// Whether to leave no room that [`head_room`](Self::head_room) doesn't ask for, and take time for it: of a table that would be over
+    /// its cap otherwise.
+    pub tight: bool,
     /// The largest result to make room for, where more are expected than the table has.
     pub results: u32,
     /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can choose names

@@ -53,7 +53,7 @@ impl Engine<V4> for Rank {
         // The only bound that a table can reach: there are fewer /16s and /24s than chunk ids.
         let mut rank =
             Self::form(rib, results, most).map_err(|_| limit("runs", most, u64::from(most) + 1))?;
-        let capacities = rank.make_room(most);
+        let capacities = rank.make_room(most, options);
         rank.shape = Shape::for_table(capacities, widest);
         let mut image = allocate(capacities, rank.shape, options.memory_cap)?;
         match rank.shape.ids {
@@ -102,8 +102,9 @@ impl Rank {
     }
 
     /// Sets how much there is room for: what is in use, and more for updates.
-    fn make_room(&mut self, most_runs: u32) -> Capacities {
-        let more = |used: u32, part: u32, least: u32| used.saturating_add(used / part).saturating_add(least);
+    fn make_room(&mut self, most_runs: u32, options: &BuildOptions) -> Capacities {
+        let more =
+            |used: u32, part: u32, least: u32| used.saturating_add(options.head_room_of(used, part, least));
         let chunks = |level: &Level| u32::try_from(level.chunks.len()).unwrap_or(u32::MAX);
         // Up to 2^16 chunks their ids take two bytes; a few less head room is worth that.
         let (used, spare) = (chunks(&self.level24), more(chunks(&self.level24), 8, 32));

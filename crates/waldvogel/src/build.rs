@@ -38,7 +38,7 @@ impl<A: Address> Engine<A> for Waldvogel<A> {
         }
         let (mut form, mut sizes, seed) = filled(rib, options.seed)?;
         let used = form.records.in_use();
-        sizes.pieces = (2 * used + 256).min(MOST_PIECES);
+        sizes.pieces = (used + options.head_room_of(used, 1, 256)).min(MOST_PIECES);
         form.records.set_capacity(sizes.pieces);
         let mut image = compile(&form, sizes, seed, options.memory_cap)?;
         image.set_counts(rib.len() as u64, u64::from(results));

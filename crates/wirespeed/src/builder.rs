@@ -13,7 +13,7 @@ use crate::device::{Device, DeviceSettings};
 use crate::engine::{AUTO, Engines, best, best_on_gpu, choose_by};
 use crate::error::Error;
 use crate::labels::Labels;
-use crate::table::Table;
+use crate::table::{Table, with_next_hops};
 
 /// Collects routes, and builds their table. Of several routes of one prefix the last stays, wherever they come from. What goes
 /// wrong on the way is told by [`build`](Self::build).
@@ -46,6 +46,8 @@ impl<A: Engines> Builder<A> {
     }
 
     /// Adds routes to indexes of the caller's own table of next hops.
+    ///
+    /// A route to [`NextHop::NONE`] makes [`build`](Self::build) fail.
     pub fn routes<P: Into<Prefix<A>>>(mut self, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
         self.rib.extend(routes.into_iter().map(|(prefix, next_hop)| (prefix.into(), next_hop)));
         self
@@ -66,7 +68,7 @@ impl<A: Engines> Builder<A> {
         self
     }
 
-    /// Adds routes that are there already, with their indexes.
+    /// Adds routes that are there already, with their indexes. One to [`NextHop::NONE`] makes [`build`](Self::build) fail.
     pub fn rib(mut self, rib: Rib<A>) -> Self {
         if self.rib.is_empty() {
             self.rib = rib;
@@ -168,13 +170,14 @@ impl<A: Engines> Builder<A> {
 
     /// Builds the table.
     ///
-    /// An error where a source could not be read, no engine has that name, the table is more than the engine or the cap
-    /// allows, or only GPUs will do and none is usable.
+    /// An error where a source could not be read, a route has no next hop, no engine has that name, the table is more than the engine
+    /// or the cap allows, or only GPUs will do and none is usable.
     pub fn build(self) -> Result<Table<A>, Error> {
         let Self { rib, settings, error } = self;
         if let Some(error) = error {
             return Err(error);
         }
+        with_next_hops(&rib)?;
         let Settings { engine, memory_cap, next_hops, mut device } = settings;
         device.open(&GpuOptions::default())?;
         let best = || if device.fleet.is_some() { best_on_gpu(&rib) } else { best(&rib) };

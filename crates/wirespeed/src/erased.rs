@@ -13,7 +13,12 @@ use crate::image_file;
 
 /// A live table of some engine.
 pub(crate) trait AnyLive<A: Address>: Send {
-    fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, BuildError>;
+    /// [`LiveTable::apply_if`].
+    fn apply_if(
+        &mut self,
+        updates: &[Update<A>],
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, BuildError>;
     fn reader(&self) -> Box<dyn AnyReader<A>>;
     fn rib(&self) -> &Rib<A>;
     fn rebuilds(&self) -> u64;
@@ -22,8 +27,12 @@ pub(crate) trait AnyLive<A: Address>: Send {
 }
 
 impl<A: Address, E: Engine<A>> AnyLive<A> for LiveTable<A, E> {
-    fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, BuildError> {
-        Self::apply(self, updates)
+    fn apply_if(
+        &mut self,
+        updates: &[Update<A>],
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, BuildError> {
+        Self::apply_if(self, updates, is_agreed)
     }
 
     fn reader(&self) -> Box<dyn AnyReader<A>> {

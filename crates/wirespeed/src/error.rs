@@ -50,6 +50,12 @@ pub enum Error {
         /// Why.
         source: names::BuildError,
     },
+    /// A route is to lead to nothing. To take one out, withdraw it.
+    #[error("the route {prefix} is given no next hop: indexes start at 1")]
+    RouteWithoutNextHop {
+        /// The prefix.
+        prefix: String,
+    },
     /// A name is to lead to nothing. To take one out, remove it.
     #[error("the name {name} is given no result: indexes start at 1")]
     NameWithoutResult {

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::key::BLOCK;
 use crate::labels::Labels;
 use crate::reader::{Guard, Reader};
-use crate::table::Table;
+use crate::table::{Table, announced, with_next_hops};
 
 /// A table of both families.
 ///
@@ -25,11 +25,14 @@ use crate::table::Table;
 /// dual-stack socket gives it) is an IPv6 address and matches IPv6 prefixes; who wants it to match those of IPv4 looks up
 /// [`IpAddr::to_canonical`].
 ///
-/// Each family changes at once; an update of both changes IPv4 first.
+/// Each family changes at once, and a call changes both or neither: readers see its changes of IPv4 first, when those of IPv6 can't fail
+/// any more.
 #[derive(Debug)]
 pub struct IpTable {
     v4: Table<V4>,
     v6: Table<V6>,
+    /// Calls that failed.
+    refused: u64,
 }
 
 impl IpTable {
@@ -41,7 +44,7 @@ impl IpTable {
     /// Two tables as one, such as two that were opened: each family has an image file of its own, saved through
     /// [`v4`](Self::v4) and [`v6`](Self::v6).
     pub fn new(v4: Table<V4>, v6: Table<V6>) -> Self {
-        Self { v4, v6 }
+        Self { v4, v6, refused: 0 }
     }
 
     /// The IPv4 table.
@@ -54,12 +57,25 @@ impl IpTable {
         &self.v6
     }
 
-    /// Applies updates in order: as [`Table::apply`] for those of IPv4, then for those of IPv6. What is returned is the sum.
+    /// Applies updates in order, as [`Table::apply`], to each table those of its family. What is returned is the sum.
     ///
-    /// After an error the updates of IPv6 may not have been applied.
+    /// An error where either table can't take its part: [the call then did not happen](crate::image::live#when-an-update-fails), in
+    /// neither table. Readers of IPv4 see its part before readers of IPv6 see theirs; none sees a part that is taken back.
     pub fn apply(&mut self, updates: &[AnyUpdate]) -> Result<Applied, Error> {
-        let v4 = self.v4.apply(&of_family(updates))?;
-        let v6 = self.v6.apply(&of_family(updates))?;
+        let applied = self.apply_to_both(&of_family(updates), &of_family(updates));
+        self.refused += u64::from(applied.is_err());
+        applied
+    }
+
+    fn apply_to_both(&mut self, v4: &[Update<V4>], v6: &[Update<V6>]) -> Result<Applied, Error> {
+        // What is wrong with the values is found before a table is touched.
+        with_next_hops(v4.iter().filter_map(announced))?;
+        let mut first = Ok(Applied::default());
+        let second = self.v6.apply_if(v6, &mut || {
+            first = self.v4.apply(v4);
+            first.is_ok()
+        })?;
+        let (v4, v6) = (first?, second.unwrap_or_default());
         Ok(Applied {
             changes: v4.changes + v6.changes,
             writes: v4.writes + v6.writes,
@@ -69,18 +85,17 @@ impl IpTable {
 
     /// Puts one route in, in place of what its prefix had, and live. For many use [`apply`](Self::apply).
     pub fn insert(&mut self, prefix: impl Into<IpNet>, next_hop: NextHop) -> Result<Applied, Error> {
-        match prefix.into() {
-            IpNet::V4(prefix) => self.v4.insert(prefix, next_hop),
-            IpNet::V6(prefix) => self.v6.insert(prefix, next_hop),
-        }
+        self.apply(&[AnyUpdate::announce(prefix, next_hop)])
     }
 
     /// Takes one route out, live. For many use [`apply`](Self::apply).
     pub fn withdraw(&mut self, prefix: impl Into<IpNet>) -> Result<Applied, Error> {
-        match prefix.into() {
-            IpNet::V4(prefix) => self.v4.withdraw(prefix),
-            IpNet::V6(prefix) => self.v6.withdraw(prefix),
-        }
+        self.apply(&[AnyUpdate::withdraw(prefix)])
+    }
+
+    /// How many calls that were to change the table have failed, and so changed nothing.
+    pub fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// A reader of the table. Each thread takes its own.
@@ -229,6 +244,7 @@ impl IpBuilder {
         Ok(IpTable {
             v4: v4.with_settings(settings.clone()).build()?,
             v6: v6.with_settings(settings).build()?,
+            refused: 0,
         })
     }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirespeed_fib::{
-    Applied, BuildError, BuildOptions, Engine, LiveTable, NextHop, NextHops, Prefix, Rib, Strides, Update,
-    V4, V6,
+    Address, Applied, BuildError, BuildOptions, Engine, LiveTable, NextHop, NextHops, Prefix, Rib, Strides,
+    Update, V4, V6,
 };
 use wirespeed_gpu::ip::{Counts, Offload};
 use wirespeed_gpu::runtime::Fleet;
@@ -54,6 +54,8 @@ pub struct Table<A: Engines> {
     /// The same table on GPUs.
     offload: Option<Arc<Offload<A>>>,
     device_note: Option<String>,
+    /// Calls that failed.
+    refused: u64,
 }
 
 impl<A: Engines> Table<A> {
@@ -78,7 +80,7 @@ impl<A: Engines> Table<A> {
             BuildOptions { memory_cap: memory_cap_each, next_hops, strides, ..BuildOptions::default() };
         let of_build = |source| Error::of_build(A::FAMILY, source, memory_cap);
         let (live, offload) = visit(engine, Build { rib, options, device: &mut device, of_build })??;
-        Ok(Self { live, engine, memory_cap, offload, device_note: device.note })
+        Ok(Self { live, engine, memory_cap, offload, device_note: device.note, refused: 0 })
     }
 
     /// Opens an image file with its routes: ready for lookups as soon as it is read and checked. The first update builds the
@@ -90,17 +92,32 @@ impl<A: Engines> Table<A> {
         let rib = file.routes()?.ok_or_else(|| Error::ImageWithoutRoutes { path: file.path().to_owned() })?;
         let engine = file.engine();
         let live = visit(engine, Resume { rib, file })??;
-        Ok(Self { live, engine, memory_cap: None, offload: None, device_note: None })
+        Ok(Self { live, engine, memory_cap: None, offload: None, device_note: None, refused: 0 })
     }
 
     /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one,
     /// and none saw a part. Many updates a call cost much less than one each. Waits for readers that entered before the
     /// call before this one.
     ///
-    /// An error where the table has to be built anew and can't be. The routes then have the updates, readers go on with the
-    /// table before them, and the next call tries again.
+    /// An error where a route would lead to [`NextHop::NONE`], or the table has to be built anew and can't be: [the call then did
+    /// not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, Error> {
-        self.live.apply(updates).map_err(|source| Error::of_build(A::FAMILY, source, self.memory_cap))
+        // Nobody objects, so there is what was done.
+        self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
+    }
+
+    /// [`apply`](Self::apply), with a question when nothing can fail any more: where the answer is no, the call did not happen, and there
+    /// is `None`.
+    pub(crate) fn apply_if(
+        &mut self,
+        updates: &[Update<A>],
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, Error> {
+        let of_build = |source| Error::of_build(A::FAMILY, source, self.memory_cap);
+        let applied = with_next_hops(updates.iter().filter_map(announced))
+            .and_then(|()| self.live.apply_if(updates, is_agreed).map_err(of_build));
+        self.refused += u64::from(applied.is_err());
+        applied
     }
 
     /// Puts one route in, in place of what its prefix had, and live. For many use [`apply`](Self::apply).
@@ -167,6 +184,11 @@ impl<A: Engines> Table<A> {
         self.live.rebuilds()
     }
 
+    /// How many calls that were to change the table have failed, and so changed nothing.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
     /// Saves the compiled table and its routes as an image file, in place of one that is there, whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.live.save(&NextHops::new(), path.as_ref())
@@ -177,6 +199,24 @@ impl<A: Engines> Table<A> {
     /// An error where two labels have the same text: they could not be told apart when they are read.
     pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
         self.live.save(&labels.to_texts()?, path.as_ref())
+    }
+}
+
+/// The route that an update puts in.
+pub(crate) fn announced<A: Address>(update: &Update<A>) -> Option<(Prefix<A>, NextHop)> {
+    match *update {
+        Update::Announce { prefix, next_hop } => Some((prefix, next_hop?)),
+        Update::Withdraw { .. } => None,
+    }
+}
+
+/// Sees that every route has a next hop: one without hides what covers it, which nobody means.
+pub(crate) fn with_next_hops<A: Address>(
+    routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>,
+) -> Result<(), Error> {
+    match routes.into_iter().find(|(_, next_hop)| !next_hop.is_some()) {
+        Some((prefix, _)) => Err(Error::RouteWithoutNextHop { prefix: prefix.to_string() }),
+        None => Ok(()),
     }
 }
 

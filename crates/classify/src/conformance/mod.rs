@@ -20,6 +20,7 @@ mod images;
 mod live;
 pub mod probes;
 pub mod real;
+mod refusals;
 pub mod sets;
 mod tally;
 
@@ -27,6 +28,7 @@ pub use history::{Patched, churn, random_updates};
 pub use hostile::hostile_rules;
 pub use images::{images, memory_cap};
 pub use live::live_readers;
+pub use refusals::{refusals, refusals_at_the_cap};
 pub use tally::{Tally, options};
 
 use wirespeed_image::Table;
@@ -76,6 +78,14 @@ macro_rules! conformance {
             #[test]
             fn memory_cap() {
                 $crate::conformance::memory_cap::<$tuple, $engine>();
+            }
+            #[test]
+            fn refusals() {
+                $crate::conformance::refusals::<$tuple, $engine>();
+            }
+            #[test]
+            fn refusals_at_the_cap() {
+                $crate::conformance::refusals_at_the_cap::<$tuple, $engine>();
             }
             #[test]
             fn hostile_rules() {

@@ -30,7 +30,7 @@ impl<T: Tuple> ClassifyEngine<T> for Linear<T> {
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, LinearTable<T>), BuildError> {
         let used = rules.entries_len().div_ceil(full(options.head_room));
         // An eighth of the groups is for what comes after all others.
-        let groups = used + used / 8 + 2;
+        let groups = used + if options.tight { 0 } else { used / 8 } + 2;
         if groups * LANES as u64 > MOST_LANES {
             let (limit, found) = (MOST_LANES * 7 / 8, rules.entries_len());
             return Err(BuildError::Limit { engine: Self::NAME, what: "entries", limit, found });

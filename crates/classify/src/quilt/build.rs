@@ -31,7 +31,7 @@ impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
         let seed = options.seed.unwrap_or_else(random);
         let mut store = tune::store(&cells(rules), seed, u32::BITS - highest.leading_zeros())
             .map_err(|Full(what)| BuildError::Limit { engine: Self::NAME, what, limit, found })?;
-        let sizes = sizes(&store, options.head_room);
+        let sizes = sizes(&store, options);
         let image = allocate::<T>(sizes, options.memory_cap)?;
         store.set_limits(in_memory(sizes.layers), to_u32(sizes.slots), to_u32(sizes.groups));
         let image = compile(&store, rules, image)?;
@@ -66,8 +66,9 @@ fn cells<T: Tuple>(rules: &RuleSet<T>) -> Vec<(Cell<T>, Rank)> {
 }
 
 /// What a store takes, with room for what comes.
-fn sizes<T: Tuple>(store: &Store<T>, head_room: u32) -> Sizes {
-    let with_room = |used: u64| used + used * u64::from(head_room) / 100 + used / 8;
+fn sizes<T: Tuple>(store: &Store<T>, options: &BuildOptions) -> Sizes {
+    let least = |used: u64| if options.tight { 0 } else { used / 8 };
+    let with_room = |used: u64| used + used * u64::from(options.head_room) / 100 + least(used);
     // Rules that come one by one lie less dense than those that masks were chosen for.
     let groups = with_room(store.buckets.end().into()).max(with_room(store.known.len() as u64)) + 256;
     Sizes {

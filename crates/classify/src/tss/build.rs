@@ -51,6 +51,10 @@ pub struct Tss<T, F> {
 
 /// Keys to try. One is enough but for a chance of one in billions.
 const ATTEMPTS: u64 = 4;
+/// Head room in any table, in hundredths.
+const LEAST: u32 = 25;
+/// That of one that would be over its cap otherwise.
+const LEAST_TIGHT: u32 = 2;
 
 impl<T: Tuple, F: Form> ClassifyEngine<T> for Tss<T, F> {
     const NAME: &'static str = F::NAME;
@@ -67,7 +71,8 @@ impl<T: Tuple, F: Form> ClassifyEngine<T> for Tss<T, F> {
         for attempt in 0..ATTEMPTS {
             let keys = Keys::of(seed, attempt);
             if let Ok(mut engine) = Self::of(rules, keys, seed, more) {
-                let image = engine.image(rules, &keys, more, options.memory_cap)?;
+                let least = if options.tight { LEAST_TIGHT } else { LEAST };
+                let image = engine.image(rules, &keys, least + more, options.memory_cap)?;
                 return Ok((engine, TssTable::new(image)));
             }
         }
@@ -154,9 +159,9 @@ impl<T: Tuple, F: Form> Tss<T, F> {
         Ok(image)
     }
 
-    /// Room for a quarter more of all, and some for the smallest tables.
+    /// Room for so many hundredths more of all, and some for the smallest tables.
     fn room(&self, more: u32) -> Room {
-        let with_more = |used: u64, some: u64| used + used * u64::from(25 + more) / 100 + some;
+        let with_more = |used: u64, some: u64| used + used * u64::from(more) / 100 + some;
         let filters = if F::FILTERED { with_more(self.bit_runs.end().into(), 64) } else { 1 };
         Room {
             classes: with_more(self.classes.len() as u64, 16),

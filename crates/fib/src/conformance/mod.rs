@@ -6,7 +6,7 @@
 //!
 //! What is held against the oracle: hand-picked tables, random tables, random histories of updates (each state of
 //! the patched table, and a table built anew from the same Rib), images saved, opened and mapped, live tables
-//! under concurrent readers, and full real tables where `../shared/data` has them. In each state every prefix
+//! under concurrent readers, calls that fail at every step, and full real tables where `../shared/data` has them. In each state every prefix
 //! is probed at its first and last address, one before and one after, along with random addresses; single, in
 //! batches of odd sizes, and step by step.
 //!
@@ -14,6 +14,7 @@
 //! [`rounds`] says; those that count the routes through all of them.
 
 mod real;
+mod refusals;
 pub mod tables;
 
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ use wirespeed_image::live::Reader;
 use wirespeed_image::{Image, ImageError, Table};
 
 pub use real::real_tables;
+pub use refusals::{refusals, refusals_at_the_cap};
 pub use wirespeed_image::rounds;
 
 use crate::address::Address;
@@ -68,6 +70,14 @@ macro_rules! conformance {
             #[test]
             fn memory_cap() {
                 $crate::conformance::memory_cap::<$address, $engine>();
+            }
+            #[test]
+            fn refusals() {
+                $crate::conformance::refusals::<$address, $engine>();
+            }
+            #[test]
+            fn refusals_at_the_cap() {
+                $crate::conformance::refusals_at_the_cap::<$address, $engine>();
             }
             #[test]
             fn real_tables() {

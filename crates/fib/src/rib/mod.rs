@@ -20,7 +20,7 @@ pub use iter::Routes;
 use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
-use crate::update::Update;
+use crate::update::{Undo, Update};
 use node::{Node, NodeId, split};
 
 /// A routing table: prefixes of one family with their next hops, one each. All operations take time by the number
@@ -110,16 +110,33 @@ impl<A: Address> Rib<A> {
 
     /// Applies an update; whether the table is another one after it.
     pub fn apply(&mut self, update: &Update<A>) -> bool {
-        match *update {
-            Update::Announce { prefix, next_hop: Some(next_hop) } => {
-                self.insert(prefix, next_hop) != Some(next_hop)
+        self.exchange(update).is_some()
+    }
+
+    /// Applies an update; what takes it back, `None` where it changed nothing.
+    #[inline]
+    pub fn exchange(&mut self, update: &Update<A>) -> Option<Undo<A>> {
+        let prefix = update.prefix();
+        let before = match *update {
+            Update::Announce { next_hop: Some(next_hop), .. } => {
+                let before = self.insert(prefix, next_hop);
+                (before != Some(next_hop)).then_some(before)?
             }
-            Update::Announce { prefix, next_hop: None } => match self.get(prefix) {
-                Some(_) => false,
-                None => self.insert(prefix, NextHop(1)).is_none(),
+            Update::Announce { next_hop: None, .. } => match self.get(prefix) {
+                Some(_) => return None,
+                None => self.insert(prefix, NextHop(1)),
             },
-            Update::Withdraw { prefix } => self.remove(prefix).is_some(),
-        }
+            Update::Withdraw { .. } => Some(self.remove(prefix)?),
+        };
+        Some(Undo { prefix, before })
+    }
+
+    /// Takes a change back. Of several changes the last one goes first.
+    pub fn undo(&mut self, Undo { prefix, before }: Undo<A>) {
+        match before {
+            Some(next_hop) => self.insert(prefix, next_hop),
+            None => self.remove(prefix),
+        };
     }
 
     /// The next hop of exactly this prefix.

@@ -37,7 +37,7 @@ impl Engine<V4> for FoldHot {
         };
         let mut form = Form::new(width, base);
         form.fill(rib);
-        let image = form.compile(rib, results, options.memory_cap)?;
+        let image = form.compile(rib, results, options)?;
         Ok((Self { form, results }, FoldHotTable::new(image)))
     }
 

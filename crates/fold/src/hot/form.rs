@@ -4,7 +4,7 @@
 //! anew by what their hot blocks are worth, and copies all into an image; an update writes down what became different.
 
 use wirespeed_fib::rib::Cursor;
-use wirespeed_fib::{BuildError, NextHop, Outgrown, Rib, V4};
+use wirespeed_fib::{BuildError, BuildOptions, NextHop, Outgrown, Rib, V4};
 use wirespeed_image::{Changes, Image, Placed, SharedPool, WORD};
 
 use super::block::Block;
@@ -80,16 +80,16 @@ impl Form {
         &mut self,
         rib: &Rib<V4>,
         results: u32,
-        cap: Option<u64>,
+        options: &BuildOptions,
     ) -> Result<Image, BuildError> {
         let room = Room {
             width: self.width,
             base: self.base,
-            short: self.room_for_chunks(),
-            blocks: with_head_room(self.long.blocks_in_use(), SLOTS_AND_ONE),
-            long: with_head_room(self.long.chunks_in_use(), 1 << 26),
+            short: self.room_for_chunks(options),
+            blocks: with_head_room(self.long.blocks_in_use(), SLOTS_AND_ONE, options),
+            long: with_head_room(self.long.chunks_in_use(), 1 << 26, options),
         };
-        let mut image = allocate(room, cap)?;
+        let mut image = allocate(room, options.memory_cap)?;
         self.heat(rib, room.hot());
         self.short.set_capacity(room.short);
         self.long.set_capacity(room.blocks, room.long);
@@ -104,11 +104,11 @@ impl Form {
     }
 
     /// How many chunks of level 24 to have room for: as ever, or somewhat fewer where these keep c16 at two bytes.
-    fn room_for_chunks(&self) -> u32 {
+    fn room_for_chunks(&self, options: &BuildOptions) -> u32 {
         let in_use = self.short.in_use();
         // Every slot has one chunk at most, so there are never more in use, but for the moment in which one takes the place
         // of another.
-        let wanted = with_head_room(in_use, SLOTS_AND_ONE + 1);
+        let wanted = with_head_room(in_use, SLOTS_AND_ONE + 1, options);
         let narrow = (1u32 << 16).saturating_sub(self.base);
         if in_use + in_use / 64 + 65 <= narrow { wanted.min(narrow) } else { wanted }
     }

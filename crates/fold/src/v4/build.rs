@@ -30,7 +30,7 @@ impl Engine<V4> for FoldV4 {
         // All ones is taken.
         let mut form = Form::new(width_for(u64::from(widest) + 1));
         form.fill(rib);
-        let image = form.compile(rib.len(), results, options.memory_cap)?;
+        let image = form.compile(rib.len(), results, options)?;
         Ok((Self { form, results }, FoldTableV4::new(image)))
     }
 

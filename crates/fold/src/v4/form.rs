@@ -4,7 +4,7 @@
 //! the chunks into an image whole, and an update writes down what became different.
 
 use wirespeed_fib::rib::Cursor;
-use wirespeed_fib::{BuildError, NextHop, Outgrown, Rib, V4};
+use wirespeed_fib::{BuildError, BuildOptions, NextHop, Outgrown, Rib, V4};
 use wirespeed_image::{Changes, Image, SharedPool, WORD};
 
 use super::content::{Content, fill_front, put_all};
@@ -28,9 +28,9 @@ pub(super) struct Form {
 pub(super) const QUARTERS: u32 = 4;
 
 /// Room for updates beside what is in use: an eighth and some.
-pub(crate) fn with_head_room(in_use: u32, at_most: u32) -> u32 {
+pub(crate) fn with_head_room(in_use: u32, at_most: u32, options: &BuildOptions) -> u32 {
     // Number 0 is not in use.
-    (in_use + in_use / 8 + 65).min(at_most)
+    (in_use + options.head_room_of(in_use, 8, 65)).min(at_most)
 }
 
 impl Form {
@@ -88,18 +88,18 @@ impl Form {
         &mut self,
         routes: usize,
         results: u32,
-        cap: Option<u64>,
+        options: &BuildOptions,
     ) -> Result<Image, BuildError> {
         // Every slot has one chunk, so there are never more in use, but for the moment in which one takes the place of
         // another.
-        let short = with_head_room(self.short.in_use(), (1 << SLOT_BITS) + 2);
+        let short = with_head_room(self.short.in_use(), (1 << SLOT_BITS) + 2, options);
         let room = Room {
             width: self.width,
             short,
-            blocks: with_head_room(self.long.blocks_in_use(), (1 << SLOT_BITS) + 1),
-            long: with_head_room(self.long.chunks_in_use(), 1 << 26),
+            blocks: with_head_room(self.long.blocks_in_use(), (1 << SLOT_BITS) + 1, options),
+            long: with_head_room(self.long.chunks_in_use(), 1 << 26, options),
         };
-        let mut image = allocate(room, cap)?;
+        let mut image = allocate(room, options.memory_cap)?;
         self.short.set_capacity(room.short);
         self.long.set_capacity(room.blocks, room.long);
         fill_front(image.section_mut::<u64>(N24)?, self.short.contents());

@@ -49,7 +49,7 @@ impl Engine<V6> for FoldV6 {
                 found: Width::Four.values(),
             })?,
         };
-        let image = compile(&mut form, rib.len(), results, options.memory_cap)?;
+        let image = compile(&mut form, rib.len(), results, options)?;
         let table = FoldTableV6::of_shape(image)?;
         Ok((Self { form, results }, table))
     }
@@ -106,9 +106,14 @@ fn filled(rib: &Rib<V6>, shape: &'static [u8], width: Width, base: u32) -> Resul
 }
 
 /// The image of a form, and the bounds that it sets.
-fn compile(form: &mut Form, routes: usize, results: u32, cap: Option<u64>) -> Result<Image, BuildError> {
+fn compile(
+    form: &mut Form,
+    routes: usize,
+    results: u32,
+    options: &BuildOptions,
+) -> Result<Image, BuildError> {
     let most = form.width.values() - u64::from(form.base);
-    let room = |in_use: u32| (u64::from(in_use) + u64::from(in_use) / 8 + 9).min(most);
+    let room = |in_use: u32| (u64::from(in_use) + options.head_room(in_use.into(), 8, 9)).min(most);
     let steps = 1..form.shape.len();
     let chunks: Vec<u64> = steps.clone().map(|step| room(form.in_use(step))).collect();
     for (&chunks, &stride) in chunks.iter().zip(&form.shape[1..]) {
@@ -117,7 +122,7 @@ fn compile(form: &mut Form, routes: usize, results: u32, cap: Option<u64>) -> Re
             return Err(BuildError::Limit { engine: "fold", what: "chunks a step", limit, found: chunks });
         }
     }
-    let mut image = allocate(form.shape, &chunks, form.width, form.base, cap)?;
+    let mut image = allocate(form.shape, &chunks, form.width, form.base, options.memory_cap)?;
     for (step, &chunks) in steps.zip(&chunks) {
         form.set_capacity(step, u32::try_from(chunks).unwrap_or(u32::MAX));
     }

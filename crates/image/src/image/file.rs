@@ -63,7 +63,10 @@ impl Image {
     /// [`open`](Self::open) costs a copy once and is faster after it.
     ///
     /// # Safety
-    /// Nobody may write to the file or shorten it while the image lives: what was checked must stay true.
+    /// Nobody may write to the file or shorten it while the image lives: what was checked must stay true. A lookup in a part that a
+    /// file was shortened by ends the process (`SIGBUS`), one in a part that was written to may read outside of the image. To put another
+    /// file in its place by renaming, as [`save`](Self::save) does, is safe: the old one stays while it is mapped. Who can't promise
+    /// that [opens](Self::open) the file, as the façade does throughout.
     #[allow(unsafe_code)]
     pub unsafe fn map(path: &Path) -> Result<Self, ImageError> {
         let mut file = File::open(path)?;

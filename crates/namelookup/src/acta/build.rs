@@ -96,7 +96,8 @@ impl Acta {
         self.states.reserve(names.id_bound() * options.head_room as usize / 100);
         let long = self.form.long.words().len();
         // Of names that come more may be long than of those that are there.
-        let capacity = long + long / 8 + long * options.head_room as usize / 50 + 1024;
+        let least = if options.tight { 64 } else { long / 8 + 1024 };
+        let capacity = long + least + long * options.head_room as usize / 50;
         self.form.long.bound(capacity);
         let mut image = allocate(u64::from(self.form.count()), capacity as u64, options.memory_cap)?;
         let words: &[u64] = bytemuck::cast_slice(self.form.buckets());

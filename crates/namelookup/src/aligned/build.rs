@@ -168,7 +168,7 @@ struct Placed<F> {
 
 impl<F: Form> Placed<F> {
     fn of(fsm: &mut Fsm, options: &BuildOptions) -> Result<Self, BuildError> {
-        let mut lengths = Lengths::of::<F>(fsm.transition_count() as u64, options.head_room);
+        let mut lengths = Lengths::of::<F>(fsm.transition_count() as u64, options);
         loop {
             // Fails here before memory is asked for that the image can't have.
             let cap = options.memory_cap.unwrap_or(u64::MAX);
@@ -192,7 +192,7 @@ impl<F: Form> Placed<F> {
                 Some(()) => return Ok(placed),
                 // Only where there may not be another array: all of it anew in a longer one.
                 None if !F::MANY_ARRAYS => {
-                    lengths.slots += lengths.slots / 4;
+                    lengths.slots += lengths.slots / if options.tight { 16 } else { 4 };
                     lengths.unit = lengths.slots;
                 }
                 None => {

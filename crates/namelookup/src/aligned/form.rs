@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use crate::fsm::Stride;
+use crate::lookup::BuildOptions;
 
 /// A form of aligned transition arrays.
 pub trait Form: Copy + Debug + Send + Sync + 'static {
@@ -41,10 +42,13 @@ impl Room {
 
 impl Lengths {
     /// For so many transitions in an array of their own, and so many hundredths of them that updates may bring.
-    pub(crate) fn of<F: Form>(transitions: u64, head_room: u32) -> Self {
+    pub(crate) fn of<F: Form>(transitions: u64, options: &BuildOptions) -> Self {
         /// Arrays that there are about: few enough to be found in the cache, many enough for three lengths.
         const ARRAYS: u64 = 12;
-        let slots = Room::slots(transitions + transitions * u64::from(head_room) / 100);
+        let slots = match options.tight {
+            false => Room::slots(transitions + transitions * u64::from(options.head_room) / 100),
+            true => transitions + transitions / 32 + 64,
+        };
         if F::MANY_ARRAYS {
             return Self { slots, unit: (slots / ARRAYS).clamp(61, (1 << F::BASE_BITS) / 2) };
         }

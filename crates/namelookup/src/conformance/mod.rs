@@ -19,6 +19,7 @@ mod images;
 mod live;
 pub mod probes;
 mod real;
+mod refusals;
 pub mod tables;
 mod tally;
 
@@ -28,6 +29,7 @@ pub use hostile::hostile_names;
 pub use images::{images, memory_cap};
 pub use live::live_readers;
 pub use real::{read_domains, real_names, ten_million_names};
+pub use refusals::{refusals, refusals_at_the_cap};
 pub use tally::{Tally, options};
 
 use proptest::prelude::*;
@@ -72,6 +74,14 @@ macro_rules! conformance {
             #[test]
             fn memory_cap() {
                 $crate::conformance::memory_cap::<$engine>();
+            }
+            #[test]
+            fn refusals() {
+                $crate::conformance::refusals::<$engine>();
+            }
+            #[test]
+            fn refusals_at_the_cap() {
+                $crate::conformance::refusals_at_the_cap::<$engine>();
             }
             #[test]
             fn hostile_names() {

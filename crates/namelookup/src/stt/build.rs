@@ -41,7 +41,7 @@ impl NameEngine for Stt {
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, SttTable), BuildError> {
         let fsm = Fsm::of(names, Stride::ONE)?;
         // Row 0 is none; an eighth is for updates.
-        let room = |used: u64, part: u64| used + used / part + 9;
+        let room = |used: u64, part: u64| used + if options.tight { 0 } else { used / part } + 9;
         let (rows, leaves) = (room(fsm.state_count() as u64, 8), room(fsm.census().leaves, 2));
         let most = if names.is_empty() { 0 } else { names.results() };
         let width = width_for(u64::from(most.max(options.results)));

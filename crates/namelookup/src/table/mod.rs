@@ -43,8 +43,17 @@ pub struct NameTable {
     seed: u64,
     entries: usize,
     results: u32,
-    /// Nodes that changed since they were last asked for, where that is tracked.
-    changed: Option<Vec<NodeId>>,
+    /// What changed since it was last asked for, where that is tracked.
+    changed: Option<Changes>,
+}
+
+/// What changed.
+#[derive(Clone, Debug, Default)]
+struct Changes {
+    /// The nodes, each once, by when it first changed. What they were, they know.
+    nodes: Vec<NodeId>,
+    /// The largest result before.
+    results: u32,
 }
 
 impl Default for NameTable {
@@ -219,40 +228,103 @@ impl NameTable {
     pub fn memory_usage(&self) -> u64 {
         let nodes = self.nodes.capacity() * size_of::<Inner>() + self.free.capacity() * size_of::<u32>();
         let index = self.index.memory_usage();
-        let changed = self.changed.as_ref().map_or(0, |changed| changed.capacity() * size_of::<NodeId>());
+        let changed =
+            self.changed.as_ref().map_or(0, |changes| changes.nodes.capacity() * size_of::<NodeId>());
         (nodes + index + self.text.capacity() + changed) as u64
     }
 
     /// From now on remembers which nodes change, for an engine that was built of the names as they are now.
     pub fn track(&mut self) {
-        self.changed = Some(Vec::new());
+        self.settle();
+        self.changed = Some(Changes { nodes: Vec::new(), results: self.results });
     }
 
     /// The nodes that changed since the last call, as [`NameEngine::update`](crate::NameEngine::update) takes them: those that came, went, have
     /// another result than before, or went from no children to some or back; each once. Those that went are to be given to
     /// [`forget_gone`](Self::forget_gone) afterwards.
     pub fn take_changed(&mut self) -> Vec<NodeId> {
-        let Some(mut changed) = self.changed.take() else { return Vec::new() };
-        let mut news = Vec::with_capacity(changed.len());
-        for (turn, &id) in changed.iter().enumerate() {
-            if let Some(&ahead) = changed.get(turn + AHEAD) {
-                self.fetch_node(ahead);
-            }
-            let node = &mut self.nodes[id.index()];
+        let Some(changes) = self.changed.take() else { return Vec::new() };
+        let mut news = Vec::with_capacity(changes.nodes.len());
+        self.each_ahead(&changes.nodes, |names, id| {
+            let node = &mut names.nodes[id.index()];
             let before = node.changed.take().expect("what is listed has changed");
-            let now = (!node.is_gone).then_some((node.result, node.children > 0));
-            let was = (!before.came).then_some((before.result, before.had_children));
-            if now != was {
+            if node.is_other_than(before) {
                 news.push(id);
-            } else if now.is_none() {
+            } else if node.is_gone {
                 // It came and went, and no engine has to see it.
+                names.recycle(id);
+            }
+        });
+        self.changed = Some(changes.emptied(self.results));
+        news
+    }
+
+    /// What [`take_changed`](Self::take_changed) gives, without taking it: [`settle`](Self::settle) or [`undo`](Self::undo) comes next.
+    pub(crate) fn news(&mut self) -> Vec<NodeId> {
+        let Some(changes) = self.changed.take() else { return Vec::new() };
+        let mut news = Vec::with_capacity(changes.nodes.len());
+        self.each_ahead(&changes.nodes, |names, id| {
+            let node = &names.nodes[id.index()];
+            let before = node.changed.expect("what is listed has changed");
+            news.extend(node.is_other_than(before).then_some(id));
+        });
+        self.changed = Some(changes);
+        news
+    }
+
+    /// Has all changes be as they are: they can't be undone any more, and what nodes that went have held is given back.
+    pub(crate) fn settle(&mut self) {
+        let Some(changes) = self.changed.take() else { return };
+        self.each_ahead(&changes.nodes, |names, id| {
+            let node = &mut names.nodes[id.index()];
+            node.changed = None;
+            if node.is_gone {
+                names.recycle(id);
+            }
+        });
+        self.changed = Some(changes.emptied(self.results));
+        self.compact();
+    }
+
+    /// Takes all changes back since tracking began or they were taken or settled last: the same nodes are there, with the same ids.
+    pub(crate) fn undo(&mut self) {
+        // Nothing is noted of what is done here.
+        let Some(changes) = self.changed.take() else { return };
+        // What came goes. A node comes after the one above it, and so goes before that.
+        for &id in changes.nodes.iter().rev() {
+            let node = &mut self.nodes[id.index()];
+            if !node.changed.is_some_and(|before| before.came) {
+                continue;
+            }
+            node.changed = None;
+            if node.is_gone {
                 self.recycle(id);
+            } else {
+                self.set_result(id, 0);
+                self.take_out(id);
             }
         }
-        // Its memory serves the next ones.
-        changed.clear();
-        self.changed = Some(changed);
-        news
+        // What was there is there again, as it was.
+        for &id in &changes.nodes {
+            let node = &mut self.nodes[id.index()];
+            let Some(before) = node.changed.take() else { continue };
+            if node.is_gone {
+                self.put_back(id);
+            }
+            self.set_result(id, before.result);
+        }
+        self.results = changes.results;
+        self.changed = Some(changes.emptied(self.results));
+    }
+
+    /// Does something with nodes in order, each of them asked for some turns before.
+    fn each_ahead(&mut self, ids: &[NodeId], mut act: impl FnMut(&mut Self, NodeId)) {
+        for (turn, &id) in ids.iter().enumerate() {
+            if let Some(&ahead) = ids.get(turn + AHEAD) {
+                self.fetch_node(ahead);
+            }
+            act(self, id);
+        }
     }
 
     /// Gives back what nodes that went have held.
@@ -359,18 +431,18 @@ impl NameTable {
 
     /// Remembers a node as it was before it changes.
     fn note(&mut self, at: NodeId) {
-        let Some(log) = &mut self.changed else { return };
+        let Some(changes) = &mut self.changed else { return };
         let node = &mut self.nodes[at.0 as usize];
         if node.changed.is_none() {
             node.changed =
                 Some(Changed { result: node.result, had_children: node.children > 0, came: false });
-            log.push(at);
+            changes.nodes.push(at);
         }
     }
 
     fn add(&mut self, parent: NodeId, component: &[u8], hash: u32) -> NodeId {
         self.note(parent);
-        let mut node = Inner { parent: parent.0, next: self.inner(parent).first, hash, ..Inner::ROOT };
+        let mut node = Inner { parent: parent.0, hash, ..Inner::ROOT };
         node.set_component(component, &mut self.text);
         let id = match self.free.pop() {
             Some(id) => {
@@ -383,18 +455,32 @@ impl NameTable {
                 id
             }
         };
-        let above = &mut self.nodes[parent.0 as usize];
+        if let Some(changes) = &mut self.changed {
+            self.nodes[id.0 as usize].changed = Some(Changed { result: 0, had_children: false, came: true });
+            changes.nodes.push(id);
+        }
+        self.link(id);
+        id
+    }
+
+    /// Makes a node the first child of the one above it, and known to the index.
+    fn link(&mut self, id: NodeId) {
+        let Inner { parent, hash, .. } = self.nodes[id.0 as usize];
+        let above = &mut self.nodes[parent as usize];
         above.children += 1;
         let next = std::mem::replace(&mut above.first, id.0);
         if next != NONE {
             self.nodes[next as usize].previous = id.0;
         }
-        if let Some(log) = &mut self.changed {
-            self.nodes[id.0 as usize].changed = Some(Changed { result: 0, had_children: false, came: true });
-            log.push(id);
-        }
+        let node = &mut self.nodes[id.0 as usize];
+        (node.next, node.previous) = (next, NONE);
         self.index.insert(hash, id.0);
-        id
+    }
+
+    /// Puts a node back that went, and was not forgotten.
+    fn put_back(&mut self, id: NodeId) {
+        self.nodes[id.0 as usize].is_gone = false;
+        self.link(id);
     }
 
     /// Takes a node without children out of the trie.
@@ -442,6 +528,14 @@ impl NameTable {
         }
         self.text = text;
         self.garbage = 0;
+    }
+}
+
+impl Changes {
+    /// None yet, in the memory of these.
+    fn emptied(mut self, results: u32) -> Self {
+        self.nodes.clear();
+        Self { results, ..self }
     }
 }
 

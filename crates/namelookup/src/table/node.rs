@@ -93,6 +93,13 @@ impl Inner {
         &bytes[from..][..self.len as usize]
     }
 
+    /// Whether it is another than it was before, for an engine.
+    #[inline]
+    pub(super) fn is_other_than(&self, before: Changed) -> bool {
+        let now = (!self.is_gone).then_some((self.result, self.children > 0));
+        now != (!before.came).then_some((before.result, before.had_children))
+    }
+
     /// Whether its component lies in the table's text.
     #[inline]
     pub(super) const fn is_long(&self) -> bool {

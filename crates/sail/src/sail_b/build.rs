@@ -48,7 +48,7 @@ impl<L: Levels> Engine<V4> for Split<L> {
     fn build(rib: &Rib<V4>, options: &BuildOptions) -> Result<(Self, SplitTable<L>), BuildError> {
         let results = rib.max_next_hop().0;
         let widest = results.max(options.next_hops);
-        let chunks = capacity(rib);
+        let chunks = capacity(rib, options);
         let width = width_for(widest.into());
         let pivot_width = width_for(u64::from(widest) + chunks);
         if pivot_width > 4 {
@@ -91,12 +91,12 @@ impl<L: Levels> Engine<V4> for Split<L> {
 }
 
 /// Chunks to make room for: chunk 0, those in use, and an eighth more for updates.
-fn capacity(rib: &Rib<V4>) -> u64 {
+fn capacity(rib: &Rib<V4>, options: &BuildOptions) -> u64 {
     let root = rib.cursor();
     let second = root.octets().filter_map(|octet| root.child(octet));
     let third = second.flat_map(|cursor| cursor.octets().filter_map(move |octet| cursor.child(octet)));
     let used = third.map(|cursor| cursor.octets().count() as u64).sum::<u64>();
-    (used + used / 8 + 9).min(MAX_CHUNKS)
+    (used + options.head_room(used, 8, 9)).min(MAX_CHUNKS)
 }
 
 impl<L: Levels> Split<L> {

@@ -44,7 +44,7 @@ impl<A: Address> Engine<A> for SailL {
             return Err(BuildError::Limit { engine: "sail-l", what: "next hops", limit, found });
         }
         let width = width_for(u64::from(widest) + 1);
-        let capacities = capacities::<A>(rib)?;
+        let capacities = capacities::<A>(rib, options)?;
         let image = allocate::<A>(&capacities, width, options.memory_cap)?;
         // The elements' width, less the one that is added to a next hop, bounds what an update may bring.
         let holds = [0, 0xfe, 0xfffe, 0, MAX_NEXT_HOP][width];
@@ -90,10 +90,10 @@ pub(crate) fn chunks<A: Address>(rib: &Rib<A>) -> Vec<u64> {
 }
 
 /// Chunks to make room for in each level from 1 on: chunk 0, those in use, and an eighth more for updates.
-fn capacities<A: Address>(rib: &Rib<A>) -> Result<Vec<u64>, BuildError> {
+fn capacities<A: Address>(rib: &Rib<A>, options: &BuildOptions) -> Result<Vec<u64>, BuildError> {
     let mut chunks = chunks(rib);
     for used in &mut chunks {
-        *used += *used / 8 + 9;
+        *used += options.head_room(*used, 8, 9);
         if *used > u64::from(u32::MAX) {
             let limit = u64::from(u32::MAX);
             return Err(BuildError::Limit { engine: "sail-l", what: "chunks a level", limit, found: *used });

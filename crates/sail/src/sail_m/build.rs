@@ -85,7 +85,7 @@ impl<A: Address> Engine<A> for SailM {
 }
 
 /// Chunks to make room for in each level from 1 on: chunk 0, those in use, and an eighth more for updates.
-fn capacities<A: Address>(overlay: &Overlay<'_, A>) -> Result<Vec<u64>, BuildError> {
+fn capacities<A: Address>(overlay: &Overlay<'_, A>, options: &BuildOptions) -> Result<Vec<u64>, BuildError> {
     fn count<A: Address>(position: &Position<'_, A>, depth: usize, chunks: &mut [u64]) {
         for octet in position.octets().iter() {
             if let Some(level) = depth.checked_sub(1) {
@@ -97,7 +97,7 @@ fn capacities<A: Address>(overlay: &Overlay<'_, A>) -> Result<Vec<u64>, BuildErr
     let mut chunks = vec![0; levels::<A>() - 1];
     count(&overlay.root(), 0, &mut chunks);
     for used in &mut chunks {
-        *used += *used / 8 + 9;
+        *used += options.head_room(*used, 8, 9);
         if *used > u64::from(LEAF) {
             return Err(limit("chunks a level", LEAF, *used));
         }
@@ -161,9 +161,11 @@ impl SailM {
     ) -> Result<(Self, SailMTable<A>), BuildError> {
         let results = overlay.max_next_hop().0;
         let width = width_for(u64::from(results.max(options.next_hops)));
-        let capacities = capacities(overlay)?;
-        let room_for =
-            |arrays: u64| room_for_arrays(arrays.max(options.next_hops.into()), &capacities, slots, width);
+        let capacities = capacities(overlay, options)?;
+        let room_for = |arrays: u64| match options.tight {
+            true => (arrays + 2).min(MAX_ARRAYS.into()),
+            false => room_for_arrays(arrays.max(options.next_hops.into()), &capacities, slots, width),
+        };
         let allocate = |arrays| allocate::<A>(&capacities, arrays, slots, width, options.memory_cap);
         // The arrays are only counted as they are found: first see that what is known of the size is under the cap. Where
         // it is not, the error says what all of it would be.

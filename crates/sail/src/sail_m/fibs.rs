@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wirespeed_fib::{Address, BuildError, Rib, Update};
+use wirespeed_fib::{Address, BuildError, Rib, Undo, Update};
 
 /// The number of a FIB: of a virtual router or VRF. The paper's FIB index `i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -74,8 +74,31 @@ impl<A: Address> Fibs<A> {
 
     /// Applies an update to a FIB; whether its table is another one after it.
     pub fn apply(&mut self, id: FibId, update: &Update<A>) -> Result<bool, FibsError> {
-        let rib = self.ribs.get_mut(id.index()).and_then(Option::as_mut).ok_or(FibsError::NoFib(id))?;
-        Ok(rib.apply(update))
+        Ok(self.exchange(id, update)?.is_some())
+    }
+
+    /// Applies an update to a FIB; what takes it back, `None` where it changed nothing.
+    pub fn exchange(&mut self, id: FibId, update: &Update<A>) -> Result<Option<Undo<A>>, FibsError> {
+        Ok(self.rib_mut(id).ok_or(FibsError::NoFib(id))?.exchange(update))
+    }
+
+    /// Takes a change of a FIB back. Of several changes the last one goes first.
+    pub fn undo(&mut self, id: FibId, undo: Undo<A>) {
+        if let Some(rib) = self.rib_mut(id) {
+            rib.undo(undo);
+        }
+    }
+
+    /// Puts a FIB back that was removed, under the id that it had.
+    pub(super) fn put_back(&mut self, id: FibId, rib: Rib<A>) {
+        if self.ribs.len() <= id.index() {
+            self.ribs.resize_with(id.index() + 1, || None);
+        }
+        self.ribs[id.index()] = Some(rib);
+    }
+
+    fn rib_mut(&mut self, id: FibId) -> Option<&mut Rib<A>> {
+        self.ribs.get_mut(id.index())?.as_mut()
     }
 
     /// The FIBs, ascending.

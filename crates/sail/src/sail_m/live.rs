@@ -1,6 +1,7 @@
 //! [`LiveFibs`]: the FIBs, their engine and the live copies of their table, kept in step.
 
-use wirespeed_fib::{Address, Applied, BuildOptions, Prefix, Rib, Update};
+use wirespeed_fib::{Address, Applied, BuildError, BuildOptions, Prefix, Rib, Undo, Update};
+use wirespeed_image::ImageError;
 use wirespeed_image::live::{Reader, Writer};
 
 use super::build::SailM;
@@ -30,10 +31,12 @@ use super::layout::SailMTable;
 #[derive(Debug)]
 pub struct LiveFibs<A: Address> {
     fibs: Fibs<A>,
-    /// `None` after a rebuild that failed: the next change tries again.
+    /// `None` after a call that failed: the next change builds. The table is that of the FIBs all the same.
     engine: Option<SailM>,
     writer: Writer<SailMTable<A>>,
     options: BuildOptions,
+    /// What takes back the updates of the call that is under way.
+    undo: Vec<(FibId, Undo<A>)>,
     changed: Vec<(FibId, Prefix<A>)>,
     rebuilds: u64,
 }
@@ -47,6 +50,7 @@ impl<A: Address> LiveFibs<A> {
             engine: Some(engine),
             writer: Writer::new(table),
             options,
+            undo: Vec::new(),
             changed: Vec::new(),
             rebuilds: 0,
         })
@@ -55,41 +59,52 @@ impl<A: Address> LiveFibs<A> {
     /// Applies updates in order, each to its FIB; readers that enter from now on see all of them, and none saw a part.
     /// Waits for readers that entered before the call before this one. Many updates a call cost less than one each.
     ///
-    /// An update of a FIB that is not there is an error, before anything has changed. After another error the FIBs have
-    /// the updates and readers go on with the table before them.
+    /// An error where an update is of a FIB that is not there, or the table has to be built anew and can't be: [the call then did not
+    /// happen](wirespeed_image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[(FibId, Update<A>)]) -> Result<Applied, FibsError> {
         if let Some(&(id, _)) = updates.iter().find(|(id, _)| self.fibs.rib(*id).is_none()) {
             return Err(FibsError::NoFib(id));
         }
-        self.changed.clear();
+        self.undo.clear();
         for (id, update) in updates {
-            if self.fibs.apply(*id, update)? {
-                self.changed.push((*id, update.prefix()));
+            let undo = self.fibs.exchange(*id, update)?;
+            self.undo.extend(undo.map(|undo| (*id, undo)));
+        }
+        self.changed.clear();
+        self.changed.extend(self.undo.iter().map(|(id, undo)| (*id, undo.prefix)));
+        let applied = self.bring_up_to_date();
+        if applied.is_err() {
+            while let Some((id, undo)) = self.undo.pop() {
+                self.fibs.undo(id, undo);
             }
         }
-        self.bring_up_to_date()
+        Ok(applied?)
     }
 
     /// Adds a FIB with its routes; lookups that enter from now on find all of them. Built anew where the table has no
-    /// slot for one more.
-    ///
-    /// After an error of building the FIB is there, and readers go on with the table before it.
+    /// slot for one more. After an error there is no such FIB, as for [`apply`](Self::apply).
     pub fn add(&mut self, rib: Rib<A>) -> Result<FibId, FibsError> {
         self.changed.clear();
         let id = self.fibs.add(rib)?;
         let routes = self.fibs.rib(id).into_iter().flatten();
         self.changed.extend(routes.map(|(prefix, _)| (id, prefix)));
-        self.bring_up_to_date()?;
+        if let Err(error) = self.bring_up_to_date() {
+            self.fibs.remove(id);
+            return Err(error.into());
+        }
         Ok(id)
     }
 
     /// Removes a FIB; its routes. Lookups that enter from now on find none of them, and the id may be that of the next
-    /// FIB that is added.
+    /// FIB that is added. After an error the FIB is there still, as for [`apply`](Self::apply).
     pub fn remove(&mut self, id: FibId) -> Result<Rib<A>, FibsError> {
         let removed = self.fibs.remove(id).ok_or(FibsError::NoFib(id))?;
         self.changed.clear();
         self.changed.extend(removed.iter().map(|(prefix, _)| (id, prefix)));
-        self.bring_up_to_date()?;
+        if let Err(error) = self.bring_up_to_date() {
+            self.fibs.put_back(id, removed);
+            return Err(error.into());
+        }
         Ok(removed)
     }
 
@@ -114,10 +129,11 @@ impl<A: Address> LiveFibs<A> {
         self.writer.memory_usage() + engine + self.fibs.memory_usage()
     }
 
-    /// Takes the table from before the changes to now: by a patch or, where it can't be, by another table.
-    fn bring_up_to_date(&mut self) -> Result<Applied, FibsError> {
+    /// Takes the table from before the changes to now: by a patch or, where it can't be, by another table. After an error readers have
+    /// seen nothing, and the engine is spent.
+    fn bring_up_to_date(&mut self) -> Result<Applied, BuildError> {
         let mut applied = Applied { changes: self.changed.len(), ..Applied::default() };
-        if self.changed.is_empty() && self.engine.is_some() {
+        if self.changed.is_empty() {
             return Ok(applied);
         }
         // As in `LiveTable`: each prefix once, and in order.
@@ -129,12 +145,22 @@ impl<A: Address> LiveFibs<A> {
             self.writer.patch(patch).expect("an engine's patch fits its own table");
         } else {
             self.engine = None;
-            let (engine, table) = SailM::overlay(&self.fibs, &self.options)?;
+            let (engine, table) = self.built_anew()?;
             self.engine = Some(engine);
             self.writer.replace(table);
             self.rebuilds += 1;
             applied.rebuilt = true;
         }
         Ok(applied)
+    }
+
+    /// A table of the FIBs, with head room unless it is that which doesn't fit.
+    fn built_anew(&self) -> Result<(SailM, SailMTable<A>), BuildError> {
+        match SailM::overlay(&self.fibs, &self.options) {
+            Err(BuildError::Image(ImageError::OverCap { .. })) => {
+                SailM::overlay(&self.fibs, &BuildOptions { tight: true, ..self.options.clone() })
+            }
+            built => built,
+        }
     }
 }

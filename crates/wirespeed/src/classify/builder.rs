@@ -316,6 +316,7 @@ impl<T: Tuple> ClassifierBuilder<T> {
             memory_cap: self.memory_cap.map(|cap| cap / 2),
             head_room: self.head_room,
             seed: self.seed,
+            ..BuildOptions::default()
         };
         Classifier::build(self.rules, engine, options, self.memory_cap, device, (reports, self.doubts))
     }

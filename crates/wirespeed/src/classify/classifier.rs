@@ -56,6 +56,8 @@ pub struct Classifier<T: Tuple> {
     device_note: Option<String>,
     reports: Vec<RuleReport>,
     doubts: Arc<Doubts<T>>,
+    /// Calls that failed.
+    refused: u64,
 }
 
 impl<T: Tuple> Classifier<T> {
@@ -77,7 +79,8 @@ impl<T: Tuple> Classifier<T> {
         let (live, offload) =
             visit(engine, Build { rules, options, device: &mut device, memory_cap, is_whole })?;
         let (turnover, device_note, doubts) = (Arc::default(), device.note, Arc::new(doubts));
-        Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts })
+        let refused = 0;
+        Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts, refused })
     }
 
     /// Opens an image file with its rules: ready for lookups as soon as it is read and checked. The first update builds the compiled
@@ -90,31 +93,33 @@ impl<T: Tuple> Classifier<T> {
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
         let live = visit(engine, Resume { rules, file, is_whole: doubts.is_empty() })?;
         let (offload, turnover, reports, doubts) = (None, Arc::default(), Vec::new(), Arc::new(doubts));
-        Ok(Self { live, engine, memory_cap: None, offload, turnover, device_note: None, reports, doubts })
+        let (memory_cap, device_note, refused) = (None, None, 0);
+        Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts, refused })
     }
 
     /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one, and
     /// none saw a part. Many updates a call cost much less than one each. Waits for readers that entered before the call before
     /// this one.
     ///
-    /// An error where a rule can't have its number, and then nothing is changed; or where the table has to be built anew and can't be:
-    /// the rules then have the updates, readers go on with the table before them, and the next call
-    /// that changes one tries again.
+    /// An error where a rule can't have its number, or the table has to be built anew and can't be: [the call then did not
+    /// happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, Error> {
-        let is_turnover = check(self.rules().last_number(), updates)?;
+        let is_turnover = gives_again(self.rules().last_number(), updates);
         let live = &mut self.live;
         let applied = match is_turnover {
             true => self.turnover.during(|| live.apply(updates)),
             false => live.apply(updates),
         };
+        self.refused += u64::from(applied.is_err());
         applied.map_err(|error| match error {
             UpdateError::Build(source) => Error::of_rules(source, self.memory_cap),
+            UpdateError::Rule(source) => source.into(),
             source => Error::UpdateRules { source },
         })
     }
 
     /// Puts one rule in after all others, live; its number, which no other rule ever had. Of rules of one priority the one that was
-    /// there before wins. For many use [`apply`](Self::apply).
+    /// there before wins. After an error no number is spent. For many use [`apply`](Self::apply).
     pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, Error> {
         self.apply(&[RuleUpdate::Insert(rule)])?;
         let limit = RuleNumber::MOST;
@@ -205,6 +210,11 @@ impl<T: Tuple> Classifier<T> {
         self.live.rebuilds()
     }
 
+    /// How many calls that were to change the rules have failed, and so changed nothing.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
     /// Saves the compiled table and its rules, with what is in [doubt](Self::doubts), as an image file, in place of one that is there,
     /// whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
@@ -219,22 +229,20 @@ impl<T: Tuple> Classifier<T> {
     }
 }
 
-/// Whether updates put a rule under a number that was given before. An error where one can't be made.
-fn check<T: Tuple>(mut last: u32, updates: &[RuleUpdate<T>]) -> Result<bool, RuleError> {
-    let (limit, mut is_turnover) = (RuleNumber::MOST, false);
+/// Whether updates put a rule under a number that was given before.
+fn gives_again<T: Tuple>(mut last: u32, updates: &[RuleUpdate<T>]) -> bool {
+    let mut is_again = false;
     for update in updates {
-        match update {
-            RuleUpdate::Insert(_) if last >= limit => return Err(RuleError::Spent { limit }),
-            RuleUpdate::Insert(_) => last += 1,
-            &RuleUpdate::Set(found, _) => {
-                RuleNumber::new(found).ok_or(RuleError::Number { found, limit })?;
-                is_turnover |= found <= last;
-                last = last.max(found);
+        match *update {
+            RuleUpdate::Insert(_) => last = last.saturating_add(1),
+            RuleUpdate::Set(number, _) => {
+                is_again |= number <= last;
+                last = last.max(number);
             }
             RuleUpdate::Remove(_) => {}
         }
     }
-    Ok(is_turnover)
+    is_again
 }
 
 impl<T: Tuple> fmt::Debug for Classifier<T> {

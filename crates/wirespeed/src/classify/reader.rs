@@ -259,7 +259,8 @@ impl<T: Tuple> RuleReader<T> {
     }
 
     /// One state of the rules, for lookups that belong together. While a guard lives the writer can make one more change and waits with
-    /// the next: hold it for some batches, not for good. What is looked up through it is looked up on the CPU.
+    /// the next: hold it for some batches, not for good. A thread that holds one and makes that next change itself waits for ever. What
+    /// is looked up through it is looked up on the CPU.
     #[inline]
     pub fn enter(&self) -> RuleGuard<'_, T> {
         RuleGuard { state: self.inner.enter(), doubts: &self.doubts }

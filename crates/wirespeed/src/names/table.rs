@@ -47,6 +47,8 @@ pub struct NameTable {
     /// The same table on GPUs.
     offload: Option<Arc<Offload>>,
     device_note: Option<String>,
+    /// Calls that failed.
+    refused: u64,
 }
 
 impl NameTable {
@@ -66,7 +68,7 @@ impl NameTable {
         let is_aggregated = options.aggregate;
         let of_names = |source| Error::of_names(source, memory_cap);
         let (live, offload) = visit(engine, Build { names, options, device: &mut device, of_names })?;
-        Ok(Self { live, engine, memory_cap, is_aggregated, offload, device_note: device.note })
+        Ok(Self { live, engine, memory_cap, is_aggregated, offload, device_note: device.note, refused: 0 })
     }
 
     /// Opens an image file with its names: ready for lookups as soon as it is read and checked. The first update builds the compiled
@@ -78,22 +80,21 @@ impl NameTable {
         let names = file.names()?.ok_or_else(|| Error::ImageWithoutNames { path: file.path().to_owned() })?;
         let (engine, is_aggregated) = (file.engine(), file.is_aggregated());
         let live = visit(engine, Resume { names, file })?;
-        Ok(Self { live, engine, memory_cap: None, is_aggregated, offload: None, device_note: None })
+        let (offload, device_note) = (None, None);
+        Ok(Self { live, engine, memory_cap: None, is_aggregated, offload, device_note, refused: 0 })
     }
 
     /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one, and
     /// none saw a part. Many updates a call cost much less than one each. Waits for readers that entered before the call before
     /// this one.
     ///
-    /// An error where a name would get no result, and then nothing is changed; or where the table has to be built anew and can't be:
-    /// the names then have the updates, readers go on with the table before them, and the next call tries again.
+    /// An error where a name would get no result, or the table has to be built anew and can't be: [the call then did not
+    /// happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[NameUpdate]) -> Result<Applied, Error> {
-        for update in updates {
-            if let NameUpdate::Insert(name, 0) = update {
-                return Err(Error::NameWithoutResult { name: name.to_string() });
-            }
-        }
-        self.live.apply(updates).map_err(|source| Error::of_names(source, self.memory_cap))
+        let of_names = |source| Error::of_names(source, self.memory_cap);
+        let applied = with_results(updates).and_then(|()| self.live.apply(updates).map_err(of_names));
+        self.refused += u64::from(applied.is_err());
+        applied
     }
 
     /// Puts one name in, in place of the result that it had, and live. For many use [`apply`](Self::apply).
@@ -165,6 +166,11 @@ impl NameTable {
         self.live.rebuilds()
     }
 
+    /// How many calls that were to change the table have failed, and so changed nothing.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
     /// Saves the compiled table and its names as an image file, in place of one that is there, whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.live.save(&LabelTexts::new(), path.as_ref())
@@ -183,6 +189,16 @@ impl NameTable {
         }
         self.live.save(&texts, path.as_ref())
     }
+}
+
+/// Sees that every name that is put in has a result.
+fn with_results(updates: &[NameUpdate]) -> Result<(), Error> {
+    for update in updates {
+        if let NameUpdate::Insert(name, 0) = update {
+            return Err(Error::NameWithoutResult { name: name.to_string() });
+        }
+    }
+    Ok(())
 }
 
 impl fmt::Debug for NameTable {

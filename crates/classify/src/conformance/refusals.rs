@@ -1,0 +1,311 @@
+//! Calls that fail: [what is promised of them](wirespeed_image::live#when-an-update-fails), with failures at every step.
+//!
+//! An engine in a wrapper is made to fail at chosen operations of a history: a build, a taking in of changes, several in turn. After every
+//! call, Ok or Err, the rules are held against a map that took the calls that succeeded and no other, and readers and the actions that
+//! they see against its oracle.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use wirespeed_image::live::Reader;
+use wirespeed_image::{ImageError, Patch, Table};
+use wirespeed_rng::Rng;
+
+use super::{options, probes, sets};
+use crate::actions::Actions;
+use crate::live::{BesideRules, LiveRules, RuleUpdate, UpdateError};
+use crate::lookup::{BuildError, BuildOptions, Classify, ClassifyEngine, Outgrown};
+use crate::oracle::{Oracle, Right};
+use crate::rank::RuleNumber;
+use crate::rule::{Pattern, Rule};
+use crate::rules::{Changed, RuleSet};
+use crate::tuple::Tuple;
+
+thread_local! {
+    /// The operations that fail, by their number: builds and takings in of engines on this thread are counted together.
+    static FAILING: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
+    static OPERATIONS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Counts from 0 again, and has these operations fail.
+fn fail_at(operations: impl IntoIterator<Item = u32>) {
+    FAILING.set(operations.into_iter().collect());
+    OPERATIONS.set(0);
+}
+
+/// Counts an operation; whether it is to fail.
+fn fails() -> bool {
+    let now = OPERATIONS.replace(OPERATIONS.get() + 1);
+    FAILING.with_borrow(|failing| failing.contains(&now))
+}
+
+/// An engine that fails where it is told to.
+struct Failing<E>(E);
+
+impl<T: Tuple, E: ClassifyEngine<T>> ClassifyEngine<T> for Failing<E> {
+    const NAME: &'static str = E::NAME;
+    type Table = E::Table;
+
+    fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, E::Table), BuildError> {
+        if fails() {
+            // One kind is tried again with less head room, the other isn't.
+            return Err(match OPERATIONS.get() % 2 {
+                0 => ImageError::OverCap { needed: 2, cap: 1 }.into(),
+                _ => BuildError::Limit { engine: E::NAME, what: "things", limit: 1, found: 2 },
+            });
+        }
+        E::build(rules, options).map(|(engine, table)| (Self(engine), table))
+    }
+
+    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        if fails() {
+            // The engine is spent in any case, and may have done its work by then.
+            let _ = self.0.take(rules, changed);
+            return Err(Outgrown("told to"));
+        }
+        self.0.take(rules, changed)
+    }
+
+    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
+        self.0.patch(rules)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.0.memory_usage()
+    }
+}
+
+/// What rules are to be.
+#[derive(Clone, Debug)]
+struct Model<T> {
+    rules: BTreeMap<u32, Rule<T>>,
+    last: u32,
+}
+
+impl<T: Tuple> Model<T> {
+    fn of(rules: &RuleSet<T>) -> Self {
+        let all = rules.iter().map(|(number, rule)| (number.get(), rule.clone())).collect();
+        Self { rules: all, last: rules.last_number() }
+    }
+
+    /// Makes a change; whether it changed anything.
+    fn take(&mut self, update: &RuleUpdate<T>) -> bool {
+        let (number, rule) = match update {
+            RuleUpdate::Insert(rule) => (self.last + 1, rule),
+            RuleUpdate::Set(number, rule) => (*number, rule),
+            RuleUpdate::Remove(number) => return self.rules.remove(number).is_some(),
+        };
+        self.last = self.last.max(number);
+        self.rules.insert(number, rule.clone()).as_ref() != Some(rule)
+    }
+
+    fn set(&self) -> RuleSet<T> {
+        let mut set = RuleSet::new();
+        for (&number, rule) in &self.rules {
+            set.set(number, rule.clone()).expect("a number that there was");
+        }
+        set
+    }
+}
+
+/// Live rules, what they are to be, and who looks on.
+struct Watched<T: Tuple, E: ClassifyEngine<T>> {
+    live: LiveRules<T, E, Actions>,
+    /// Took what the rules took.
+    model: Model<T>,
+    reader: Reader<E::Table, Actions>,
+}
+
+impl<T: Tuple, E: ClassifyEngine<T>> Watched<T, E> {
+    fn new(live: LiveRules<T, E, Actions>) -> Self {
+        let (model, reader) = (Model::of(live.rules()), live.reader());
+        Self { live, model, reader }
+    }
+
+    /// Makes a call, and sees that it happened or not. A single update goes by its own call.
+    fn call(&mut self, updates: &[RuleUpdate<T>], what: &str) -> Result<(), UpdateError> {
+        let rebuilds = self.live.rebuilds();
+        let mut model = self.model.clone();
+        let changes = updates.iter().filter(|update| model.take(update)).count();
+        let called = match updates {
+            [RuleUpdate::Insert(rule)] => {
+                let number = self.live.insert(rule.clone());
+                number.map(|number| assert_eq!(number.get(), model.last, "{what}"))
+            }
+            [RuleUpdate::Set(number, rule)] => {
+                let before = self.live.set(*number, rule.clone());
+                before.map(|before| assert_eq!(before.as_ref(), self.model.rules.get(number), "{what}"))
+            }
+            [RuleUpdate::Remove(number)] => {
+                let before = self.live.remove(*number);
+                before.map(|before| assert_eq!(before.as_ref(), self.model.rules.get(number), "{what}"))
+            }
+            updates => self.live.apply(updates).map(|applied| assert_eq!(applied.changes, changes, "{what}")),
+        };
+        match called {
+            Ok(()) => self.model = model,
+            Err(_) => assert_eq!(self.live.rebuilds(), rebuilds, "{what}"),
+        }
+        self.check(updates, what);
+        called
+    }
+
+    /// All that can be seen is as it is to be.
+    fn check(&self, updates: &[RuleUpdate<T>], what: &str) {
+        let (rules, model) = (self.live.rules(), self.model.set());
+        assert_eq!((rules.len(), rules.last_number()), (model.len(), self.model.last), "{what}");
+        assert_eq!(rules.entries_len(), model.entries_len(), "{what}");
+        let all =
+            |rules: &RuleSet<T>| rules.sorted().iter().map(|&(n, r)| (n, r.clone())).collect::<Vec<_>>();
+        assert!(all(rules) == all(&model), "{what}: the rules");
+        let state = self.reader.enter_state();
+        assert!(state.beside == <Actions as BesideRules<T>>::of(&model), "{what}: the actions");
+        assert_eq!(state.table.image().entries(), model.len() as u64, "{what}: entries");
+        let mut touched = model;
+        for update in updates {
+            if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
+                touched.insert(rule.clone()).expect("a number");
+            }
+        }
+        let tuples = probes::around(&touched, 150);
+        let right = Oracle::of(rules);
+        let mut found = vec![u32::MAX; tuples.len()];
+        state.table.lookup_batch(&tuples, &mut found);
+        for (tuple, &found) in tuples.iter().zip(&found) {
+            assert_eq!(found, right.right(tuple), "{what}: {tuple}");
+        }
+    }
+}
+
+/// Some calls, of one update, of some, and of more than are taken in at once: rules come, go, come and go in one call, change places; once
+/// all go; some numbers can't be.
+fn history<T: Tuple>(world: &sets::World<T>, rng: &mut Rng) -> Vec<Vec<RuleUpdate<T>>> {
+    let update = |rng: &mut Rng| {
+        let number = u32::try_from(1 + rng.below(60)).expect("small");
+        match rng.index(10) {
+            0..3 => RuleUpdate::Insert(world.rule(rng)),
+            3..6 => RuleUpdate::Set(number, world.rule(rng)),
+            _ => RuleUpdate::Remove(number),
+        }
+    };
+    let mut calls: Vec<Vec<RuleUpdate<T>>> = Vec::new();
+    for call in 0..10 {
+        let count = [1, 1 + rng.index(15), 65 + rng.index(100)][rng.index(3)];
+        calls.push((0..count).map(|_| update(rng)).collect());
+        match call {
+            2 => {
+                // The last of them can't be made, and so none is.
+                let mut updates: Vec<_> = (0..70).map(|_| update(rng)).collect();
+                updates.push(RuleUpdate::Set([0, RuleNumber::MOST + 1][rng.index(2)], world.rule(rng)));
+                calls.push(updates);
+            }
+            6 => calls.push((1..2_000).map(RuleUpdate::Remove).collect()),
+            _ => {}
+        }
+    }
+    calls
+}
+
+/// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the rest did.
+pub fn refusals<T: Tuple, E: ClassifyEngine<T>>() {
+    for seed in 0..3 {
+        let mut rng = Rng::new(seed);
+        let world = sets::World::<T>::new(&mut rng);
+        let calls = history(&world, &mut rng);
+        let start = world.rules(&mut rng, 40);
+        fail_at([]);
+        play::<T, E>(&start, &calls, &mut rng, "none fails");
+        let operations = OPERATIONS.get();
+        for first in 1..operations {
+            // One alone, one with the build after it, and several calls.
+            let count = [1, 2, 3, 5][rng.index(4)];
+            let what = format!("seed {seed}, operations {first} to {}", first + count - 1);
+            fail_at(first..first + count);
+            play::<T, E>(&start, &calls, &mut rng, &what);
+        }
+        let some: BTreeSet<u32> = (1..2 * operations).filter(|_| rng.index(2) == 0).collect();
+        fail_at(some.iter().copied());
+        play::<T, E>(&start, &calls, &mut rng, &format!("seed {seed}, operations {some:?}"));
+    }
+    fail_at([]);
+}
+
+/// Makes the calls; those that fail once or twice more.
+fn play<T: Tuple, E: ClassifyEngine<T>>(
+    start: &RuleSet<T>,
+    calls: &[Vec<RuleUpdate<T>>],
+    rng: &mut Rng,
+    what: &str,
+) {
+    let live = LiveRules::<T, Failing<E>, Actions>::with(start.clone(), options());
+    let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
+    for (at, updates) in calls.iter().enumerate() {
+        for again in 0..1 + rng.index(3) {
+            let what = format!("{what}, call {at}, time {again}");
+            table.call(&[], &what).expect("nothing to do");
+            if table.call(updates, &what).is_ok() {
+                break;
+            }
+        }
+    }
+    // No failure is left over: what there is goes, and not with a build each.
+    fail_at([]);
+    let numbers: Vec<_> = table.model.rules.keys().copied().collect();
+    let before = table.live.rebuilds();
+    for number in numbers {
+        table.call(&[RuleUpdate::Remove(number)], what).expect("a rule goes");
+    }
+    assert!(table.live.rebuilds() - before <= 2, "{what}: {} builds", table.live.rebuilds() - before);
+}
+
+/// A set that grows until it is refused by its cap: what it has is there, and can be taken out one by one.
+pub fn refusals_at_the_cap<T: Tuple, E: ClassifyEngine<T>>() {
+    const STEP: usize = 100;
+    let mut rng = Rng::new(77);
+    // No two alike, in a class for each word that doesn't count.
+    let pool: Vec<_> = (0..40_000u32)
+        .map(|n| {
+            let value: Vec<u32> = (0..T::WORDS).map(|_| (rng.bits() >> 32) as u32).collect();
+            let skipped = n as usize % T::WORDS;
+            let mask: Vec<u32> =
+                (0..T::WORDS).map(|word| if word == skipped { 0 } else { u32::MAX }).collect();
+            Rule::new(Pattern::new(T::from_words(&value), T::from_words(&mask)), n % 7, n)
+        })
+        .collect();
+    let set = |rules: usize| -> RuleSet<T> { pool[..rules].iter().cloned().collect() };
+    let (_, larger) = E::build(&set(8 * STEP), &options()).expect("a small set is held");
+    let options = BuildOptions { memory_cap: Some(larger.image().bytes()), ..options() };
+    let live = LiveRules::<T, E, Actions>::with(set(4 * STEP), options).expect("there is half as much");
+    let mut table = Watched::new(live);
+    let mut rest = pool[4 * STEP..].iter().cloned();
+    let refused = (0..24).find_map(|call| {
+        // More and more, as what there is for some hundreds may do for thousands.
+        let rules = rest.by_ref().take(STEP << (call / 3));
+        let updates: Vec<_> = rules.map(RuleUpdate::Insert).collect();
+        let refused = table.call(&updates, &format!("call {call}")).is_err();
+        refused.then_some(updates)
+    });
+    let updates = refused.expect("not everything is held");
+    for again in 0..2 {
+        let what = format!("refused, time {again}");
+        table.call(&[], &what).expect("nothing to do");
+        let error = table.call(&updates, &what).expect_err("it is as large as before");
+        let UpdateError::Build(BuildError::Image(ImageError::OverCap { .. })) = error else {
+            panic!("{what}: {error}");
+        };
+    }
+    // One rule goes though no other can come, and after that they go without a build each.
+    let removes: Vec<_> = table.model.rules.keys().copied().map(RuleUpdate::Remove).collect();
+    let mut counts = (0..32).map(|power| removes.len().min(1 << power));
+    let gone = counts.find(|&count| table.call(&removes[..count], "the first go").is_ok());
+    let gone = gone.expect("nothing takes no memory");
+    // A filter that grew where there was no room is smaller than one that is made anew.
+    assert!(gone == 1 || E::NAME == "bloom", "{gone} rules had to go at once");
+    let before = table.live.rebuilds();
+    for update in removes[gone..].iter().take(40) {
+        table.call(std::slice::from_ref(update), "a rule goes").expect("it takes no memory");
+    }
+    assert!(table.live.rebuilds() - before <= 3, "{} builds", table.live.rebuilds() - before);
+    table.call(&removes, "all go").expect("nothing takes no memory");
+    table.call(&updates, "what was refused").expect("there is room now");
+}

@@ -1,0 +1,294 @@
+//! Calls that fail: [what is promised of them](wirespeed_image::live#when-an-update-fails), with failures at every step.
+//!
+//! An engine in a wrapper is made to fail at chosen operations of a history: a build, an update, several in turn. After every call, Ok or
+//! Err, the Rib is held against one that took the calls that succeeded and no other, and readers and a follower against its oracle.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex};
+
+use wirespeed_image::live::{Follower, Reader};
+use wirespeed_image::{ImageError, Patch, Table};
+
+use super::{Expected, affordable, build, tables};
+use crate::address::Address;
+use crate::live::LiveTable;
+use crate::lpm::{BuildError, BuildOptions, Engine, Lpm, Outgrown};
+use crate::next_hop::NextHop;
+use crate::oracle::boundaries;
+use crate::prefix::Prefix;
+use crate::rib::Rib;
+use crate::synth::rng::Rng;
+use crate::update::Update;
+
+thread_local! {
+    /// The operations that fail, by their number: builds and updates of engines on this thread are counted together.
+    static FAILING: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
+    static OPERATIONS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Counts from 0 again, and has these operations fail.
+fn fail_at(operations: impl IntoIterator<Item = u32>) {
+    FAILING.set(operations.into_iter().collect());
+    OPERATIONS.set(0);
+}
+
+/// Counts an operation; whether it is to fail.
+fn fails() -> bool {
+    let now = OPERATIONS.replace(OPERATIONS.get() + 1);
+    FAILING.with_borrow(|failing| failing.contains(&now))
+}
+
+/// An engine that fails where it is told to.
+struct Failing<A, E>(E, PhantomData<fn() -> A>);
+
+impl<A: Address, E: Engine<A>> Engine<A> for Failing<A, E> {
+    const NAME: &'static str = E::NAME;
+    type Table = E::Table;
+
+    fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, E::Table), BuildError> {
+        if fails() {
+            // One kind is tried again with less head room, the other isn't.
+            return Err(match OPERATIONS.get() % 2 {
+                0 => ImageError::OverCap { needed: 2, cap: 1 }.into(),
+                _ => BuildError::Limit { engine: E::NAME, what: "things", limit: 1, found: 2 },
+            });
+        }
+        E::build(rib, options).map(|(engine, table)| (Self(engine, PhantomData), table))
+    }
+
+    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+        if fails() {
+            // The engine is spent in any case, and may have done its work by then.
+            let _ = self.0.update(rib, changed);
+            return Err(Outgrown("told to"));
+        }
+        self.0.update(rib, changed)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.0.memory_usage()
+    }
+}
+
+/// A copy of the table that follows it, and how far it was told that lookups reach.
+#[derive(Clone)]
+struct Copied<T>(Arc<Mutex<(T, u8)>>);
+
+impl<T> fmt::Debug for Copied<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Copied")
+    }
+}
+
+impl<T: Table> Follower<T> for Copied<T> {
+    fn reach(&mut self, bits: u8) {
+        self.0.lock().expect("no panic").1 = bits;
+    }
+
+    fn patch(&mut self, patch: &Patch) {
+        self.0.lock().expect("no panic").0.apply(patch).expect("it fits the table");
+    }
+
+    fn replace(&mut self, table: &T) {
+        self.0.lock().expect("no panic").0 = table.clone();
+    }
+}
+
+/// A live table, what it is to be, and who looks on.
+struct Watched<A: Address, E: Engine<A>> {
+    live: LiveTable<A, E>,
+    /// Took what the table took.
+    model: Rib<A>,
+    reach: u8,
+    reader: Reader<E::Table>,
+    copied: Copied<E::Table>,
+}
+
+impl<A: Address, E: Engine<A>> Watched<A, E> {
+    fn new(mut live: LiveTable<A, E>) -> Self {
+        let model = live.rib().clone();
+        let reader = live.reader();
+        let reach = live.reach();
+        let copied = Copied(Arc::new(Mutex::new((reader.enter().clone(), reach))));
+        live.follow(|_| Ok::<_, ()>(copied.clone())).expect("it follows");
+        Self { live, model, reach, reader, copied }
+    }
+
+    /// Makes a call that all agree to or not, and sees that it happened or not; what it came to.
+    fn call(&mut self, updates: &[Update<A>], is_agreed: bool, what: &str) -> Result<bool, BuildError> {
+        let before = self.live.rebuilds();
+        let applied = match is_agreed {
+            true => self.live.apply(updates).map(Some),
+            false => self.live.apply_if(updates, || false),
+        };
+        if let Ok(Some(applied)) = &applied {
+            let changes = updates.iter().filter(|update| self.model.apply(update)).count();
+            assert_eq!(applied.changes, changes, "{what}");
+            assert_eq!(u64::from(applied.rebuilt), self.live.rebuilds() - before, "{what}");
+            let announced = updates.iter().filter_map(|update| match update {
+                Update::Announce { prefix, .. } => Some(prefix.len()),
+                Update::Withdraw { .. } => None,
+            });
+            self.reach = self.reach.max(announced.max().unwrap_or(0));
+        } else {
+            assert_eq!(self.live.rebuilds(), before, "{what}");
+        }
+        self.check(updates, what);
+        applied.map(|applied| applied.is_some())
+    }
+
+    /// All that can be seen is as it is to be.
+    fn check(&self, updates: &[Update<A>], what: &str) {
+        let rib = self.live.rib();
+        assert!(rib.iter().eq(self.model.iter()), "{what}: the routes");
+        assert_eq!((rib.len(), rib.by_length()), (self.model.len(), self.model.by_length()), "{what}");
+        assert_eq!(self.live.reach(), self.reach, "{what}: the reach");
+        let expected = Expected::of(&self.model);
+        let touched = updates.iter().map(Update::prefix);
+        let some = self.model.iter().step_by(1 + self.model.len() / 40).map(|(prefix, _)| prefix);
+        let addresses = boundaries(touched.chain(some));
+        let copied = self.copied.0.lock().expect("no panic");
+        assert_eq!(copied.1, self.reach, "{what}: what a follower was told of the reach");
+        for table in [&*self.reader.enter(), &copied.0] {
+            let mut found = vec![NextHop(u32::MAX); addresses.len()];
+            table.lookup_batch(&addresses, &mut found);
+            for (&address, &found) in addresses.iter().zip(&found) {
+                assert_eq!(found, expected.lookup(address), "{what}: {address}");
+                assert_eq!(self.model.longest_match(address).map_or(NextHop::NONE, |(_, n)| n), found);
+                assert_eq!(
+                    rib.longest_match(address),
+                    self.model.longest_match(address),
+                    "{what}: {address}"
+                );
+            }
+            assert_eq!(table.image().entries(), self.model.len() as u64, "{what}: entries");
+        }
+    }
+}
+
+/// Some calls: routes come, go, come and go in one call, change again and again; of all lengths; once all go.
+fn history<A: Address>(rng: &mut Rng) -> Vec<Vec<Update<A>>> {
+    let pool: Vec<Prefix<A>> = tables::scattered_routes::<A>(60)
+        .into_iter()
+        .chain([0, 1, 8, 15, 16, 17, 23, 24, 25, A::BITS - 1, A::BITS].map(|len| Prefix::around(A::MAX, len)))
+        .collect();
+    let mut calls: Vec<Vec<Update<A>>> = Vec::new();
+    for call in 0..10 {
+        let some = (0..1 + rng.index(12)).map(|_| {
+            let prefix = pool[rng.index(pool.len())];
+            match rng.index(10) {
+                0..=3 => Update::Withdraw { prefix },
+                4 => Update::Announce { prefix, next_hop: None },
+                _ => Update::Announce { prefix, next_hop: Some(NextHop(1 + (rng.bits() % 9) as u32)) },
+            }
+        });
+        calls.push(some.collect());
+        if call == 6 {
+            calls.push(pool.iter().map(|&prefix| Update::Withdraw { prefix }).collect());
+        }
+    }
+    calls
+}
+
+/// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the rest did.
+pub fn refusals<A: Address, E: Engine<A>>() {
+    // Of so many operations one is the first that fails.
+    let plays = affordable::<A, E>(24).clamp(2, 24);
+    for seed in 0..2 {
+        let mut rng = Rng::new(u64::from(seed));
+        let calls = history::<A>(&mut rng);
+        let start: Rib<A> = tables::scattered_routes::<A>(60)
+            .into_iter()
+            .filter(|_| rng.index(2) == 0)
+            .map(|prefix| (prefix, NextHop(3)))
+            .collect();
+        fail_at([]);
+        play::<A, E>(&start, &calls, &mut rng, "none fails");
+        let operations = OPERATIONS.get();
+        let every = operations.div_ceil(plays) as usize;
+        for first in (1 + seed..operations).step_by(every) {
+            // One alone, one with the build after it, and several calls.
+            let count = [1, 2, 3, 5][rng.index(4)];
+            let what = format!("seed {seed}, operations {first} to {}", first + count - 1);
+            fail_at(first..first + count);
+            play::<A, E>(&start, &calls, &mut rng, &what);
+        }
+        let some: BTreeSet<u32> = (1..2 * operations).filter(|_| rng.index(2) == 0).collect();
+        fail_at(some.iter().copied());
+        play::<A, E>(&start, &calls, &mut rng, &format!("seed {seed}, operations {some:?}"));
+    }
+    fail_at([]);
+}
+
+/// Makes the calls; those that fail once or twice more.
+fn play<A: Address, E: Engine<A>>(start: &Rib<A>, calls: &[Vec<Update<A>>], rng: &mut Rng, what: &str) {
+    let live = LiveTable::<A, Failing<A, E>>::new(start.clone(), BuildOptions::default());
+    let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
+    let mut refused = 0;
+    for (at, updates) in calls.iter().enumerate() {
+        let what = format!("{what}, call {at}");
+        if rng.index(4) == 0 {
+            refused += u32::from(table.call(updates, false, &format!("{what}, not agreed to")).is_err());
+        }
+        for again in 0..3 {
+            let what = format!("{what}, time {again}");
+            assert!(table.call(&[], true, &what).expect("nothing to do"));
+            if table.call(updates, true, &what).is_ok() {
+                break;
+            }
+            refused += 1;
+        }
+    }
+    // No failure is left over: what there is goes, and from the second call on without a build.
+    fail_at([]);
+    let routes: Vec<_> = table.model.iter().map(|(prefix, _)| Update::Withdraw { prefix }).collect();
+    let Some((last, others)) = routes.split_last() else { return };
+    for (at, route) in others.iter().enumerate() {
+        let before = table.live.rebuilds();
+        table.call(std::slice::from_ref(route), true, what).expect("a route goes");
+        assert!(at == 0 || table.live.rebuilds() == before, "{what}: {refused} refused, and a build each");
+    }
+    table.call(&[*last], true, what).expect("the last route goes");
+}
+
+/// A table that grows until it is refused by its cap: what it has is there, and can be taken out one by one.
+pub fn refusals_at_the_cap<A: Address, E: Engine<A>>() {
+    let mut rng = Rng::new(5);
+    let mut route = || (Prefix::host(A::from_u128_low(rng.bits128())), NextHop(1 + (rng.bits() % 90) as u32));
+    let start: Rib<A> = (0..200).map(|_| route()).collect();
+    let larger: Rib<A> = start.iter().chain((0..200).map(|_| route())).collect();
+    let cap = build::<A, E>(&larger).1.image().bytes();
+    let options = BuildOptions { memory_cap: Some(cap), ..BuildOptions::default() };
+    let live = LiveTable::<A, E>::new(start, options).expect("there is half as much");
+    let mut table = Watched::new(live);
+    let refused = (0..200).find_map(|call| {
+        // More and more, as what there is for some hundreds may do for tens of thousands.
+        let routes = (0..50 << (call / 20)).map(|_| route());
+        let updates: Vec<_> = routes.map(|(prefix, next_hop)| Update::announce(prefix, next_hop)).collect();
+        let refused = table.call(&updates, true, &format!("call {call}")).is_err();
+        refused.then_some(updates)
+    });
+    let updates = refused.expect("not everything is held");
+    for again in 0..2 {
+        let what = format!("refused, time {again}");
+        assert!(table.call(&[], true, &what).expect("nothing to do"));
+        assert!(matches!(
+            table.call(&updates, true, &what),
+            Err(BuildError::Image(ImageError::OverCap { .. }))
+        ));
+    }
+    // One route goes though no other can come, and after that they go without a build each.
+    let routes: Vec<_> = table.model.iter().map(|(prefix, _)| Update::Withdraw { prefix }).collect();
+    table.call(&routes[..1], true, "one route goes").expect("it takes no memory");
+    assert!(table.reader.enter().image().bytes() <= cap);
+    let before = table.live.rebuilds();
+    for route in routes[1..].iter().take(60) {
+        table.call(std::slice::from_ref(route), true, "a route goes").expect("it takes no memory");
+    }
+    assert!(table.live.rebuilds() - before <= 3, "{} builds", table.live.rebuilds() - before);
+    table.call(&routes, true, "all go").expect("nothing takes no memory");
+    table.call(&updates, true, "what was refused").expect("there is room now");
+}
