@@ -152,7 +152,7 @@ fn lines_of_other_things_are_refused_by_what_they_look_like() {
             &ReadOptions { format: Some(NameFormat::Domains), lenient: false },
         ) {
             Err(ReadError::Bad { place: Place::Line(2), reason: found, .. }) => {
-                assert_eq!(found, reason, "{bad}")
+                assert_eq!(found, reason, "{bad}");
             }
             other => panic!("{bad}: {other:?}"),
         }
