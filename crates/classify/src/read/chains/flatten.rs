@@ -63,11 +63,9 @@ pub(in crate::read) fn flatten<T: Tuple>(
     let report = &mut reading.report;
     report.elsewhere += program.elsewhere;
     report.without_verdict += without_verdict.len() as u64;
-    for (line, one) in left_out {
-        if report.left_out.iter().all(|known| known.line != line) {
-            report.left_out.push(one);
-        }
-    }
+    let known: BTreeSet<u64> = report.left_out.iter().map(|one| one.line).collect();
+    let more = left_out.into_iter().filter(|(line, _)| !known.contains(line));
+    report.left_out.extend(more.map(|(_, one)| one));
     report.left_out.sort_by_key(|one| one.line);
     report.assumed.clone_from(&assumed);
     file.doubts.assumed = assumed;
@@ -327,7 +325,7 @@ impl<T: Tuple> Walk<'_, T> {
             if let Some(why) = &met.doubt {
                 match step.then {
                     Go::Verdict(verdict) => {
-                        drop(self.uncertain(&met.region, Effect::Action, verdict, why)?)
+                        drop(self.uncertain(&met.region, Effect::Action, verdict, why)?);
                     }
                     Go::Unknown(_) => drop(self.uncertain(&met.region, Effect::Any, "", why)?),
                     Go::Continue | Go::Change => self.pass(step.line),
