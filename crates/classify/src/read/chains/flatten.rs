@@ -67,11 +67,9 @@ pub(in crate::read) fn flatten<T: Tuple>(
     report.would_help.extend(
         would_help.into_iter().filter(|(line, _)| left_out.contains_key(line)).flat_map(|(_, keys)| keys),
     );
-    for (line, one) in left_out {
-        if report.left_out.iter().all(|known| known.line != line) {
-            report.left_out.push(one);
-        }
-    }
+    let known: BTreeSet<u64> = report.left_out.iter().map(|one| one.line).collect();
+    let more = left_out.into_iter().filter(|(line, _)| !known.contains(line));
+    report.left_out.extend(more.map(|(_, one)| one));
     report.left_out.sort_by_key(|one| one.line);
     report.assumed.clone_from(&assumed);
     file.doubts.assumed = assumed;
@@ -335,7 +333,7 @@ impl<T: Tuple> Walk<'_, T> {
             if let Some(why) = &met.doubt {
                 match step.then {
                     Go::Verdict(verdict) => {
-                        drop(self.uncertain(&met.region, Effect::Action, verdict, why)?)
+                        drop(self.uncertain(&met.region, Effect::Action, verdict, why)?);
                     }
                     Go::Unknown(_) => drop(self.uncertain(&met.region, Effect::Any, "", why)?),
                     Go::Continue | Go::Change => self.pass(step.line),
