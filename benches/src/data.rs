@@ -65,7 +65,14 @@ fn synthetic(family: Family) -> Source {
 const UPDATES: usize = 1_300_000;
 
 /// Real files have lines that no router would take; a benchmark goes on without them.
-const LENIENT: ReadOptions = ReadOptions { format: None, lenient: true, peer: None };
+const LENIENT: ReadOptions = ReadOptions {
+    format: None,
+    lenient: true,
+    peer: None,
+    peers_of_table: [None; 2],
+    vrf: None,
+    mask_host_bits: false,
+};
 
 impl Source {
     /// The file, to measure reading it; a synthetic table has none.

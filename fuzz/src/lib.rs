@@ -6,7 +6,7 @@ mod rules;
 pub use rules::{rule_updates, rules};
 
 use wirespeed_fib::read::{
-    Format, ReadOptions, TimedUpdate, collect_updates_from, read_fib_from,
+    Format, PeerChoice, ReadOptions, TimedUpdate, collect_updates_from, read_fib_from,
 };
 use wirespeed_fib::write::{write_fib, write_updates};
 use wirespeed_fib::{Fib, NextHops};
@@ -14,7 +14,7 @@ use wirespeed_fib::{Fib, NextHops};
 /// Reads bytes as a table, strictly and leniently; `None` leaves the format to be recognised.
 pub fn table(format: Option<Format>, bytes: &[u8]) {
     let strict = ReadOptions { format, ..ReadOptions::default() };
-    let lenient = ReadOptions { lenient: true, ..strict };
+    let lenient = ReadOptions { lenient: true, ..strict.clone() };
     let strictly = read_fib_from(bytes, "fuzz", &strict);
     match read_fib_from(bytes, "fuzz", &lenient) {
         Ok((fib, report)) => {
@@ -31,18 +31,34 @@ pub fn table(format: Option<Format>, bytes: &[u8]) {
             assert!(strictly.is_err(), "strict reading took what lenient reading refused: {error}");
         }
     }
+    table_by_choice(format, bytes);
+}
+
+/// Reads bytes as a table with what changes which routes are taken: host bits masked, a VRF, each peer's.
+fn table_by_choice(format: Option<Format>, bytes: &[u8]) {
+    let lenient = ReadOptions { format, lenient: true, ..ReadOptions::default() };
+    let masked = ReadOptions { mask_host_bits: true, ..lenient.clone() };
+    let of_vrf = ReadOptions { vrf: Some("red".into()), ..lenient.clone() };
+    let of_all = ReadOptions { peer: Some(PeerChoice::All), ..lenient };
+    for options in [masked, of_vrf, of_all] {
+        if let Ok((fib, report)) = read_fib_from(bytes, "fuzz", &options) {
+            assert!(report.routes - report.repeated == (fib.v4.len() + fib.v6.len()) as u64);
+            assert!(report.masked <= report.records);
+            reads_back(&fib);
+        }
+    }
 }
 
 /// Reads bytes as updates, strictly and leniently.
 pub fn updates(format: Option<Format>, bytes: &[u8]) {
-    for lenient in [false, true] {
-        let options = ReadOptions { format, lenient, peer: None };
+    for (lenient, peer) in [(false, None), (true, None), (true, Some(PeerChoice::All))] {
+        let options = ReadOptions { format, lenient, peer, ..ReadOptions::default() };
         let mut hops = NextHops::new();
         if let Ok((updates, report)) = collect_updates_from(bytes, "fuzz", &options, &mut hops) {
             assert_eq!(report.routes, updates.len() as u64);
             let text = text(&updates, &hops);
             let mut again_hops = NextHops::new();
-            let options = ReadOptions { format: Some(Format::Updates), lenient, peer: None };
+            let options = ReadOptions { format: Some(Format::Updates), lenient, ..ReadOptions::default() };
             let (again, _) = collect_updates_from(&text[..], "again", &options, &mut again_hops)
                 .expect("what was written reads back");
             assert!(again == updates && again_hops.iter().eq(hops.iter().take(again_hops.len())));

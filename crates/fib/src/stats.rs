@@ -7,6 +7,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use wirespeed_input::plural;
 
 use crate::address::{Address, Family};
 use crate::next_hop::NextHop;
@@ -149,7 +150,15 @@ impl Stats {
 impl fmt::Display for Stats {
     /// A few lines for people, no newline at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "IPv{}: {} prefixes, {} next hops", self.family, self.prefixes, self.next_hops)?;
+        writeln!(
+            f,
+            "IPv{}: {} {}, {} {}",
+            self.family,
+            self.prefixes,
+            plural(self.prefixes as u64, "prefix"),
+            self.next_hops,
+            plural(self.next_hops as u64, "next hop")
+        )?;
         write!(
             f,
             "covered: {} addresses, {} of the space",
@@ -180,16 +189,17 @@ impl fmt::Display for Stats {
     }
 }
 
-/// A share as a percentage with two digits, or with as many as a small one needs.
+/// A share as a percentage with two digits, or with as many as a small one needs, up to six.
 struct Percent(f64);
 
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = self.0 * 100.0;
-        if percent == 0.0 || percent >= 0.01 {
-            write!(f, "{percent:.2} %")
-        } else {
-            write!(f, "{percent:.1e} %")
+        match percent {
+            _ if percent == 0.0 || percent >= 0.1 => write!(f, "{percent:.2} %"),
+            _ if percent >= 0.001 => write!(f, "{percent:.4} %"),
+            _ if percent >= 0.000_001 => write!(f, "{percent:.6} %"),
+            _ => f.write_str("under 0.000001 %"),
         }
     }
 }
@@ -206,6 +216,20 @@ mod tests {
 
     fn rib<A: Address>(routes: &[(&str, u32)]) -> Rib<A> {
         routes.iter().map(|&(p, n)| (p.parse().unwrap(), NextHop(n))).collect()
+    }
+
+    #[test]
+    fn small_shares_are_written_out() {
+        for (share, text) in [
+            (0.0, "0.00 %"),
+            (1.0, "100.00 %"),
+            (0.5, "50.00 %"),
+            (0.00003, "0.0030 %"),
+            (3e-8, "0.000003 %"),
+            (1e-30, "under 0.000001 %"),
+        ] {
+            assert_eq!(Percent(share).to_string(), text);
+        }
     }
 
     #[test]

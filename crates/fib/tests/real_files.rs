@@ -13,7 +13,16 @@ use wirespeed_fib::read::{
 };
 use wirespeed_fib::{AnyUpdate, Fib, NextHop, NextHops, Update};
 
-const STRICT: ReadOptions = ReadOptions { format: None, lenient: false, peer: None };
+const STRICT: ReadOptions = ReadOptions {
+    format: None,
+    lenient: false,
+    peer: None,
+    peers_of_table: [None; 2],
+    vrf: None,
+    mask_host_bits: false,
+};
+/// Updates of all peers, mixed.
+const OF_ALL: ReadOptions = ReadOptions { peer: Some(PeerChoice::All), ..STRICT };
 const LENIENT: ReadOptions = ReadOptions { lenient: true, ..STRICT };
 
 /// A file of the shared data, which lies beside the repository.
@@ -182,7 +191,7 @@ type Said = (u128, String, Option<String>);
 
 fn ours(source: &Source) -> Vec<Said> {
     let mut hops = NextHops::new();
-    let (updates, _) = read::collect_updates(source, &STRICT, &mut hops).unwrap();
+    let (updates, _) = read::collect_updates(source, &OF_ALL, &mut hops).unwrap();
     let text = |hop: Option<NextHop>| hop.and_then(|hop| hops.text(hop)).map(str::to_owned);
     let said = |TimedUpdate { time, update }: &TimedUpdate| {
         let (prefix, hop) = match *update {
@@ -209,6 +218,27 @@ fn bgpkits(source: &Source) -> Vec<Said> {
         }
     }
     said
+}
+
+#[test]
+fn updates_are_those_of_one_peer() {
+    let Some(source) = file("mrt/updates.20160811.1600.gz") else { return };
+    let of = |options: &ReadOptions| {
+        let (updates, report) = read::collect_updates(&source, options, &mut NextHops::new()).unwrap();
+        let taken: Vec<_> = report.peer_by_family().into_iter().flatten().map(|peer| peer.address).collect();
+        (updates.len(), report.peers, taken)
+    };
+    let (all, peers, taken) = of(&OF_ALL);
+    assert!(peers.len() == 35 && taken.is_empty() && peers.iter().all(|peer| peer.chosen != [false; 2]));
+    let (one, again, taken) = of(&STRICT);
+    assert!(one < all / 5 && again.len() == 35 && taken.len() == 2, "{one} of {all}");
+    let most = again.iter().map(|peer| peer.prefixes[0]).max().unwrap();
+    assert!(again.iter().all(|peer| !peer.chosen[0] || peer.prefixes[0] == most));
+    // That of the table, however few its updates are.
+    let few = *peers.iter().filter(|peer| peer.prefixes[0] > 0).min_by_key(|peer| peer.prefixes[0]).unwrap();
+    let (_, of_table, _) = of(&ReadOptions { peers_of_table: [Some(few), None], ..STRICT });
+    let chosen: Vec<_> = of_table.iter().filter(|peer| peer.chosen[0]).map(|peer| peer.address).collect();
+    assert_eq!(chosen, [few.address]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::ops::{Deref, DerefMut};
 pub struct HugeVec<T>(Vec<T>);
 
 /// Size of a huge page on the systems that matter here.
+#[cfg(target_os = "linux")]
 const HUGE_PAGE: usize = 2 << 20;
 
 impl<T> HugeVec<T> {

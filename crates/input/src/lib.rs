@@ -20,8 +20,10 @@
 //! ```
 
 mod input;
+mod plural;
 mod replay;
 mod source;
 
 pub use input::{Compression, Input, Line};
+pub use plural::plural;
 pub use source::{Again, OpenError, Source, open};

@@ -18,6 +18,9 @@ pub(crate) enum Device {
     Cpu,
     /// On GPUs
     Gpu,
+    /// As `auto`, without a word where there is none: nobody asked.
+    #[value(skip)]
+    IfAny,
 }
 
 /// What looks up where it has to be one of the two.
@@ -59,7 +62,7 @@ impl Device {
     /// As it is reported.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Auto => "auto",
+            Self::Auto | Self::IfAny => "auto",
             Self::Cpu => "cpu",
             Self::Gpu => "gpu",
         }
@@ -69,7 +72,7 @@ impl Device {
     pub(crate) fn has_gpu(self) -> Result<bool> {
         match self {
             Self::Cpu => Ok(false),
-            Self::Auto | Self::Gpu => Ok(self.unless_missing(devices())?.is_some()),
+            Self::Auto | Self::Gpu | Self::IfAny => Ok(self.unless_missing(devices())?.is_some()),
         }
     }
 
@@ -83,6 +86,7 @@ impl Device {
         match got {
             Ok(got) => Ok(Some(got)),
             Err(why) if self == Self::Gpu => Err(anyhow!("--device gpu: {why}")),
+            Err(_) if self == Self::IfAny => Ok(None),
             Err(why) => {
                 eprintln!("no usable GPU: {why}; lookups run on the CPU");
                 Ok(None)
@@ -94,7 +98,7 @@ impl Device {
     pub(crate) fn by(self, latency_bound: Option<Duration>) -> Use {
         match self {
             Self::Gpu => Use::Always,
-            Self::Cpu | Self::Auto => Use::ByLoad(Policy { latency_bound }),
+            Self::Cpu | Self::Auto | Self::IfAny => Use::ByLoad(Policy { latency_bound }),
         }
     }
 }

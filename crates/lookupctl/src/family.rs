@@ -1,6 +1,7 @@
 //! The address family to work on.
 
 use wirespeed_fib::{Family, Fib};
+use wirespeed_input::plural;
 
 /// `4` or `6`, as on the command line.
 pub(crate) fn parse(text: &str) -> Result<Family, String> {
@@ -26,9 +27,10 @@ pub(crate) fn choose(wanted: Option<Family>, fib: &Fib) -> Family {
         (None, true, false) => Family::V6,
         (None, false, false) => {
             eprintln!(
-                "the table has {} IPv4 and {} IPv6 prefixes: taking IPv4 (--family 6 takes the others)",
+                "the table has {} IPv4 and {} IPv6 {}: taking IPv4 (--family 6 takes the others)",
                 crate::number::grouped(fib.v4.len()),
                 crate::number::grouped(fib.v6.len()),
+                plural(fib.v6.len() as u64, "prefix"),
             );
             Family::V4
         }

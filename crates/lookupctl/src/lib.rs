@@ -4,10 +4,20 @@
 //! an address matches nothing, 2 on a wrong command line or bad input. One file per verb, in `verbs`; what they
 //! share lies beside it.
 
+/// As std's, but that a stderr nobody reads any more is no failure: std's panics there. Defined before the modules, so that it is theirs.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod arguments;
+mod busy;
 mod device;
 mod engine;
 mod family;
+mod interrupt;
 mod lines;
 mod memory;
 mod number;
@@ -19,6 +29,7 @@ mod section;
 mod several;
 mod skipped;
 mod source;
+mod stdin;
 mod strides;
 mod threads;
 mod trace;
@@ -40,6 +51,8 @@ pub(crate) enum Outcome {
     Done,
     /// An engine is wrong, or an address matches nothing.
     Differs,
+    /// Ctrl-C ended it before its time; what there was of it is told.
+    Interrupted,
 }
 
 /// Runs the command line of this process.
@@ -56,20 +69,35 @@ pub fn main() -> ExitCode {
     match verbs::run(arguments) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Differs) => ExitCode::from(1),
+        Ok(Outcome::Interrupted) => ExitCode::from(interrupt::STATUS),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("lookupctl: {}", one_line(&error));
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<interrupt::Interrupted>() { interrupt::STATUS } else { 2 })
         }
     }
 }
 
 /// Whether whoever read our output has had enough of it.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|io| io.kind() == ErrorKind::BrokenPipe)
+    error.chain().filter_map(io_error).any(|io| io.kind() == ErrorKind::BrokenPipe)
+}
+
+/// What the operating system said, be it as it is or as the writers of tables pass it on.
+fn io_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e std::io::Error> {
+    use wirespeed::names::write::WriteError as NamesError;
+    use wirespeed_classify::write::WriteError as RulesError;
+    use wirespeed_fib::write::WriteError as RoutesError;
+    if let Some(RoutesError::Io(io)) = cause.downcast_ref() {
+        return Some(io);
+    }
+    if let Some(NamesError::Io(io)) = cause.downcast_ref() {
+        return Some(io);
+    }
+    if let Some(RulesError::Io(io)) = cause.downcast_ref() {
+        return Some(io);
+    }
+    cause.downcast_ref()
 }
 
 /// An error and what led to it, without what a cause only repeats.
@@ -82,5 +110,5 @@ fn one_line(error: &anyhow::Error) -> String {
             line = format!("{line}: {cause}");
         }
     }
-    line.replace('\n', " ")
+    memory::as_asked(&line.replace('\n', " "))
 }

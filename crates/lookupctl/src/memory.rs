@@ -1,16 +1,67 @@
 //! How much memory there is to take, so that an absurd request is an error and not a killed process.
 
 use std::fs::read_to_string;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 
-use crate::number::{Bytes, grouped};
+use crate::number::{Bytes, grouped, parse_size};
 
 /// The cap that holds where the user states none: 80 % of what the machine, or the control group that this process
 /// is in, has left. `None` where neither says.
 pub(crate) fn default_cap() -> Option<u64> {
     let left = [available(), group_left()].into_iter().flatten().min()?;
     Some(left / 5 * 4)
+}
+
+/// What was asked for with `--memory-cap`, for messages in which the libraries know a number of bytes a copy.
+static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
+
+struct Asked {
+    /// As it was written.
+    text: String,
+    bytes: u64,
+    /// How many copies of a table share it.
+    copies: u64,
+}
+
+/// `--memory-cap SIZE`.
+pub(crate) fn parse_cap(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text)?;
+    *asked() = Some(Asked { text: text.to_owned(), bytes, copies: 1 });
+    Ok(bytes)
+}
+
+/// Shares what was asked for among copies of a table.
+pub(crate) fn share_cap(bytes: u64, copies: u64) -> u64 {
+    if let Some(asked) = &mut *asked() {
+        asked.copies = copies;
+    }
+    bytes / copies
+}
+
+/// A message with the cap as it was asked for: `over the cap of 512` as `over the cap of 1k, of which each of 2 copies may take 512`.
+pub(crate) fn as_asked(message: &str) -> String {
+    let asked = asked();
+    let Some(Asked { text, bytes, copies }) = asked.as_ref() else { return message.to_owned() };
+    let of_each = bytes / copies;
+    let told = format!("over the cap of {of_each}");
+    // Not the start of another number.
+    let is_it = message
+        .find(&told)
+        .is_some_and(|at| !message[at + told.len()..].starts_with(|c: char| c.is_ascii_digit()));
+    match (is_it, copies) {
+        (false, _) => message.to_owned(),
+        (true, 1) => message.replace(&told, &format!("over the cap of {text}")),
+        (true, _) => {
+            let both = format!("over the cap of {text}, of which each of {copies} copies may take {of_each}");
+            message.replace(&told, &both)
+        }
+    }
+}
+
+fn asked() -> std::sync::MutexGuard<'static, Option<Asked>> {
+    ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Refuses to make more things of type `T` than there is memory for.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use wirespeed_input::plural;
+
 /// A count with thousands separated.
 pub(crate) struct Grouped(pub(crate) u64);
 
@@ -22,6 +24,16 @@ impl fmt::Display for Grouped {
 /// A count of elements of a slice, with thousands separated.
 pub(crate) fn grouped(count: usize) -> Grouped {
     Grouped(count as u64)
+}
+
+/// A count and its noun: `1 prefix`, `1,042,325 prefixes`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    counted_u64(count as u64, noun)
+}
+
+/// [`counted`] of a count that is no length of a slice.
+pub(crate) fn counted_u64(count: u64, noun: &str) -> String {
+    format!("{} {}", Grouped(count), plural(count, noun))
 }
 
 /// Bytes as a size with one digit after the point.
@@ -93,6 +105,11 @@ mod tests {
         let text: Vec<_> = [0, 12, 999, 1_000, 1_042_325].map(|n| Grouped(n).to_string()).into();
         assert_eq!(text, ["0", "12", "999", "1,000", "1,042,325"]);
         assert_eq!(format!("{:>7}", Grouped(1_000)), "  1,000");
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!([counted(1, "prefix"), counted(1_000, "prefix")], ["1 prefix", "1,000 prefixes"]);
     }
 
     #[test]

@@ -8,17 +8,14 @@ use wirespeed_fib::{Fib, InFib};
 use wirespeed_sail::Fibs;
 
 use crate::engine::Choice;
-use crate::source::ReadArguments;
+use crate::source::{Loaded, ReadArguments};
 
 /// The engine of several FIBs.
 pub(crate) const ENGINE: &str = EngineName::SailM.as_str();
 
-/// Reads tables, which are FIB 0, FIB 1 and so on.
-pub(crate) fn load(read: &ReadArguments, from: &[OsString]) -> Result<Vec<Fib>> {
-    if from.iter().filter(|from| *from == "-").count() > 1 {
-        bail!("only one table can come from standard input");
-    }
-    from.iter().map(|from| read.load(from)).collect()
+/// Reads tables, which are FIB 0, FIB 1 and so on. What is asked of their reading is to be checked once all is read.
+pub(crate) fn load(read: &ReadArguments, from: &[OsString]) -> Result<Vec<Loaded>> {
+    from.iter().map(|from| read.load_one_of(from)).collect()
 }
 
 /// Refuses an engine that takes one FIB only.

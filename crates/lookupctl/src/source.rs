@@ -2,18 +2,24 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{Format, PeerChoice, ReadOptions, ReadReport, Source, read_fib, read_updates};
 use wirespeed_fib::{BuildOptions, Family, Fib, InFib, NextHops, Update};
+use wirespeed_image::Image;
+use wirespeed_input::plural;
 
+use crate::busy::Busy;
 use crate::family;
 use crate::memory;
-use crate::number::{grouped, parse_size};
+use crate::number::{Grouped, counted, grouped};
 use crate::strides::StridesArgument;
 
 /// How a table is read.
@@ -24,13 +30,26 @@ pub(crate) struct ReadArguments {
     #[arg(long, value_name = "FORMAT", value_parser = format_parser(Format::holds_routes))]
     format: Option<Format>,
 
-    /// Peer whose routes to take from MRT or bgpdump; by default the one with most prefixes
-    #[arg(long, value_name = "NUMBER|ADDRESS|AS")]
+    /// Peer whose routes and updates to take from MRT or bgpdump; by default one for each family: of a table the one with most
+    /// prefixes, of updates the table's, or else the one with most of them; all mixes the updates of all peers
+    #[arg(long, value_name = "NUMBER|ADDRESS|AS|all")]
     peer: Option<PeerChoice>,
 
-    /// Pass over what is wrong in a file, count it and go on, where it would else be refused
+    /// VRF whose routes to take from FRR's JSON of several (show ip route vrf all json)
+    #[arg(long, value_name = "NAME")]
+    vrf: Option<String>,
+
+    /// Mask the host bits of prefixes (10.1.2.3/8 is then 10.0.0.0/8) and count these, where they would else be refused
+    #[arg(long)]
+    mask_host_bits: bool,
+
+    /// Pass over what is wrong in a file, count it by reason and go on, where it would else be refused
     #[arg(long)]
     lenient: bool,
+
+    /// List every peer of MRT and bgpdump, and how much is of each
+    #[arg(long)]
+    verbose: bool,
 }
 
 /// `--format NAME`, of the formats that will do.
@@ -48,26 +67,93 @@ pub(crate) struct Loaded {
 }
 
 impl ReadArguments {
-    /// Reads a table, and says what it was and what was passed over.
+    /// Whether bad lines are passed over.
+    pub(crate) fn is_lenient(&self) -> bool {
+        self.lenient
+    }
+
+    /// Reads a table that nothing else is read beside, and says what it was and what was passed over.
     pub(crate) fn load(&self, from: &OsStr) -> Result<Fib> {
+        let loaded = self.load_one_of(from)?;
+        self.check(&[&loaded.report], None)?;
+        Ok(loaded.fib)
+    }
+
+    /// The same of one that other tables, or updates, are read beside: these are told to [`check`](Self::check), too.
+    pub(crate) fn load_one_of(&self, from: &OsStr) -> Result<Loaded> {
         let loaded = self.load_quietly(from)?;
         eprintln!("{loaded}");
-        Ok(loaded.fib)
+        self.tell_peers(&loaded.report);
+        Ok(loaded)
     }
 
     /// Reads a table.
     pub(crate) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
         let began = Instant::now();
-        let options = ReadOptions { format: self.format, peer: self.peer, lenient: self.lenient };
-        let (fib, report) = read_fib(&Source::from_arg(from), &options)?;
+        let source = Source::from_arg(from);
+        let busy = Busy::with(format!("reading {source}"));
+        let options = ReadOptions { format: self.format, ..self.options() };
+        let (fib, report) = read_fib(&source, &options).map_err(|error| unless_image(from, error))?;
+        drop(busy);
         let seconds = began.elapsed().as_secs_f64();
         Ok(Loaded { fib, report, seconds })
     }
 
-    /// Reads updates of one family; new next hops get the numbers after those of the table.
-    pub(crate) fn updates<A: InFib>(&self, from: &OsStr, next_hops: &mut NextHops) -> Result<Vec<Update<A>>> {
+    fn options(&self) -> ReadOptions {
+        ReadOptions {
+            peer: self.peer,
+            vrf: self.vrf.clone(),
+            mask_host_bits: self.mask_host_bits,
+            lenient: self.lenient,
+            ..ReadOptions::default()
+        }
+    }
+
+    /// Refuses a choice among what none of the files that were read names.
+    pub(crate) fn check(&self, tables: &[&ReadReport], updates: Option<&ReadReport>) -> Result<()> {
+        let names_peers = |report: &&ReadReport| report.format.names_peers();
+        let peers_of = |mut reports: std::slice::Iter<'_, &ReadReport>| reports.any(names_peers);
+        match self.peer {
+            Some(PeerChoice::All) if !updates.iter().any(names_peers) => {
+                bail!("--peer all mixes the updates of all peers of MRT or bgpdump, and there are none here")
+            }
+            Some(peer) if !peers_of(tables.iter()) && !updates.iter().any(names_peers) => {
+                bail!("--peer {peer}: nothing that was read names peers: MRT and bgpdump do")
+            }
+            _ => {}
+        }
+        match &self.vrf {
+            Some(vrf) if tables.iter().all(|report| report.format != Format::FrrJson) => {
+                bail!("--vrf {vrf}: nothing that was read names VRFs: FRR's JSON does")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lists the peers where that is asked for.
+    pub(crate) fn tell_peers(&self, report: &ReadReport) {
+        for peer in report.peers.iter().filter(|_| self.verbose) {
+            let [v4, v6] = peer.prefixes.map(Grouped);
+            let taken = match peer.chosen {
+                [false, false] => "",
+                [true, true] => ", taken",
+                [true, false] => ", taken for IPv4",
+                [false, true] => ", taken for IPv6",
+            };
+            eprintln!("  {peer}: {v4} IPv4, {v6} IPv6{taken}");
+        }
+    }
+
+    /// Reads updates of one family for the first of these tables; new next hops get the numbers after those of the table.
+    pub(crate) fn updates<A: InFib>(
+        &self,
+        from: &OsStr,
+        next_hops: &mut NextHops,
+        tables: &[&ReadReport],
+    ) -> Result<Vec<Update<A>>> {
+        let peers_of_table = tables.first().map(|table| table.peer_by_family()).unwrap_or_default();
         // The format asked for is the table's.
-        let options = ReadOptions { format: None, peer: self.peer, lenient: self.lenient };
+        let options = ReadOptions { peers_of_table, ..self.options() };
         let (mut own, mut others) = (Vec::new(), 0);
         let report = read_updates(&Source::from_arg(from), &options, next_hops, |update| {
             match A::update(&update.update) {
@@ -77,6 +163,19 @@ impl ReadArguments {
             ControlFlow::Continue(())
         })?;
         eprintln!("{report}");
+        self.tell_peers(&report);
+        self.check(tables, Some(&report))?;
+        let family = A::FAMILY as usize;
+        if let (Some(wanted), Some(taken)) = (peers_of_table[family], report.peer_by_family()[family])
+            && self.peer.is_none()
+            && (wanted.address, wanted.asn) != (taken.address, taken.asn)
+        {
+            let (name, wanted) = (&report.name, format!("peer {} AS{}", wanted.address, wanted.asn));
+            eprintln!(
+                "  {name} has no {} updates of the table's {wanted}: those of {taken} are taken",
+                A::FAMILY
+            );
+        }
         if own.is_empty() && others > 0 {
             bail!(
                 "{}: all of its {} updates are of the other family, not {}",
@@ -89,15 +188,37 @@ impl ReadArguments {
     }
 }
 
+/// Why a file is no table: an image is one that was compiled.
+pub(crate) fn unless_image<E: std::error::Error + Send + Sync + 'static>(
+    from: &OsStr,
+    error: E,
+) -> anyhow::Error {
+    match is_image(from) {
+        true => anyhow!(
+            "{}: an image, not a table: lookup and replay take it with --image, info tells what is in it",
+            Path::new(from).display()
+        ),
+        false => error.into(),
+    }
+}
+
+/// Whether a file is an image.
+pub(crate) fn is_image(from: &OsStr) -> bool {
+    let mut start = Vec::new();
+    let read = |file: File| file.take(64).read_to_end(&mut start);
+    from != "-" && File::open(from).and_then(read).is_ok() && Image::is_start(&start)
+}
+
 impl fmt::Display for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { fib, report, seconds } = self;
         write!(
             f,
-            "{report}\n  {} IPv4 and {} IPv6 prefixes, {} next hops, read in {seconds:.2} s",
+            "{report}\n  {} IPv4 and {} IPv6 {}, {}, read in {seconds:.2} s",
             grouped(fib.v4.len()),
             grouped(fib.v6.len()),
-            grouped(fib.next_hops.len()),
+            plural(fib.v6.len() as u64, "prefix"),
+            counted(fib.next_hops.len(), "next hop"),
         )
     }
 }
@@ -121,7 +242,7 @@ impl FamilyArgument {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MemoryArgument {
     /// Most memory that a compiled table and its copies may take; by default 80 % of what is left
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse_cap)]
     memory_cap: Option<u64>,
 }
 
@@ -133,8 +254,8 @@ impl MemoryArgument {
 
     /// Most bytes of a table of which there will be so many copies.
     pub(crate) fn cap(self, copies: u64) -> Option<u64> {
-        let cap = self.memory_cap.or_else(memory::default_cap);
-        cap.map(|cap| cap / copies)
+        let asked = self.memory_cap.map(|cap| memory::share_cap(cap, copies));
+        asked.or_else(|| memory::default_cap().map(|cap| cap / copies))
     }
 }
 

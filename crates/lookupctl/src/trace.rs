@@ -1,14 +1,15 @@
 //! Traces by name: a file, or a kind that is made.
 
+use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
 
 use anyhow::Result;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use wirespeed_fib::read::{self, Source};
-use wirespeed_fib::trace::{self, Format, KindError, TraceKind};
-use wirespeed_fib::{Address, Rib};
+use wirespeed_fib::read::{self, Again, Input, Source};
+use wirespeed_fib::trace::{self, Format, KindError, TraceError, TraceKind};
+use wirespeed_fib::{Address, Family, Rib, V4, V6};
 
 use crate::memory::check_room;
 
@@ -33,11 +34,71 @@ pub(crate) fn parser() -> impl TypedValueParser<Value = Trace> {
 
 impl Trace {
     /// The keys, at least one: those of the file, or `count` that are made for the routes. Says what was passed over.
-    pub(crate) fn keys<A: Address>(&self, rib: &Rib<A>, count: usize, seed: u64) -> Result<Vec<A>> {
+    pub(crate) fn keys<A: Address>(&self, rib: &Rib<A>, count: usize, seed: u64) -> Result<Keys<A>> {
         match self {
-            Self::Made(kind) => made(*kind, rib, count, seed),
-            Self::File(name) => read_file(name),
+            Self::Made(kind) => Ok(Keys { keys: made(*kind, rib, count, seed)?, other_family: 0 }),
+            Self::File(name) => {
+                let source = Source::from_arg(name);
+                Ok(Keys::tell(&source, from_input(name, &source, read::open(&source)?)?))
+            }
         }
+    }
+
+    /// The keys of a file whatever family they are of: IPv4 where it has any, otherwise IPv6. `None` where they are made.
+    pub(crate) fn of_either_family(&self) -> Result<Option<EitherKeys>> {
+        let Self::File(name) = self else { return Ok(None) };
+        let source = Source::from_arg(name);
+        let again = Again::new(&source)?;
+        Ok(Some(match from_input::<V4>(name, &source, again.open()?) {
+            Err(TraceError::WrongFamily { .. }) => {
+                again.last_time();
+                EitherKeys::V6(Keys::tell(&source, from_input(name, &source, again.open()?)?))
+            }
+            read => EitherKeys::V4(Keys::tell(&source, read?)),
+        }))
+    }
+}
+
+/// The keys of a trace.
+#[derive(Debug)]
+pub(crate) struct Keys<A> {
+    pub(crate) keys: Vec<A>,
+    /// Addresses of the other family, which were passed over.
+    pub(crate) other_family: u64,
+}
+
+/// Keys of one family.
+#[derive(Debug)]
+pub(crate) enum EitherKeys {
+    V4(Keys<V4>),
+    V6(Keys<V6>),
+}
+
+impl EitherKeys {
+    pub(crate) fn family(&self) -> Family {
+        match self {
+            Self::V4(_) => Family::V4,
+            Self::V6(_) => Family::V6,
+        }
+    }
+
+    /// The keys, if they are of this family.
+    pub(crate) fn into_keys<A: Address>(self) -> Option<Keys<A>> {
+        let keys: Box<dyn Any> = match self {
+            Self::V4(keys) => Box::new(keys),
+            Self::V6(keys) => Box::new(keys),
+        };
+        keys.downcast().ok().map(|keys| *keys)
+    }
+}
+
+impl<A: Address> Keys<A> {
+    /// Says what was passed over.
+    fn tell(source: &Source, trace: trace::Trace<A>) -> Self {
+        if trace.other_family > 0 || trace.not_ip > 0 || trace.damage.is_some() {
+            eprintln!("{source}: {trace}");
+        }
+        Self { keys: trace.keys, other_family: trace.other_family }
     }
 }
 
@@ -47,14 +108,13 @@ pub(crate) fn made<A: Address>(kind: TraceKind, rib: &Rib<A>, count: usize, seed
     Ok(trace::keys(rib, kind, count, seed)?)
 }
 
-fn read_file<A: Address>(name: &OsStr) -> Result<Vec<A>> {
-    let source = Source::from_arg(name);
+fn from_input<A: Address>(
+    name: &OsStr,
+    source: &Source,
+    input: Input<'_>,
+) -> Result<trace::Trace<A>, TraceError> {
     let format = is_packed(name).then_some(Format::Packed);
-    let trace = trace::from_reader::<A>(read::open(&source)?, &source.to_string(), format)?;
-    if trace.other_family > 0 || trace.not_ip > 0 || trace.damage.is_some() {
-        eprintln!("{source}: {trace}");
-    }
-    Ok(trace.keys)
+    trace::from_reader::<A>(input, &source.to_string(), format)
 }
 
 /// Whether a file's name ends in `.bin`, compressed or not.

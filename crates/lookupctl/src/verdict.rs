@@ -6,7 +6,8 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::Outcome;
-use crate::number::{Grouped, grouped};
+use crate::memory;
+use crate::number::{Grouped, counted, grouped};
 use crate::output::Output;
 
 /// Wrong answers that are shown.
@@ -75,7 +76,7 @@ where
     for &engine in engines {
         let reports = match check(engine) {
             Err(error) if engines.len() > 1 && error.downcast_ref::<E>().is_some() => {
-                eprintln!("{engine}: not checked: {error:#}");
+                eprintln!("{engine}: not checked: {}", memory::as_asked(&format!("{error:#}")));
                 refused += 1;
                 continue;
             }
@@ -122,7 +123,7 @@ impl fmt::Display for Line<'_> {
         }
         write!(f, ": {} {}", grouped(table.0), table.1)?;
         if *updates > 0 {
-            write!(f, " after {} updates", grouped(*updates))?;
+            write!(f, " after {}", counted(*updates, "update"))?;
         }
         write!(f, ", {} {}: ", Grouped(keys.0), keys.1)?;
         match mismatches {

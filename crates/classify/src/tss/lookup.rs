@@ -223,6 +223,7 @@ impl Passed {
     }
 
     /// Drops those lanes for which a filter has not the second bit. Without a branch, as few are dropped in a row.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn drop_others(&mut self, filter: &[u32], log: u32) {
         let mut len = 0;

@@ -14,9 +14,9 @@ use wirespeed_input::Input;
 
 use super::error::{End, Fault, Place, SkipReason};
 use super::peers::PeerBook;
-use super::report::{Ledger, Peer};
+use super::report::Ledger;
 use super::table::{AnyPrefix, Table};
-use super::text::{each_line, prefix, utf8, words};
+use super::text::{each_line, utf8, words};
 use super::updates::{Updates, time};
 
 /// A line, as far as it matters here.
@@ -31,7 +31,7 @@ struct Record<'l> {
 }
 
 impl<'l> Record<'l> {
-    fn parse(line: &'l [u8]) -> Result<Self, SkipReason> {
+    fn parse(line: &'l [u8], ledger: &mut Ledger) -> Result<Self, SkipReason> {
         let mut columns = utf8(line)?.trim_ascii().split('|');
         let mut column = || columns.next().ok_or(SkipReason::TooFewColumns);
         let (kind, time, action) = (column()?, column()?, column()?);
@@ -44,7 +44,7 @@ impl<'l> Record<'l> {
         }
         let address = column()?.parse().map_err(|_| SkipReason::BadPeer)?;
         let asn = asn(column()?).ok_or(SkipReason::BadPeer)?;
-        let prefix = prefix(column()?.as_bytes())?;
+        let prefix = ledger.prefix(column()?.as_bytes())?;
         // After the AS path and the origin. Of a global and a link-local address the global one comes first.
         let next_hop =
             columns.nth(2).and_then(|column| words(column).next()).ok_or(SkipReason::NextHopMissing);
@@ -78,7 +78,7 @@ fn entry(
     book: &mut PeerBook,
     ledger: &mut Ledger,
 ) -> Result<(), Fault> {
-    let record = Record::parse(line)?;
+    let record = Record::parse(line, ledger)?;
     if !record.is_table || record.action == "W" {
         return Err(SkipReason::OtherRecord.into());
     }
@@ -98,12 +98,11 @@ pub(super) fn read_updates(
     updates: &mut Updates<'_>,
 ) -> Result<(), End> {
     each_line(input, ledger, |line, _, ledger| {
-        let record = Record::parse(line)?;
+        let record = Record::parse(line, ledger)?;
         if record.is_table || record.action == "B" {
             return Err(SkipReason::OtherRecord.into());
         }
-        let peer = Peer::met(record.address, record.asn);
-        if !updates.takes(&peer, record.prefix.family(), ledger) {
+        if !updates.takes(record.address, record.asn, record.prefix.family())? {
             return Err(SkipReason::OtherPeer.into());
         }
         let time = Some(time(record.time)?);
@@ -117,9 +116,10 @@ pub(super) fn read_updates(
 
 #[cfg(test)]
 mod tests {
+    use crate::next_hop::NextHops;
     use crate::prefix::PrefixError;
-    use crate::read::tests::{bad_line, read_with, strict, text_of, updates_of};
-    use crate::read::{Format, ReadOptions, SkipReason};
+    use crate::read::tests::{bad_line, read_with, strict, text_of, text_of_updates, updates_of};
+    use crate::read::{Format, Peer, ReadOptions, SkipReason, collect_updates_from};
 
     const TABLE: &str = "\
 TABLE_DUMP2|1687212000|B|192.0.2.1|64501|10.0.0.0/8|64501 1 {2,3}|IGP|192.0.2.1|0|0||NAG||
@@ -162,6 +162,62 @@ TABLE_DUMP2|1687212000|B|2001:db8::1|64503|2001:db8::/32|64503|IGP|2001:db8::1 f
         let (updates, report) = updates_of(Format::Bgpdump, text).unwrap();
         assert_eq!(updates, "1470931200.25 A 10.0.0.0/8 192.0.2.1\n1470931201 W 10.0.0.0/8\n");
         assert_eq!((report.routes, report.skipped_for(SkipReason::OtherRecord)), (2, 1));
+    }
+
+    #[test]
+    fn updates_are_those_of_one_peer() {
+        let mut text = String::new();
+        for (peer, kind) in [("1|64501", "A"), ("2|64502", "A"), ("2|64502", "W"), ("3|64502", "W")] {
+            text += &format!(
+                "BGP4MP|1|{kind}|192.0.2.{peer}|10.0.0.0/8|1|IGP|192.0.2.{}|0|0||NAG||\n",
+                &peer[..1]
+            );
+        }
+        text += "BGP4MP|2|A|2001:db8::1|64503|2001:db8::/32|1|IGP|2001:db8::1|0|0||NAG||\n";
+        let of = |peer: Option<&str>, table: [Option<u8>; 2]| {
+            let at = |last: u8| Peer {
+                index: Some(u16::from(last)),
+                address: [192, 0, 2, last].into(),
+                asn: if last == 1 { 64501 } else { 64502 },
+                prefixes: [0; 2],
+                chosen: [true; 2],
+            };
+            let options = ReadOptions {
+                peer: peer.map(|peer| peer.parse().unwrap()),
+                peers_of_table: table.map(|last| last.map(at)),
+                ..ReadOptions::default()
+            };
+            let mut hops = NextHops::new();
+            collect_updates_from(text.as_bytes(), "test", &options, &mut hops).map(|(updates, report)| {
+                assert_eq!(report.routes, updates.len() as u64);
+                (text_of_updates(&updates, &hops).replace("2 A 2001:db8::/32 2001:db8::1\n", "+6"), report)
+            })
+        };
+        let second = "1 A 10.0.0.0/8 192.0.2.2\n1 W 10.0.0.0/8\n";
+        let (taken, report) = of(None, [None; 2]).unwrap();
+        assert_eq!(taken, format!("{second}+6"), "of each family the peer with most updates");
+        assert_eq!((report.skipped_for(SkipReason::OtherPeer), report.peers.len()), (2, 4));
+        assert!(
+            report.to_string().contains(
+                "taken from peer 192.0.2.2 AS64502 for IPv4 and peer 2001:db8::1 AS64503 for IPv6, of 4 peers\n"
+            ),
+            "{report}"
+        );
+        // The table's own, however few it has; where it has none, the one with most.
+        assert_eq!(of(None, [Some(1), None]).unwrap().0, "1 A 10.0.0.0/8 192.0.2.1\n+6");
+        assert_eq!(of(None, [Some(3), Some(3)]).unwrap().0, "1 W 10.0.0.0/8\n+6");
+        assert_eq!(of(None, [Some(9), None]).unwrap().0, format!("{second}+6"));
+        // A number is a place in the table's file.
+        assert_eq!(of(Some("3"), [Some(3), None]).unwrap().0, "1 W 10.0.0.0/8\n");
+        assert!(of(Some("3"), [None; 2]).is_err());
+        assert_eq!(of(Some("64501"), [None; 2]).unwrap().0, "1 A 10.0.0.0/8 192.0.2.1\n");
+        assert_eq!(of(Some("AS64502"), [Some(1), None]).unwrap().0, second, "asked for against the table's");
+        let (all, report) = of(Some("all"), [Some(1), None]).unwrap();
+        assert_eq!((all.lines().count(), report.skipped_for(SkipReason::OtherPeer)), (5, 0));
+        assert!(report.to_string().contains("taken from 4 of 4 peers, mixed"), "{report}");
+        // A table is one peer's even then.
+        let options = ReadOptions { peer: Some("all".parse().unwrap()), ..ReadOptions::default() };
+        assert_eq!(read_with(TABLE.as_bytes(), &options).unwrap().0.v4.len(), 2);
     }
 
     #[test]

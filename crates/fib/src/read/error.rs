@@ -5,7 +5,7 @@
 use std::fmt::{self, Debug, Display};
 use std::io;
 
-use wirespeed_input::OpenError;
+use wirespeed_input::{OpenError, plural};
 
 use super::format::Format;
 use crate::next_hop::TooManyNextHops;
@@ -78,6 +78,9 @@ pub enum SkipReason {
     /// A route of another table, or one that does not go by the destination alone.
     #[error("of another routing table")]
     OtherTable,
+    /// A route of another VRF than the one that is read.
+    #[error("of another VRF")]
+    OtherVrf,
     /// A route that the router does not forward by.
     #[error("not selected and installed")]
     NotInstalled,
@@ -87,6 +90,17 @@ pub enum SkipReason {
     /// No next hop where one is needed.
     #[error("next hop missing")]
     NextHopMissing,
+    /// A next hop in a list of prefixes, whose first line has none.
+    #[error("a next hop, where the lines before it have none")]
+    NextHopUnexpected,
+    /// A mask whose ones do not all come first.
+    #[error(
+        "not a netmask: its ones have to come first (a prefix is written as address/length or address/netmask)"
+    )]
+    Mask,
+    /// A line whose columns are separated by commas or semicolons.
+    #[error("looks like CSV: columns are to be separated by blanks, and no heading before them")]
+    Csv,
     /// A next hop with a blank, a `#` or a control character in it, or an overlong one.
     #[error("not a next hop")]
     NextHop,
@@ -143,6 +157,7 @@ impl SkipReason {
                 | Self::OtherFamily
                 | Self::OtherRecord
                 | Self::OtherTable
+                | Self::OtherVrf
                 | Self::NotInstalled
         )
     }
@@ -192,7 +207,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
         detail: String,
     },
     /// The file ends in the middle of something, or cannot be decoded from here on (strict reading only).
-    #[error("{name}{place}: {reason}; {records} whole records before it{}", with_routes(*.routes))]
+    #[error("{name}{place}: {reason}; {records} whole {} before it{}", plural(*.records, "record"), with_routes(*.routes))]
     CutOff {
         /// The file.
         name: String,
@@ -243,6 +258,24 @@ pub enum ReadError<F = Format, R = SkipReason> {
         /// Those that there are, or the first few.
         known: String,
     },
+    /// Routes of several VRFs, and none of them was asked for.
+    #[error("{name}: several VRFs: choose one with --vrf: {known}")]
+    SeveralVrfs {
+        /// The file.
+        name: String,
+        /// Those that there are, or the first few.
+        known: String,
+    },
+    /// The VRF asked for is not there.
+    #[error("{name}: no VRF {vrf}; there are {known}")]
+    NoSuchVrf {
+        /// The file.
+        name: String,
+        /// What was asked for.
+        vrf: String,
+        /// Those that there are, or the first few.
+        known: String,
+    },
     /// More distinct next hops than an index can tell apart.
     #[error("{name}{place}: {source}")]
     TooManyNextHops {
@@ -266,7 +299,11 @@ fn with_routes(routes: u64) -> String {
 }
 
 fn passed_over(records: u64) -> String {
-    if records == 0 { String::new() } else { format!(" ({records} records of other kinds)") }
+    if records == 0 {
+        String::new()
+    } else {
+        format!(" ({records} {} of other kinds)", plural(records, "record"))
+    }
 }
 
 /// What a parser of one line, entry or record may answer instead of a result.

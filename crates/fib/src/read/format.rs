@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use super::mrt;
-use super::text::{TYPES, words};
+use super::text::{TYPES, first_cell, words};
 
 /// A format of routes or updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +66,11 @@ impl Format {
         matches!(self, Self::Updates | Self::Bgpdump | Self::Mrt)
     }
 
+    /// Whether a file of this format names the BGP peers that its routes are of.
+    pub const fn names_peers(self) -> bool {
+        matches!(self, Self::Bgpdump | Self::Mrt)
+    }
+
     /// Tells the format from the first bytes of a file; `None` where they fit no format. Text without a
     /// significant line is [`Plain`](Self::Plain).
     pub fn recognise(start: &[u8]) -> Option<Self> {
@@ -80,14 +85,26 @@ impl Format {
         }
         let mut significant = start
             .split(|&b| b == b'\n')
-            .map(|line| line.split(|&b| b == b'#').next().unwrap_or_default().trim_ascii())
+            .map(|line| line.split(|&b| b == b'#').next().unwrap_or_default().trim_ascii_end())
             .filter(|line| !line.is_empty())
             .take(64)
             .peekable();
         if significant.peek().is_none() {
             return Some(Self::Plain);
         }
-        significant.find_map(Self::of_line)
+        while let Some(line) = significant.next() {
+            match Self::of_line(line.trim_ascii_start()) {
+                // `ip route` puts nothing but the prefix before the lines of a group; else it is a list of prefixes.
+                Some(Self::Plain)
+                    if is_one_word(line) && significant.peek().is_some_and(|next| is_member(next)) =>
+                {
+                    return Some(Self::IpRoute);
+                }
+                Some(format) => return Some(format),
+                None => {}
+            }
+        }
+        None
     }
 
     /// The format that a line is in, if it fits one.
@@ -107,6 +124,8 @@ impl Format {
         if first == "default" || TYPES.contains(&first) {
             return Some(Self::IpRoute);
         }
+        // A line of CSV is for the plain reader to refuse, which says what it looks like.
+        let first = first_cell(first);
         let (address, len) = first.split_once('/').unwrap_or((first, ""));
         address.parse::<IpAddr>().ok()?;
         match (second, third) {
@@ -114,16 +133,19 @@ impl Format {
             (Some("via" | "dev" | "proto" | "scope" | "metric" | "nexthop" | "nhid"), _) => {
                 Some(Self::IpRoute)
             }
-            // `ip route` puts nothing but the prefix before the lines of a group.
-            (None, _) if start_of_group(line) => Some(Self::IpRoute),
             _ => Some(Self::Plain),
         }
     }
 }
 
-/// Whether a line holds nothing but what comes before a group of next hops. In plain it would be an error.
-fn start_of_group(line: &str) -> bool {
-    words(line).count() == 1
+/// Whether a line holds nothing but a prefix.
+fn is_one_word(line: &[u8]) -> bool {
+    !line.trim_ascii_start().iter().any(u8::is_ascii_whitespace)
+}
+
+/// Whether a line continues a route of `ip route` with a member of its group.
+fn is_member(line: &[u8]) -> bool {
+    line[0].is_ascii_whitespace() && line.trim_ascii_start().starts_with(b"nexthop")
 }
 
 impl fmt::Display for Format {
@@ -164,7 +186,7 @@ mod tests {
 
     #[test]
     fn recognises_each_by_content() {
-        let cases: [(&[u8], Option<Format>); 20] = [
+        let cases: [(&[u8], Option<Format>); 27] = [
             (b"10.0.0.0/8 192.0.2.1\n", Some(Format::Plain)),
             (b"# a comment\n\n2001:db8::/32 13335", Some(Format::Plain)),
             (b"10.0.0.1 core\n", Some(Format::Plain)),
@@ -181,6 +203,13 @@ mod tests {
             (b"A 10.0.0.0/8 192.0.2.1\n", Some(Format::Updates)),
             (b"1687212000.5 W 10.0.0.0/8\n", Some(Format::Updates)),
             (b"\x53\x7e\xd6\x00\x00\x0d\x00\x01\x00\x00\x00\x10", Some(Format::Mrt)),
+            (b"1.0.0.0/24\n1.0.4.0/22\n", Some(Format::Plain)),
+            (b"1.0.0.0/24", Some(Format::Plain)),
+            (b"2001:db8::/32\n 10.0.0.0/8\n", Some(Format::Plain)),
+            (b"192.0.2.1\n", Some(Format::Plain)),
+            (b"10.0.0.0 255.0.0.0 192.0.2.1\n", Some(Format::Plain)),
+            (b"prefix,asn\n10.0.0.0/8,13335\n", Some(Format::Plain)),
+            (b"\"10.0.0.0/8\",\"a b\"\n", Some(Format::Plain)),
             (b"oops\n10.0.0.0/8 192.0.2.1\n", Some(Format::Plain)),
             (b"", Some(Format::Plain)),
             (b"the quick brown fox\n", None),

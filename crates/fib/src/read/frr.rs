@@ -2,31 +2,58 @@
 //! candidates. The one selected and installed is taken, with those of its next hops that are in the FIB.
 //!
 //! ```text
-//! {"10.0.0.0/8":[{"prefix":"10.0.0.0/8","protocol":"bgp","selected":true,"installed":true,
+//! {"10.0.0.0/8":[{"prefix":"10.0.0.0/8","protocol":"bgp","vrfName":"default","selected":true,"installed":true,
 //!                 "nexthops":[{"fib":true,"ip":"192.0.2.1","afi":"ipv4","interfaceName":"eth0","active":true}]}]}
+//! ```
+//!
+//! With `vrf all` it is such an object for each VRF: by the VRF's name within another object since FRR 10.1, one after the other
+//! before that, where each route's `vrfName` tells.
+//!
+//! ```text
+//! {"default":{"10.0.0.0/8":[…]},"red":{"10.0.0.0/8":[…]}}                      {"10.0.0.0/8":[…]}{"10.0.0.0/8":[…]}
 //! ```
 
 use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::error::{End, Fault, SkipReason};
-use super::json::{array, each_entry, is_true, text};
+use super::json::{Entry, array, each_entry, is_true, text};
 use super::kernel::member;
 use super::report::Ledger;
-use super::table::{AnyPrefix, Table};
-use super::text::prefix;
+use super::table::Table;
+use super::text::prefix_in_words;
+use super::vrfs::{DEFAULT, Vrfs};
 
-pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, table: &mut Table) -> Result<(), End> {
-    each_entry(input, ledger, |key, value, ledger| {
-        let prefix = prefix(key.ok_or(SkipReason::Shape)?.as_bytes())?;
-        route(prefix, value, table, ledger)
-    })
+pub(super) fn read(
+    input: &mut Input<'_>,
+    ledger: &mut Ledger,
+    table: &mut Table,
+    vrf: Option<&str>,
+) -> Result<(), End> {
+    let mut vrfs = Vrfs::new(vrf);
+    let is_vrf = |key: &str| prefix_in_words(key.as_bytes()).is_err();
+    each_entry(input, ledger, is_vrf, |entry, ledger| route(&entry, table, &mut vrfs, ledger))?;
+    Ok(vrfs.close(&ledger.report.name)?)
 }
 
-fn route(prefix: AnyPrefix, value: &Value, table: &mut Table, ledger: &mut Ledger) -> Result<(), Fault> {
-    let Value::Array(candidates) = value else { return Err(SkipReason::Shape.into()) };
+fn route(
+    entry: &Entry<'_>,
+    table: &mut Table,
+    vrfs: &mut Vrfs<'_>,
+    ledger: &mut Ledger,
+) -> Result<(), Fault> {
+    if let (Some(vrf), None) = (entry.group, entry.key) {
+        vrfs.meet(vrf);
+        return Ok(());
+    }
+    let prefix = ledger.prefix(entry.key.ok_or(SkipReason::Shape)?.as_bytes())?;
+    let Value::Array(candidates) = entry.value else { return Err(SkipReason::Shape.into()) };
     if !candidates.iter().all(Value::is_object) {
         return Err(SkipReason::Shape.into());
+    }
+    let named = candidates.first().map(|route| text(route, "vrfName")).transpose()?.flatten();
+    if !vrfs.takes(entry.group.or(named).unwrap_or(DEFAULT)) {
+        return Err(SkipReason::OtherVrf.into());
     }
     let taken = candidates.iter().find(|route| is_true(route, "selected") && is_true(route, "installed"));
     let route = taken.ok_or(SkipReason::NotInstalled)?;
@@ -69,8 +96,8 @@ fn nowhere(next_hop: &Value) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use crate::prefix::PrefixError;
-    use crate::read::tests::{lenient, read_strict, strict, text_of};
-    use crate::read::{Format, Place, ReadError, SkipReason};
+    use crate::read::tests::{lenient, read_strict, read_with, strict, text_of};
+    use crate::read::{Format, Place, ReadError, ReadOptions, SkipReason};
 
     const TABLE: &str = r#"{
 "10.0.0.0/8":[
@@ -113,6 +140,54 @@ mod tests {
                 other => panic!("{entry}: {other:?}"),
             }
             assert_eq!(lenient(Format::FrrJson, &text).0.v4.len(), 1);
+        }
+    }
+
+    /// A route of one next hop, of a VRF as it says itself.
+    fn one(prefix: &str, vrf: &str, hop: &str) -> String {
+        format!(
+            r#""{prefix}":[{{"vrfName":"{vrf}","selected":true,"installed":true,"nexthops":[{{"fib":true,"ip":"{hop}"}}]}}]"#
+        )
+    }
+
+    #[test]
+    fn one_vrf_of_several_is_taken() {
+        let default = one("10.0.0.0/8", "default", "192.0.2.1");
+        let red = [one("10.0.0.0/8", "red", "192.0.2.2"), one("10.1.0.0/16", "red", "192.0.2.2")].join(",");
+        let nested = format!(r#"{{"default":{{{default}}},"red":{{{red}}},"empty":{{}}}}"#);
+        let joined = format!("{{{default}}}\n{{{red}}}\n{{}}\n");
+        let of = |text: &str, vrf: Option<&str>| {
+            let options = ReadOptions { vrf: vrf.map(str::to_owned), ..ReadOptions::default() };
+            read_with(text.as_bytes(), &options)
+                .map(|(fib, report)| (text_of(&fib), report.skipped_for(SkipReason::OtherVrf)))
+        };
+        for text in [&nested, &joined] {
+            let message = of(text, None).unwrap_err().to_string();
+            assert!(
+                message.starts_with("test: several VRFs: choose one with --vrf: default, red"),
+                "{message}"
+            );
+            assert_eq!(of(text, Some("default")).unwrap(), ("10.0.0.0/8 192.0.2.1\n".to_owned(), 2));
+            let of_red = "10.0.0.0/8 192.0.2.2\n10.1.0.0/16 192.0.2.2\n".to_owned();
+            assert_eq!(of(text, Some("red")).unwrap(), (of_red, 1));
+            let message = of(text, Some("blue")).unwrap_err().to_string();
+            assert!(message.starts_with("test: no VRF blue; there are default, red"), "{message}");
+            let options = ReadOptions { lenient: true, ..ReadOptions::default() };
+            assert!(
+                read_with(text.as_bytes(), &options).is_err(),
+                "not even then is one taken for the other"
+            );
+        }
+        assert!(matches!(of(&nested, Some("empty")), Err(ReadError::Nothing { .. })));
+        // One VRF alone needs no choice, whatever its name.
+        let alone = format!(r#"{{"red":{{{red}}},"empty":{{}}}}"#);
+        assert_eq!(of(&alone, None).unwrap().1, 0);
+        assert_eq!(of(&format!("{{{red}}}"), None).unwrap().1, 0);
+        // Where a VRF's name should be the key of an object it is that of something else.
+        for odd in ["[7]", "7", "-7", "7.5", "true", "null", "\"x\""] {
+            let text = format!(r#"{{"red":{odd}}}"#);
+            let message = read_strict(Format::FrrJson, text.as_bytes()).unwrap_err().to_string();
+            assert!(message.ends_with(r#"not an address: "red""#), "{message}");
         }
     }
 }

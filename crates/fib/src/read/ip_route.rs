@@ -27,7 +27,7 @@ pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, table: &mut Table
         }
         close(open.take(), &mut routes, ledger)?;
         open = Some(Open::Skipped);
-        open = Some(Open::Route(start(utf8(line)?)?, place));
+        open = Some(Open::Route(start(utf8(line)?, ledger)?, place));
         Ok(())
     })?;
     close(open, &mut routes, ledger)?;
@@ -52,13 +52,13 @@ struct Draft {
     in_group: bool,
 }
 
-fn start(line: &str) -> Result<Draft, Fault> {
+fn start(line: &str, ledger: &mut Ledger) -> Result<Draft, Fault> {
     let mut draft = Draft::default();
     let mut rest = words(line).peekable();
     let kind = rest.next_if(|word| TYPES.contains(word));
     rest.next_if_eq(&"unicast");
     let dst = rest.next().ok_or(SkipReason::TooFewColumns)?;
-    draft.route.prefix = destination(dst)?;
+    draft.route.prefix = destination(dst, ledger)?;
     draft.take(rest)?;
     if let Some(kind) = kind {
         draft.route.members = vec![kind.to_owned()];

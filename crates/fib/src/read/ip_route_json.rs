@@ -20,15 +20,20 @@ use crate::address::Family;
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, table: &mut Table) -> Result<(), End> {
     let mut routes = KernelTable::new(table);
-    each_entry(input, ledger, |key, value, ledger| match key {
-        None => routes.put(&route(value)?, ledger),
-        Some(_) => Err(SkipReason::Shape.into()),
-    })?;
+    each_entry(
+        input,
+        ledger,
+        |_| false,
+        |entry, ledger| match entry.key {
+            None => routes.put(&route(entry.value, ledger)?, ledger),
+            Some(_) => Err(SkipReason::Shape.into()),
+        },
+    )?;
     routes.finish(ledger);
     Ok(())
 }
 
-fn route(value: &Value) -> Result<KernelRoute, Fault> {
+fn route(value: &Value, ledger: &mut Ledger) -> Result<KernelRoute, Fault> {
     let dst = text(value, "dst")?.ok_or(SkipReason::Shape)?;
     if value.get("tos").is_some() || value.get("from").is_some() {
         return Err(SkipReason::OtherTable.into());
@@ -36,7 +41,7 @@ fn route(value: &Value) -> Result<KernelRoute, Fault> {
     if text(value, "table")?.is_some_and(|table| !is_usual_table(table)) {
         return Err(SkipReason::OtherTable.into());
     }
-    let mut route = KernelRoute { prefix: destination(dst)?, ..KernelRoute::default() };
+    let mut route = KernelRoute { prefix: destination(dst, ledger)?, ..KernelRoute::default() };
     if let Some(metric) = value.get("metric") {
         let metric = metric.as_u64().and_then(|metric| u32::try_from(metric).ok());
         route.metric = metric.ok_or(SkipReason::Number)?;
@@ -143,7 +148,7 @@ mod tests {
     fn json_that_ends_too_soon_or_is_none() {
         let text = "[{\"dst\":\"1.0.0.0/8\",\"dev\":\"a\"},\n{\"dst\":\"2.0";
         let message = read_strict(Format::IpRouteJson, text.as_bytes()).unwrap_err().to_string();
-        assert_eq!(message, "test:2:11: the JSON ends too soon; 1 whole records before it, 1 taken");
+        assert_eq!(message, "test:2:11: the JSON ends too soon; 1 whole record before it, 1 taken");
         let (fib, report) = lenient(Format::IpRouteJson, text);
         assert_eq!((fib.v4.len(), report.truncated.unwrap().place), (1, Place::Column(2, 11)));
         let message = read_strict(Format::IpRouteJson, b"[}").unwrap_err().to_string();

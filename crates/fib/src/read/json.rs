@@ -8,9 +8,10 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
-use serde::Deserializer as _;
-use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde_json::{Deserializer, Value};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::error::{End, Fault, Place, SkipReason};
@@ -19,23 +20,33 @@ use super::report::Ledger;
 /// The longest entry, in bytes; a route of a thousand next hops is shorter.
 const LONGEST_ENTRY: u64 = 4 << 20;
 
-/// Gives every entry to `take`: those of an array without a key, those of an object with one. What `take` answers
-/// goes to the ledger.
+/// One entry of an array or object. A group without a key is the start of that group.
+pub(super) struct Entry<'e> {
+    /// The key of the object within the outermost one that it is in, if it is in one.
+    pub(super) group: Option<&'e str>,
+    /// Its own key; none in an array.
+    pub(super) key: Option<&'e str>,
+    pub(super) value: &'e Value,
+}
+
+/// Gives every entry to `take`. What `take` answers goes to the ledger. An object whose key in the outermost one `is_group` is no
+/// entry: those in it are.
 pub(super) fn each_entry(
     input: &mut Input<'_>,
     ledger: &mut Ledger,
-    take: impl FnMut(Option<&str>, &Value, &mut Ledger) -> Result<(), Fault>,
+    is_group: fn(&str) -> bool,
+    take: impl FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>,
 ) -> Result<(), End> {
     let position = Rc::new(Position::default());
     let mut bytes = Bytes { input, at: Rc::clone(&position) };
-    let mut entries = Entries { ledger, take, at: &position, end: None };
+    let mut entries = Entries { ledger, is_group, take, at: &position, end: None };
     loop {
         match bytes.skip_blanks() {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(error) => return entries.ledger.broken(position.place(), error),
         }
-        if let Err(error) = Deserializer::from_reader(&mut bytes).deserialize_any(&mut entries) {
+        if let Err(error) = serde_json::Deserializer::from_reader(&mut bytes).deserialize_any(&mut entries) {
             if let Some(end) = entries.end {
                 return Err(end);
             }
@@ -124,31 +135,30 @@ impl Read for Bytes<'_, '_> {
 /// Visits an array or an object at the top of a file.
 struct Entries<'e, F> {
     ledger: &'e mut Ledger,
+    is_group: fn(&str) -> bool,
     take: F,
     at: &'e Position,
     end: Option<End>,
 }
 
-impl<F: FnMut(Option<&str>, &Value, &mut Ledger) -> Result<(), Fault>> Entries<'_, F> {
+impl<F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Entries<'_, F> {
     /// Takes one entry; whether to go on.
-    fn entry<E: serde::de::Error>(&mut self, key: Option<&str>, value: &Value) -> Result<(), E> {
+    fn entry<E: serde::de::Error>(&mut self, entry: Entry<'_>) -> Result<(), E> {
         self.at.entry_bytes.set(0);
         self.ledger.report.records += 1;
         let place = Place::Entry(self.at.lines.get() + 1, self.ledger.report.records);
-        if let Err(fault) = (self.take)(key, value, self.ledger) {
-            let what = key.map_or_else(|| value.to_string(), ToOwned::to_owned);
-            if let Err(end) = self.ledger.fault(fault, place, what) {
-                self.end = Some(end);
-                return Err(E::custom("ended"));
-            }
+        let what = entry.key.map_or_else(|| entry.value.to_string(), ToOwned::to_owned);
+        if let Err(fault) = (self.take)(entry, self.ledger)
+            && let Err(end) = self.ledger.fault(fault, place, what)
+        {
+            self.end = Some(end);
+            return Err(E::custom("ended"));
         }
         Ok(())
     }
 }
 
-impl<'de, F: FnMut(Option<&str>, &Value, &mut Ledger) -> Result<(), Fault>> Visitor<'de>
-    for &mut Entries<'_, F>
-{
+impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> for &mut Entries<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,16 +167,88 @@ impl<'de, F: FnMut(Option<&str>, &Value, &mut Ledger) -> Result<(), Fault>> Visi
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<(), A::Error> {
         while let Some(value) = array.next_element()? {
-            self.entry(None, &value)?;
+            self.entry(Entry { group: None, key: None, value: &value })?;
         }
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
-        while let Some((key, value)) = object.next_entry::<String, _>()? {
-            self.entry(Some(&key), &value)?;
+        while let Some(key) = object.next_key::<String>()? {
+            if (self.is_group)(&key) {
+                object.next_value_seed(Group { name: &key, entries: self })?;
+            } else {
+                let value = object.next_value()?;
+                self.entry(Entry { group: None, key: Some(&key), value: &value })?;
+            }
         }
         Ok(())
+    }
+}
+
+/// Visits what has the key of a group: the entries of an object one by one. All else is an entry of that key.
+struct Group<'g, 'e, F> {
+    name: &'g str,
+    entries: &'g mut Entries<'e, F>,
+}
+
+impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> DeserializeSeed<'de> for Group<'_, '_, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Group<'_, '_, F> {
+    fn whole<E: serde::de::Error>(self, value: Result<Value, E>) -> Result<(), E> {
+        self.entries.entry(Entry { group: None, key: Some(self.name), value: &value? })
+    }
+}
+
+impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> for Group<'_, '_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of routes")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
+        let start = Entry { group: Some(self.name), key: None, value: &Value::Null };
+        if (self.entries.take)(start, self.entries.ledger).is_err() {
+            return Err(serde::de::Error::custom("no group of entries"));
+        }
+        while let Some((key, value)) = object.next_entry::<String, Value>()? {
+            self.entries.entry(Entry { group: Some(self.name), key: Some(&key), value: &value })?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, array: A) -> Result<(), A::Error> {
+        self.whole(Value::deserialize(SeqAccessDeserializer::new(array)))
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        self.whole(Ok(Value::Null))
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<(), E> {
+        self.whole(Ok(value.into()))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<(), E> {
+        self.whole(Ok(value.into()))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<(), E> {
+        self.whole(Ok(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<(), E> {
+        self.whole(Ok(value.into()))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<(), E> {
+        self.whole(Ok(value.into()))
     }
 }
 

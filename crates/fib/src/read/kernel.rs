@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 use super::error::{Fault, SkipReason};
 use super::report::Ledger;
 use super::table::{AnyPrefix, Table};
-use super::text;
 use crate::address::Family;
 use crate::next_hop::NextHop;
 
@@ -35,8 +34,8 @@ pub(super) fn is_usual_table(name: &str) -> bool {
 }
 
 /// A destination: `default`, a prefix or a bare host.
-pub(super) fn destination(word: &str) -> Result<Option<AnyPrefix>, Fault> {
-    Ok(if word == "default" { None } else { Some(text::prefix(word.as_bytes())?) })
+pub(super) fn destination(word: &str, ledger: &mut Ledger) -> Result<Option<AnyPrefix>, Fault> {
+    Ok(if word == "default" { None } else { Some(ledger.prefix(word.as_bytes())?) })
 }
 
 /// One next hop as text: the gateway, with the device where the gateway is link-local, else the device.

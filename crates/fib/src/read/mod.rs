@@ -40,11 +40,10 @@ pub(crate) mod table;
 pub(crate) mod tests;
 pub(crate) mod text;
 mod updates;
+mod vrfs;
 
 use std::io::Read;
 use std::ops::ControlFlow;
-
-use wirespeed_input::Again;
 
 /// What readers are made of, for those of other things than routes: lines with their places, strict and lenient reading, reports.
 ///
@@ -79,7 +78,7 @@ pub use format::{Format, UnknownFormat};
 pub use peers::{NoPeer, PeerChoice};
 pub use report::{Loss, Peer, ReadReport, Skipped};
 pub use updates::TimedUpdate;
-pub use wirespeed_input::{Compression, Input, Line, OpenError, Source, open};
+pub use wirespeed_input::{Again, Compression, Input, Line, OpenError, Source, open};
 
 use crate::fib::Fib;
 use crate::next_hop::NextHops;
@@ -92,16 +91,26 @@ use updates::Updates;
 /// Bytes by which a format is recognised, at most.
 const LOOK_AHEAD: usize = 64 << 10;
 
+/// The next hop of all prefixes of a list that has none; as the only one it has the index 1.
+pub const MEMBER: &str = "member";
+
 /// How to read.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// The format; recognised by content where not given.
     pub format: Option<Format>,
     /// Whether to pass over bad lines and the loss of a file's end, rather than refuse the file.
     pub lenient: bool,
-    /// Whose routes to take from a file with those of many peers. By default, of a table those of the peer with
-    /// most prefixes, for each family, and of updates those of all.
+    /// Whose routes to take from a file with those of many peers. By default those of one peer, for each family: of a
+    /// table the one with most prefixes, of updates the table's ([`peers_of_table`](Self::peers_of_table)), else the one
+    /// with most updates.
     pub peer: Option<PeerChoice>,
+    /// Of updates, the peers that the table's routes are of: [`ReadReport::peer_by_family`] of the table.
+    pub peers_of_table: [Option<Peer>; 2],
+    /// Whose routes to take from a file with those of several VRFs (FRR), which is refused otherwise.
+    pub vrf: Option<String>,
+    /// Whether to mask host bits of prefixes, and count them, rather than refuse the prefix. MRT has none that count.
+    pub mask_host_bits: bool,
 }
 
 /// Reads a table.
@@ -124,13 +133,15 @@ pub fn read_fib_from(
 
 /// Reads updates and gives each to `give`, until that breaks off. Next hops get their indexes in `next_hops`, which
 /// is the table's where the updates are for one.
+///
+/// A file with the updates of many peers is read twice, as a table is, unless [`ReadOptions::peer`] makes that needless.
 pub fn read_updates(
     source: &Source,
     options: &ReadOptions,
     next_hops: &mut NextHops,
     mut give: impl FnMut(TimedUpdate) -> ControlFlow<()>,
 ) -> Result<ReadReport, ReadError> {
-    stream_updates(open(source)?, options, &mut Updates::new(next_hops, options.peer, &mut give))
+    stream_updates(&Again::new(source)?, options, next_hops, &mut give)
 }
 
 /// Reads updates from a stream of bytes; `name` is for messages.
@@ -141,8 +152,7 @@ pub fn read_updates_from(
     next_hops: &mut NextHops,
     mut give: impl FnMut(TimedUpdate) -> ControlFlow<()>,
 ) -> Result<ReadReport, ReadError> {
-    let input = Input::new(Box::new(reader), name.to_owned())?;
-    stream_updates(input, options, &mut Updates::new(next_hops, options.peer, &mut give))
+    stream_updates(&Again::from_reader(reader, name.to_owned()), options, next_hops, &mut give)
 }
 
 /// Reads all updates of a source.
@@ -175,15 +185,14 @@ pub fn collect_updates_from(
 }
 
 fn read_table(again: &Again<'_>, options: &ReadOptions) -> Result<(Fib, ReadReport), ReadError> {
-    let mut book = PeerBook::new(options.peer);
+    let mut book = PeerBook::of_table(options.peer);
     let (table, ledger) = loop {
         let (mut input, mut ledger) = start(again.open()?, options, Format::holds_routes, "routes")?;
         let mut table = Table::default();
-        let names_peers = matches!(ledger.report.format, Format::Mrt | Format::Bgpdump);
-        if !names_peers || book.is_decided() {
+        if !ledger.report.format.names_peers() || book.is_decided() {
             again.last_time();
         }
-        match pass(&mut input, &mut ledger, &mut table, &mut book) {
+        match pass(&mut input, &mut ledger, &mut table, &mut book, options) {
             Ok(()) if book.is_survey() => book.end_survey(),
             Ok(()) => break (table, ledger),
             Err(End::NeedSurvey) => book.start_survey(),
@@ -202,6 +211,7 @@ fn pass(
     ledger: &mut Ledger,
     table: &mut Table,
     book: &mut PeerBook,
+    options: &ReadOptions,
 ) -> Result<(), End> {
     match ledger.report.format {
         Format::Plain => plain::read(input, ledger, table),
@@ -209,27 +219,40 @@ fn pass(
         Format::Bgpdump => bgpdump::read(input, ledger, table, book),
         Format::IpRoute => ip_route::read(input, ledger, table),
         Format::IpRouteJson => ip_route_json::read(input, ledger, table),
-        Format::FrrJson => frr::read(input, ledger, table),
+        Format::FrrJson => frr::read(input, ledger, table, options.vrf.as_deref()),
         Format::Mrt => mrt::read(input, ledger, table, book),
         Format::Updates => Ok(()),
     }
 }
 
 fn stream_updates(
-    input: Input<'_>,
+    again: &Again<'_>,
     options: &ReadOptions,
-    updates: &mut Updates<'_>,
+    next_hops: &mut NextHops,
+    give: &mut dyn FnMut(TimedUpdate) -> ControlFlow<()>,
 ) -> Result<ReadReport, ReadError> {
-    let (mut input, mut ledger) = start(input, options, Format::holds_updates, "updates")?;
-    let end = match ledger.report.format {
-        Format::Bgpdump => bgpdump::read_updates(&mut input, &mut ledger, updates),
-        Format::Mrt => mrt::read_updates(&mut input, &mut ledger, updates),
-        _ => updates::read(&mut input, &mut ledger, updates),
+    let mut book = PeerBook::of_updates(options.peer, options.peers_of_table);
+    let ledger = loop {
+        let (mut input, mut ledger) = start(again.open()?, options, Format::holds_updates, "updates")?;
+        if !ledger.report.format.names_peers() || book.is_decided() {
+            again.last_time();
+        }
+        let mut updates = Updates::new(next_hops, &mut book, give);
+        let end = match ledger.report.format {
+            Format::Bgpdump => bgpdump::read_updates(&mut input, &mut ledger, &mut updates),
+            Format::Mrt => mrt::read_updates(&mut input, &mut ledger, &mut updates),
+            _ => updates::read(&mut input, &mut ledger, &mut updates),
+        };
+        match end {
+            Ok(()) if book.is_survey() => book.end_survey(),
+            Ok(()) | Err(End::Stop) => break ledger,
+            Err(End::NeedSurvey) => book.start_survey(),
+            Err(End::Error(error)) => return Err(error),
+        }
     };
-    match end {
-        Ok(()) | Err(End::Stop | End::NeedSurvey) => finish(ledger.report, options, "updates"),
-        Err(End::Error(error)) => Err(error),
-    }
+    let mut report = ledger.report;
+    report.peers = book.close(&report.name)?;
+    finish(report, options, "updates")
 }
 
 /// Settles the format of an input and opens its ledger.
@@ -246,7 +269,8 @@ fn start<'i>(
     if !fits(format) {
         return Err(ReadError::WrongKind { name: input.name().to_owned(), format, wanted });
     }
-    let ledger = Ledger::new(&input, format, options.lenient);
+    let mut ledger = Ledger::new(&input, format, options.lenient);
+    ledger.masks_host_bits = options.mask_host_bits;
     Ok((input, ledger))
 }
 

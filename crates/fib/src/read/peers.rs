@@ -2,7 +2,8 @@
 //!
 //! By default, for each family, those of the peer with most prefixes, which is known only after the whole file has
 //! been looked over: a first pass then counts, and a second one reads. One pass is enough where the file's own peer
-//! table, or an address asked for, leaves a single peer to choose from.
+//! table, or an address asked for, leaves a single peer to choose from. Updates are counted in the same way; where they
+//! are for a table that is one peer's, and have updates of it, that peer's are taken, however few.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,8 +22,11 @@ pub enum PeerChoice {
     Address(IpAddr),
     /// The one of an AS; of several the one with most prefixes.
     As(u32),
-    /// A bare number: the place in the file's peer table, or the AS where it has no such table.
+    /// A bare number: the place in the file's peer table, or the AS where it has no such table. Of updates for a table
+    /// whose peer is known, that peer.
     Number(u32),
+    /// Of updates those of all peers, mixed. A table has one peer, which is then found as where none is asked for.
+    All,
 }
 
 impl PeerChoice {
@@ -32,6 +36,7 @@ impl PeerChoice {
             Self::Address(address) => peer.address == address,
             Self::As(asn) => peer.asn == asn,
             Self::Number(number) => peer.index.map_or(peer.asn, u32::from) == number,
+            Self::All => true,
         }
     }
 }
@@ -39,11 +44,14 @@ impl PeerChoice {
 impl FromStr for PeerChoice {
     type Err = NoPeer;
 
-    /// An address, `AS65000`, or a number.
+    /// An address, `AS65000`, a number, or `all`.
     fn from_str(text: &str) -> Result<Self, NoPeer> {
         let no_peer = || NoPeer(text.into());
         if let Ok(address) = text.parse() {
             return Ok(Self::Address(address));
+        }
+        if text == "all" {
+            return Ok(Self::All);
         }
         match text.get(..2) {
             Some(prefix) if prefix.eq_ignore_ascii_case("as") => {
@@ -60,13 +68,16 @@ impl fmt::Display for PeerChoice {
             Self::Address(address) => address.fmt(f),
             Self::As(asn) => write!(f, "AS{asn}"),
             Self::Number(number) => number.fmt(f),
+            Self::All => f.write_str("all"),
         }
     }
 }
 
 /// Not the name of a peer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no peer: give its address, its AS as AS65000, or its number in the file")]
+#[error(
+    "{0:?} is no peer: give its address, its AS as AS65000, or its number in the file; all mixes the updates of all"
+)]
 pub struct NoPeer(String);
 
 /// A peer in the [`PeerBook`].
@@ -77,6 +88,8 @@ pub(super) struct PeerId(usize);
 #[derive(Debug)]
 pub(super) struct PeerBook {
     choice: Option<PeerChoice>,
+    /// Of updates, the peers that the table is of, for each family, by address and AS.
+    of_table: [Option<(IpAddr, u32)>; 2],
     peers: Vec<Peer>,
     ids: FxHashMap<(IpAddr, u32, Option<u16>), PeerId>,
     stage: Stage,
@@ -95,8 +108,18 @@ enum Stage {
 }
 
 impl PeerBook {
-    pub(super) fn new(choice: Option<PeerChoice>) -> Self {
-        Self { choice, peers: Vec::new(), ids: FxHashMap::default(), stage: Stage::Open }
+    /// For a table.
+    pub(super) fn of_table(choice: Option<PeerChoice>) -> Self {
+        Self::new(choice.filter(|&choice| choice != PeerChoice::All), [None; 2])
+    }
+
+    /// For updates, of a table whose peers are these where they are known.
+    pub(super) fn of_updates(choice: Option<PeerChoice>, peers_of_table: [Option<Peer>; 2]) -> Self {
+        Self::new(choice, peers_of_table.map(|peer| peer.map(|peer| (peer.address, peer.asn))))
+    }
+
+    fn new(choice: Option<PeerChoice>, of_table: [Option<(IpAddr, u32)>; 2]) -> Self {
+        Self { choice, of_table, peers: Vec::new(), ids: FxHashMap::default(), stage: Stage::Open }
     }
 
     /// A peer that a line or record names.
@@ -125,6 +148,7 @@ impl PeerBook {
         let takes = match self.stage {
             Stage::Open => match self.choice {
                 Some(PeerChoice::Address(address)) => self.peers[id].address == address,
+                Some(PeerChoice::All) => true,
                 _ => return Err(Fault::NeedSurvey),
             },
             Stage::Single(only) => only == Some(PeerId(id)),
@@ -146,14 +170,15 @@ impl PeerBook {
         self.stage == Stage::Survey
     }
 
-    /// Whether this is the pass after the one that counts.
+    /// Whether no pass comes after this one.
     pub(super) fn is_decided(&self) -> bool {
-        matches!(self.stage, Stage::Known(_))
+        let needs_no_survey = matches!(self.choice, Some(PeerChoice::Address(_) | PeerChoice::All));
+        needs_no_survey || matches!(self.stage, Stage::Known(_))
     }
 
     /// A pass that only counts is about to start.
     pub(super) fn start_survey(&mut self) {
-        *self = Self { stage: Stage::Survey, ..Self::new(self.choice) };
+        *self = Self { stage: Stage::Survey, ..Self::new(self.choice, self.of_table) };
     }
 
     /// The survey is over, the pass that reads is about to start.
@@ -161,7 +186,8 @@ impl PeerBook {
         let chosen = [0, 1].map(|f| {
             let fitting = (0..self.peers.len()).map(PeerId).filter(|&id| self.fits(id));
             // Of equals the one met first.
-            let most = fitting.rev().max_by_key(|&PeerId(id)| self.peers[id].prefixes[f]);
+            let most =
+                fitting.rev().max_by_key(|&id| (self.is_of_table(id, f), self.peers[id.0].prefixes[f]));
             most.filter(|&PeerId(id)| self.peers[id].prefixes[f] > 0)
         });
         for (f, id) in chosen.into_iter().enumerate() {
@@ -176,7 +202,9 @@ impl PeerBook {
     pub(super) fn close(self, name: &str) -> Result<Vec<Peer>, ReadError> {
         const SHOWN: usize = 20;
         match self.choice {
-            Some(choice) if !self.peers.is_empty() && !self.peers.iter().any(|peer| choice.matches(peer)) => {
+            Some(choice)
+                if !self.peers.is_empty() && !(0..self.peers.len()).any(|id| self.fits(PeerId(id))) =>
+            {
                 let mut known: Vec<String> = self.peers.iter().take(SHOWN).map(ToString::to_string).collect();
                 if self.peers.len() > SHOWN {
                     known.push(format!("{} more", self.peers.len() - SHOWN));
@@ -188,8 +216,20 @@ impl PeerBook {
         }
     }
 
-    fn fits(&self, PeerId(id): PeerId) -> bool {
-        self.choice.is_none_or(|choice| choice.matches(&self.peers[id]))
+    fn fits(&self, id: PeerId) -> bool {
+        match self.choice {
+            // A place in the peer table of another file says nothing of this one: the peer that it stood for does.
+            Some(PeerChoice::Number(_)) if self.of_table != [None; 2] => {
+                self.is_of_table(id, 0) || self.is_of_table(id, 1)
+            }
+            choice => choice.is_none_or(|choice| choice.matches(&self.peers[id.0])),
+        }
+    }
+
+    /// Whether a peer is the one that the table's routes of a family are of, and has updates of it.
+    fn is_of_table(&self, PeerId(id): PeerId, family: usize) -> bool {
+        let peer = &self.peers[id];
+        peer.prefixes[family] > 0 && self.of_table[family] == Some((peer.address, peer.asn))
     }
 }
 
@@ -199,7 +239,7 @@ mod tests {
 
     #[test]
     fn choices_there_and_back() {
-        for text in ["192.0.2.1", "2001:db8::1", "AS65000", "7"] {
+        for text in ["192.0.2.1", "2001:db8::1", "AS65000", "7", "all"] {
             assert_eq!(text.parse::<PeerChoice>().unwrap().to_string(), text);
         }
         assert_eq!("as7".parse(), Ok(PeerChoice::As(7)));
@@ -210,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_peer_with_most_prefixes_of_each_family_is_chosen() {
-        let mut book = PeerBook::new(None);
+        let mut book = PeerBook::of_table(None);
         book.start_survey();
         let a = book.meet("192.0.2.1".parse().unwrap(), 1, None);
         let b = book.meet("192.0.2.2".parse().unwrap(), 2, None);
@@ -225,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_peer_table_that_leaves_one_peer_needs_no_survey() {
-        let mut book = PeerBook::new(Some(PeerChoice::Number(1)));
+        let mut book = PeerBook::of_table(Some(PeerChoice::Number(1)));
         let a = book.meet("192.0.2.1".parse().unwrap(), 1, Some(0));
         let b = book.meet("192.0.2.2".parse().unwrap(), 2, Some(1));
         assert!(matches!(book.takes(a, Family::V4), Err(Fault::NeedSurvey)));

@@ -6,7 +6,7 @@ use wirespeed_input::Input;
 use super::error::{End, Fault, SkipReason};
 use super::report::Ledger;
 use super::table::Table;
-use super::text::{each_line, prefix_of, utf8, words};
+use super::text::{each_line, utf8, words};
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, table: &mut Table) -> Result<(), End> {
     each_line(input, ledger, |line, _, ledger| route(line, table, ledger))
@@ -17,7 +17,7 @@ fn route(line: &[u8], table: &mut Table, ledger: &mut Ledger) -> Result<(), Faul
     let (Some(address), Some(len)) = (columns.next(), columns.next()) else {
         return Err(SkipReason::TooFewColumns.into());
     };
-    let prefix = prefix_of(address, len)?;
+    let prefix = ledger.prefix_of(address, len)?;
     let origins = columns.next().ok_or(SkipReason::NextHopMissing)?;
     if columns.next().is_some() {
         return Err(SkipReason::TooManyColumns.into());

@@ -1,34 +1,83 @@
 //! Plain tables: `prefix next-hop`, one route a line, `#` comments. The next hop is an address, a number or a word,
 //! kept as it is written. The format in which everything else can be written down and read back.
+//!
+//! A table may also be a list of prefixes without next hops, as the first line decides; each then has the next hop
+//! [`MEMBER`]. A prefix is `address/length`, or with a netmask, which may be a column of its own:
+//!
+//! ```text
+//! 10.0.0.0/8 192.0.2.1                 10.0.0.0/255.0.0.0 192.0.2.1                10.0.0.0 255.0.0.0 192.0.2.1
+//! 10.0.0.0/8                           10.0.0.0/255.0.0.0                          10.0.0.0 255.0.0.0
+//! ```
+//!
+//! A second column is a netmask where the first one is an IPv4 address without a length and the second one an address whose ones
+//! come first, other than 0.0.0.0; that is one beside 0.0.0.0 alone. No router has such an address as its next hop, nor one that
+//! starts as masks do and is none (0.255.255.255, 255.0.255.0), which is refused.
+
+use std::net::{IpAddr, Ipv4Addr};
 
 use wirespeed_input::Input;
 
-use super::error::{End, Fault};
+use super::MEMBER;
+use super::error::{End, Fault, SkipReason};
 use super::report::Ledger;
-use super::table::{Table, no_more};
-use super::text::{each_line, prefix, split_word, uncomment};
+use super::table::{AnyPrefix, Table, no_more};
+use super::text::{each_line, mask_len, split_word, uncomment};
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, table: &mut Table) -> Result<(), End> {
-    each_line(input, ledger, |line, _, ledger| route(line, table, ledger))
+    let mut has_next_hops = None;
+    each_line(input, ledger, |line, _, ledger| route(line, &mut has_next_hops, table, ledger))
 }
 
 #[inline]
-fn route(line: &[u8], table: &mut Table, ledger: &mut Ledger) -> Result<(), Fault> {
-    let (prefix_word, rest) = split_word(uncomment(line));
-    let prefix = prefix(prefix_word)?;
+fn route(
+    line: &[u8],
+    has_next_hops: &mut Option<bool>,
+    table: &mut Table,
+    ledger: &mut Ledger,
+) -> Result<(), Fault> {
+    let (prefix, rest) = destination(uncomment(line), ledger)?;
     let (hop, rest) = split_word(rest);
     no_more(rest)?;
-    let next_hop = table.hop(hop)?;
+    let next_hop = match (*has_next_hops, hop.is_empty()) {
+        (Some(false), false) => return Err(SkipReason::NextHopUnexpected.into()),
+        (Some(false) | None, true) => table.hop(MEMBER.as_bytes())?,
+        (Some(true), _) | (None, false) => table.hop(hop)?,
+    };
+    if has_next_hops.is_none() {
+        *has_next_hops = Some(!hop.is_empty());
+        ledger.report.is_list = hop.is_empty();
+    }
     table.insert(prefix, next_hop, ledger);
     Ok(())
+}
+
+/// The prefix at the start of a line, and what follows it.
+#[inline]
+fn destination<'l>(line: &'l [u8], ledger: &mut Ledger) -> Result<(AnyPrefix, &'l [u8]), Fault> {
+    let (word, rest) = split_word(line);
+    if word.contains(&b'/') {
+        return Ok((ledger.prefix(word)?, rest));
+    }
+    let (second, after) = split_word(rest);
+    match v4(word).zip(v4(second)).map(|(address, second)| (address, second, mask_len(second.into()))) {
+        Some((address, mask, Some(len))) if !mask.is_unspecified() || address.is_unspecified() => {
+            Ok((ledger.prefix_of_len(IpAddr::V4(address), len)?, after))
+        }
+        Some((_, mask, None)) if matches!(mask.octets()[0], 0 | 255) => Err(SkipReason::Mask.into()),
+        _ => Ok((ledger.prefix(word)?, rest)),
+    }
+}
+
+fn v4(word: &[u8]) -> Option<Ipv4Addr> {
+    std::str::from_utf8(word).ok()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use crate::address::Family;
     use crate::prefix::PrefixError;
-    use crate::read::tests::{bad_line, lenient, strict};
-    use crate::read::{Format, SkipReason};
+    use crate::read::tests::{bad_line, lenient, read_with, strict, text_of};
+    use crate::read::{Format, ReadOptions, SkipReason};
 
     #[test]
     fn reads_routes_of_both_families_with_comments() {
@@ -64,6 +113,20 @@ mod tests {
             ("10.0.0.0/8", SkipReason::NextHopMissing),
             ("10.0.0.0/8 # a", SkipReason::NextHopMissing),
             ("10.0.0.0/8 a b", SkipReason::TooManyColumns),
+            ("10.0.0.0/8,a", SkipReason::Csv),
+            ("10.0.0.0,a", SkipReason::Csv),
+            ("10.0.0.0/8;a", SkipReason::Csv),
+            ("\"10.0.0.0/8\",\"a\"", SkipReason::Csv),
+            ("prefix,asn", SkipReason::Csv),
+            ("10.0.0.0/255.0.255.0 a", SkipReason::Mask),
+            ("10.0.0.0/0.255.255.255 a", SkipReason::Mask),
+            ("10.0.0.0 0.255.255.255 a", SkipReason::Mask),
+            ("10.0.0.0 0.255.255.255", SkipReason::Mask),
+            ("10.0.0.0 255.0.255.0", SkipReason::Mask),
+            ("10.0.0.1/255.0.0.0 a", SkipReason::Prefix(PrefixError::HostBits)),
+            ("10.0.0.1 255.0.0.0 a", SkipReason::Prefix(PrefixError::HostBits)),
+            ("10.0.0.0 255.0.0.0 a b", SkipReason::TooManyColumns),
+            ("10.0.0.0 255.0.0.0", SkipReason::NextHopMissing),
             ("10.0.0.0/8 a\u{1}", SkipReason::NextHop),
         ] {
             let text = format!("1.0.0.0/8 a\n{line}\n2.0.0.0/8 b\n");
@@ -71,5 +134,49 @@ mod tests {
             let (fib, report) = lenient(Format::Plain, &text);
             assert_eq!((fib.v4.len(), report.skipped_for(reason)), (2, 1), "{line}");
         }
+    }
+
+    #[test]
+    fn a_list_of_prefixes_is_a_table_of_members() {
+        for text in [
+            "10.0.0.0/8\n2001:db8::/32 # why\n\n192.0.2.7\n",
+            "10.0.0.0 255.0.0.0\n2001:db8::/ffff:ffff::\n192.0.2.7/255.255.255.255\n",
+        ] {
+            let (fib, report) = read_with(text.as_bytes(), &ReadOptions::default()).unwrap();
+            assert_eq!(text_of(&fib), "10.0.0.0/8 member\n192.0.2.7/32 member\n2001:db8::/32 member\n");
+            assert_eq!((report.format, report.is_list, fib.next_hops.len()), (Format::Plain, true, 1));
+        }
+        let text = "10.0.0.0/8\n11.0.0.0/8 a\n12.0.0.0/8\n";
+        bad_line(Format::Plain, text, 2, SkipReason::NextHopUnexpected);
+        let (fib, report) = lenient(Format::Plain, text);
+        assert_eq!((fib.v4.len(), report.skipped_for(SkipReason::NextHopUnexpected)), (2, 1));
+        bad_line(Format::Plain, "10.0.0.0/8 a\n11.0.0.0/8\n", 2, SkipReason::NextHopMissing);
+    }
+
+    #[test]
+    fn netmasks_in_either_form() {
+        let text = "10.0.0.0/255.0.0.0 a\n10.1.0.0 255.255.0.0 b\n0.0.0.0 0.0.0.0 c\n2001:db8::/ffff:ffff:: d\n\
+                    192.0.2.7 0.0.0.0\n192.0.2.8 192.0.2.1\n192.0.2.9 255.255.255.255 e\n";
+        let (fib, _) = strict(Format::Plain, text);
+        assert_eq!(
+            text_of(&fib),
+            "0.0.0.0/0 c\n10.0.0.0/8 a\n10.1.0.0/16 b\n192.0.2.7/32 0.0.0.0\n192.0.2.8/32 192.0.2.1\n192.0.2.9/32 e\n\
+             2001:db8::/32 d\n"
+        );
+    }
+
+    #[test]
+    fn host_bits_are_masked_where_that_is_asked_for() {
+        let text =
+            "10.1.2.3/8 a\n10.1.2.3 255.255.0.0 b\n10.1.2.3/255.255.255.0 c\n2001:db8::1/32 d\n192.0.2.7 e\n";
+        let options = ReadOptions { mask_host_bits: true, ..ReadOptions::default() };
+        let (fib, report) = read_with(text.as_bytes(), &options).unwrap();
+        assert_eq!(
+            text_of(&fib),
+            "10.0.0.0/8 a\n10.1.0.0/16 b\n10.1.2.0/24 c\n192.0.2.7/32 e\n2001:db8::/32 d\n"
+        );
+        assert_eq!((report.masked, report.faults()), (4, 0));
+        assert!(report.to_string().contains("4 of them with host bits that were masked"), "{report}");
+        assert!(read_with(b"10.0.0.1/33 a\n", &options).is_err());
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::{self, Display};
 use std::io;
 use std::net::IpAddr;
 
-use wirespeed_input::{Compression, Input};
+use wirespeed_input::{Compression, Input, plural};
 
 use super::error::{End, Fault, Place, ReadError, Reason, SkipReason};
 use super::format::Format;
@@ -27,6 +27,10 @@ pub struct ReadReport<F = Format, R = SkipReason> {
     pub routes: u64,
     /// Those among them for a prefix that was there already; of these only one counts.
     pub repeated: u64,
+    /// Routes or updates whose prefix had host bits set, which were masked.
+    pub masked: u64,
+    /// Whether it is a list of prefixes alone, so that all have the next hop [`MEMBER`](super::MEMBER).
+    pub is_list: bool,
     /// What was passed over, by reason, in order of first appearance.
     pub skipped: Vec<Skipped<R>>,
     /// The peers that the file names (MRT and `bgpdump`).
@@ -64,7 +68,7 @@ pub struct Peer {
     pub address: IpAddr,
     /// Its AS number.
     pub asn: u32,
-    /// Prefixes it announced (IPv4, IPv6), as far as they were looked at.
+    /// Prefixes of a table, or updates, that are of it (IPv4, IPv6), as far as they were looked at.
     pub prefixes: [u64; 2],
     /// Whether its routes (IPv4, IPv6) were the ones taken.
     pub chosen: [bool; 2],
@@ -79,6 +83,8 @@ impl<F, R: Reason> ReadReport<F, R> {
             records: 0,
             routes: 0,
             repeated: 0,
+            masked: 0,
+            is_list: false,
             skipped: Vec::new(),
             peers: Vec::new(),
             truncated: None,
@@ -99,18 +105,34 @@ impl<F, R: Reason> ReadReport<F, R> {
     pub fn chosen_peers(&self) -> impl Iterator<Item = &Peer> {
         self.peers.iter().filter(|peer| peer.chosen != [false; 2])
     }
+
+    /// The peers whose routes were taken, by family (IPv4, IPv6), for [`ReadOptions::peers_of_table`] where updates of the table are
+    /// read next. `None` where there is none, or not one alone.
+    ///
+    /// [`ReadOptions::peers_of_table`]: super::ReadOptions::peers_of_table
+    pub fn peer_by_family(&self) -> [Option<Peer>; 2] {
+        [0, 1].map(|family| {
+            let mut chosen = self.peers.iter().filter(|peer| peer.chosen[family]);
+            chosen.next().copied().filter(|_| chosen.next().is_none())
+        })
+    }
 }
 
 impl<F: Display, R: Reason> Display for ReadReport<F, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, format, records, routes, .. } = self;
-        write!(f, "{name}: {format}{}, {records} records, {routes} taken", self.compression)?;
+        let noun = plural(*records, "record");
+        write!(f, "{name}: {format}{}, {records} {noun}, {routes} taken", self.compression)?;
         if self.repeated > 0 {
             write!(f, ", {} of them for a prefix already there", self.repeated)?;
         }
-        for peer in self.chosen_peers() {
-            write!(f, "\n  routes of {peer}, one of {} peers", self.peers.len())?;
+        if self.masked > 0 {
+            write!(f, ", {} of them with host bits that were masked", self.masked)?;
         }
+        if self.is_list {
+            write!(f, "\n  a list of prefixes without next hops: each has the next hop {}", super::MEMBER)?;
+        }
+        self.write_peers(f)?;
         for Skipped { reason, count, first } in &self.skipped {
             if ![R::BLANK, R::COMMENT].contains(reason) {
                 write!(f, "\n  passed over {count}: {reason} (first at {name}{first})")?;
@@ -120,6 +142,27 @@ impl<F: Display, R: Reason> Display for ReadReport<F, R> {
             write!(f, "\n  cut off at {name}{place}: {reason}; what comes before it is whole")?;
         }
         Ok(())
+    }
+}
+
+impl<F, R: Reason> ReadReport<F, R> {
+    /// One line on the peers that were taken.
+    fn write_peers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.peers.len();
+        let of_all = |taken: usize| match all {
+            1 => "the only one".to_owned(),
+            _ if taken == 1 => format!("one of {all} peers"),
+            _ => format!("of {all} peers"),
+        };
+        let chosen: Vec<_> = self.chosen_peers().collect();
+        match (&chosen[..], self.peer_by_family()) {
+            ([], _) => Ok(()),
+            ([peer], _) => write!(f, "\n  taken from {peer}, {}", of_all(1)),
+            (_, [Some(v4), Some(v6)]) => {
+                write!(f, "\n  taken from {v4} for IPv4 and {v6} for IPv6, {}", of_all(2))
+            }
+            (mixed, _) => write!(f, "\n  taken from {} of {all} peers, mixed", mixed.len()),
+        }
     }
 }
 
@@ -136,12 +179,14 @@ pub struct Ledger<F = Format, R = SkipReason> {
     /// What has been found so far.
     pub report: ReadReport<F, R>,
     lenient: bool,
+    /// Whether host bits of prefixes are masked rather than a fault.
+    pub(super) masks_host_bits: bool,
 }
 
 impl<F, R: Reason> Ledger<F, R> {
     /// An empty one for an input.
     pub fn new(input: &Input<'_>, format: F, lenient: bool) -> Self {
-        Self { report: ReadReport::new(input, format), lenient }
+        Self { report: ReadReport::new(input, format), lenient, masks_host_bits: false }
     }
 
     /// Counts something to pass over in every mode.

@@ -18,7 +18,7 @@ pub(crate) fn strict(format: Format, text: &str) -> (Fib, ReadReport) {
 }
 
 pub(crate) fn lenient(format: Format, text: &str) -> (Fib, ReadReport) {
-    let options = ReadOptions { format: Some(format), lenient: true, peer: None };
+    let options = ReadOptions { format: Some(format), lenient: true, ..ReadOptions::default() };
     read_with(text.as_bytes(), &options).unwrap()
 }
 
@@ -65,7 +65,7 @@ fn a_file_without_routes_is_refused() {
     }
     assert_eq!(message(b"[]", &strict), "no routes in test");
     let frr = br#"{"10.0.0.0/8":[{"nexthops":[]}]}"#;
-    assert_eq!(message(frr, &strict), "no routes in test (1 records of other kinds)");
+    assert_eq!(message(frr, &strict), "no routes in test (1 record of other kinds)");
     let (fib, _) = read_with(b"", &ReadOptions { lenient: true, ..strict }).unwrap();
     assert!(fib.is_empty());
 }

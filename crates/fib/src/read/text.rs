@@ -88,17 +88,8 @@ pub fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
     std::str::from_utf8(word).map_err(|_| SkipReason::NextHop)
 }
 
-/// A word as a prefix of either family; a bare address is one of full length.
-#[inline]
-pub(super) fn prefix(word: &[u8]) -> Result<AnyPrefix, PrefixError> {
-    match v4_prefix(word) {
-        Some(prefix) => Ok(AnyPrefix::V4(prefix)),
-        None => prefix_in_words(word),
-    }
-}
-
-/// The same, slower, with the reason when it is none.
-fn prefix_in_words(word: &[u8]) -> Result<AnyPrefix, PrefixError> {
+/// A word as a prefix of either family, with the reason when it is none; a bare address is one of full length.
+pub(super) fn prefix_in_words(word: &[u8]) -> Result<AnyPrefix, PrefixError> {
     let text = std::str::from_utf8(word).map_err(|_| PrefixError::Address)?;
     if word.contains(&b':') { text.parse().map(AnyPrefix::V6) } else { text.parse().map(AnyPrefix::V4) }
 }
@@ -139,30 +130,111 @@ fn decimal(text: &[u8]) -> Option<(u32, usize)> {
     Some((number, len))
 }
 
-/// A prefix given as an address and a length apart.
-pub(super) fn prefix_of(address: &str, len: &str) -> Result<AnyPrefix, Fault> {
-    let address: IpAddr = address.parse().map_err(|_| PrefixError::Address)?;
-    if len.is_empty() || !len.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(PrefixError::Length.into());
+/// The first cell of a line of CSV, all of a word that is no such line.
+pub(super) fn first_cell(word: &str) -> &str {
+    word.split([',', ';']).next().unwrap_or(word).trim_matches('"')
+}
+
+/// The length of a netmask; `None` where its ones do not all come first.
+pub(super) fn mask_len(mask: IpAddr) -> Option<u32> {
+    let (bits, width) = match mask {
+        IpAddr::V4(mask) => (u128::from(mask.to_bits()) << 96, 32),
+        IpAddr::V6(mask) => (mask.to_bits(), 128),
+    };
+    let len = bits.leading_ones();
+    (bits.count_ones() == len && len <= width).then_some(len)
+}
+
+/// How a ledger takes prefixes: those with a netmask in place of a length, and those with host bits where these are to be masked.
+impl Ledger {
+    /// A word as a prefix of either family: `address/length`, `address/netmask`, or a bare address as one of full length.
+    #[inline]
+    pub(super) fn prefix(&mut self, word: &[u8]) -> Result<AnyPrefix, SkipReason> {
+        match v4_prefix(word) {
+            Some(prefix) => Ok(AnyPrefix::V4(prefix)),
+            None => self.prefix_in_words(word),
+        }
     }
-    let len = len.parse().unwrap_or(u32::MAX);
-    Ok(AnyPrefix::from_ip(address, len)?)
+
+    /// The same, slower, with the reason when it is none.
+    fn prefix_in_words(&mut self, word: &[u8]) -> Result<AnyPrefix, SkipReason> {
+        let why = match prefix_in_words(word) {
+            Ok(prefix) => return Ok(prefix),
+            Err(why) => why,
+        };
+        let text = std::str::from_utf8(word).map_err(|_| why)?;
+        let parts =
+            text.split_once('/').and_then(|(address, len)| Some((address.parse::<IpAddr>().ok()?, len)));
+        match (why, parts) {
+            (PrefixError::HostBits, Some((address, len))) => {
+                Ok(self.prefix_of_len(address, len.parse().map_err(|_| PrefixError::Length)?)?)
+            }
+            (PrefixError::Length, Some((address, mask))) => match mask.parse::<IpAddr>() {
+                Ok(mask) if mask.is_ipv4() == address.is_ipv4() => {
+                    Ok(self.prefix_of_len(address, mask_len(mask).ok_or(SkipReason::Mask)?)?)
+                }
+                _ if looks_like_csv(text) => Err(SkipReason::Csv),
+                _ => Err(why.into()),
+            },
+            _ if looks_like_csv(text) => Err(SkipReason::Csv),
+            _ => Err(why.into()),
+        }
+    }
+
+    /// A prefix given as an address and a length apart.
+    pub(super) fn prefix_of(&mut self, address: &str, len: &str) -> Result<AnyPrefix, PrefixError> {
+        let address: IpAddr = address.parse().map_err(|_| PrefixError::Address)?;
+        if len.is_empty() || !len.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(PrefixError::Length);
+        }
+        self.prefix_of_len(address, len.parse().unwrap_or(u32::MAX))
+    }
+
+    /// A prefix of an address and a length, both checked; host bits are masked and counted where that is asked for.
+    pub(super) fn prefix_of_len(&mut self, address: IpAddr, len: u32) -> Result<AnyPrefix, PrefixError> {
+        match AnyPrefix::from_ip(address, len) {
+            Err(PrefixError::HostBits) if self.masks_host_bits => {
+                self.report.masked += 1;
+                AnyPrefix::around(address, len)
+            }
+            made => made,
+        }
+    }
+}
+
+/// Whether a word that is no prefix is a line of CSV: commas are in no prefix, and before a semicolon there is one.
+fn looks_like_csv(word: &str) -> bool {
+    let cell = first_cell(word);
+    word.contains(',') || cell.len() < word.len() && prefix_in_words(cell.as_bytes()).is_ok()
 }
 
 impl AnyPrefix {
     /// A prefix of an address and a length, both checked.
     pub(super) fn from_ip(address: IpAddr, len: u32) -> Result<Self, PrefixError> {
         fn new<A: Address>(address: A, len: u32) -> Result<Prefix<A>, PrefixError> {
-            match u8::try_from(len) {
-                Ok(len) => Prefix::new(address, len),
-                Err(_) => Err(PrefixError::TooLong { len, family: A::FAMILY }),
-            }
+            Prefix::new(address, checked_len::<A>(len)?)
         }
         match address {
             IpAddr::V4(address) => new(address.into(), len).map(Self::V4),
             IpAddr::V6(address) => new(address.into(), len).map(Self::V6),
         }
     }
+
+    /// The prefix of that length around an address.
+    fn around(address: IpAddr, len: u32) -> Result<Self, PrefixError> {
+        fn around<A: Address>(address: A, len: u32) -> Result<Prefix<A>, PrefixError> {
+            Ok(Prefix::around(address, checked_len::<A>(len)?))
+        }
+        match address {
+            IpAddr::V4(address) => around(address.into(), len).map(Self::V4),
+            IpAddr::V6(address) => around(address.into(), len).map(Self::V6),
+        }
+    }
+}
+
+fn checked_len<A: Address>(len: u32) -> Result<u8, PrefixError> {
+    let fitting = u8::try_from(len).ok().filter(|&len| len <= A::BITS);
+    fitting.ok_or(PrefixError::TooLong { len, family: A::FAMILY })
 }
 
 #[cfg(test)]
@@ -196,7 +268,31 @@ mod tests {
             "\u{e9}",
         ];
         for word in words {
-            assert_eq!(prefix(word.as_bytes()), prefix_in_words(word.as_bytes()), "{word}");
+            let fast = v4_prefix(word.as_bytes()).map(AnyPrefix::V4);
+            if let Some(fast) = fast {
+                assert_eq!(Ok(fast), prefix_in_words(word.as_bytes()), "{word}");
+            }
+            let is_usual = matches!(word, "0.0.0.0/0" | "10.0.0.0/8" | "255.255.255.255/32");
+            assert_eq!(fast.is_some(), is_usual, "{word}");
+        }
+    }
+
+    #[test]
+    fn netmasks_are_lengths_where_their_ones_come_first() {
+        for (mask, len) in [
+            ("0.0.0.0", Some(0)),
+            ("255.0.0.0", Some(8)),
+            ("255.255.254.0", Some(23)),
+            ("255.255.255.255", Some(32)),
+            ("0.255.255.255", None),
+            ("255.0.255.0", None),
+            ("0.0.0.1", None),
+            ("::", Some(0)),
+            ("ffff:fff8::", Some(29)),
+            ("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", Some(128)),
+            ("ffff::1", None),
+        ] {
+            assert_eq!(mask_len(mask.parse().unwrap()), len, "{mask}");
         }
     }
 

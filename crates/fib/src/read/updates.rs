@@ -10,10 +10,10 @@ use std::time::Duration;
 use wirespeed_input::Input;
 
 use super::error::{End, Fault, SkipReason};
-use super::peers::PeerChoice;
-use super::report::{Ledger, Peer};
+use super::peers::PeerBook;
+use super::report::Ledger;
 use super::table::{AnyPrefix, HopFinder, no_more};
-use super::text::{each_line, prefix, split_word, uncomment, utf8};
+use super::text::{each_line, split_word, uncomment, utf8};
 use crate::address::Family;
 use crate::fib::AnyUpdate;
 use crate::next_hop::{NextHop, NextHops};
@@ -31,31 +31,23 @@ pub struct TimedUpdate {
 pub(super) struct Updates<'a> {
     next_hops: &'a mut NextHops,
     finder: HopFinder,
-    choice: Option<PeerChoice>,
+    book: &'a mut PeerBook,
     give: &'a mut dyn FnMut(TimedUpdate) -> ControlFlow<()>,
 }
 
 impl<'a> Updates<'a> {
     pub(super) fn new(
         next_hops: &'a mut NextHops,
-        choice: Option<PeerChoice>,
+        book: &'a mut PeerBook,
         give: &'a mut dyn FnMut(TimedUpdate) -> ControlFlow<()>,
     ) -> Self {
-        Self { next_hops, finder: HopFinder::default(), choice, give }
+        Self { next_hops, finder: HopFinder::default(), book, give }
     }
 
-    /// Whether an update of this peer is one to take. Also counts it.
-    pub(super) fn takes(&self, peer: &Peer, family: Family, ledger: &mut Ledger) -> bool {
-        let peers = &mut ledger.report.peers;
-        let met = peers.iter().position(|known| (known.address, known.asn) == (peer.address, peer.asn));
-        let at = met.unwrap_or_else(|| {
-            peers.push(*peer);
-            peers.len() - 1
-        });
-        let takes = self.choice.is_none_or(|choice| choice.matches(peer));
-        peers[at].prefixes[family as usize] += 1;
-        peers[at].chosen[family as usize] |= takes;
-        takes
+    /// Whether an update of this peer is one to take.
+    pub(super) fn takes(&mut self, address: IpAddr, asn: u32, family: Family) -> Result<bool, Fault> {
+        let peer = self.book.meet(address, asn, None);
+        self.book.takes(peer, family)
     }
 
     pub(super) fn hop(&mut self, word: &[u8]) -> Result<NextHop, Fault> {
@@ -94,13 +86,6 @@ impl<'a> Updates<'a> {
     }
 }
 
-impl Peer {
-    /// A peer that a record names, in a file without a peer table.
-    pub(super) fn met(address: IpAddr, asn: u32) -> Self {
-        Self { index: None, address, asn, prefixes: [0; 2], chosen: [false; 2] }
-    }
-}
-
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, updates: &mut Updates<'_>) -> Result<(), End> {
     each_line(input, ledger, |line, _, ledger| update(line, updates, ledger))
 }
@@ -119,7 +104,7 @@ fn update(line: &[u8], updates: &mut Updates<'_>, ledger: &mut Ledger) -> Result
         _ => return Err(SkipReason::UpdateKind.into()),
     };
     let (word, rest) = split_word(rest);
-    let prefix = prefix(word)?;
+    let prefix = ledger.prefix(word)?;
     let (hop, rest) = if announces { split_word(rest) } else { (&b""[..], rest) };
     no_more(rest)?;
     match (announces, hop) {

@@ -4,7 +4,9 @@
 //! was slower), one gather a step for the keys that are not done. Vectors go to bit 64; the keys that lead on from there
 //! are finished one by one.
 
-use wirespeed_fib::{NextHop, V6, Way};
+#[cfg(target_arch = "x86_64")]
+use wirespeed_fib::Way;
+use wirespeed_fib::{NextHop, V6};
 use wirespeed_image::Element;
 
 use super::layout::FoldTableV6;

@@ -13,9 +13,10 @@ use wirespeed_fib::{BuildOptions, Engine, Family, Fib, NextHops, Rib, V4, V6};
 use wirespeed_image::Table;
 
 use crate::Outcome;
+use crate::busy::Busy;
 use crate::engine::{self, Choice};
 use crate::family::{self, number_of};
-use crate::number::{Bytes, grouped, share};
+use crate::number::{Bytes, counted, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
@@ -60,10 +61,12 @@ need nothing else.";
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let fib = options.read.load(&options.fib)?;
+    let busy = Busy::with("building");
     let report = match family::choose(options.family.wanted(), &fib) {
         Family::V4 => build::<V4>(options, &fib)?,
         Family::V6 => build::<V6>(options, &fib)?,
     };
+    drop(busy);
     let mut output = Output::new();
     if options.json {
         output.json(&report)?;
@@ -136,9 +139,9 @@ impl Report {
     fn print(&self, output: &mut Output) -> Result<()> {
         let Self { image, engine, family, prefixes, bytes, bytes_per_prefix, build_seconds, .. } = self;
         output.line(format_args!(
-            "{image}: {engine}, IPv{family}, {} prefixes, {} ({bytes_per_prefix:.1} B a prefix), built in \
+            "{image}: {engine}, IPv{family}, {}, {} ({bytes_per_prefix:.1} B a prefix), built in \
              {build_seconds:.3} s; a file of {}",
-            grouped(*prefixes),
+            counted(*prefixes, "prefix"),
             Bytes(*bytes),
             Bytes(self.file_bytes),
         ))?;

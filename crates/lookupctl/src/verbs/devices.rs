@@ -26,7 +26,8 @@ Examples:
   lookupctl devices
   lookupctl devices --json
 
-Ends with 0 where a GPU is usable and with 1 where none is.";
+Ends with 0 where a GPU is usable, and on a machine that has no GPU or no driver for one; with 1 where there are a driver and GPUs, and \
+none is usable.";
 
 /// A GPU and whether the kernels run on it.
 #[derive(Serialize)]
@@ -53,12 +54,12 @@ struct NoReport {
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut output = Output::new();
-    let mut any = false;
+    let mut is_well = false;
     match devices() {
         Ok(all) => {
             for (device, properties) in all.into_iter().enumerate() {
                 let report = Report::of(device, properties, check(device));
-                any |= report.usable;
+                is_well |= report.usable;
                 if options.json {
                     output.json(&report)?;
                 } else {
@@ -66,11 +67,17 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
                 }
             }
         }
-        Err(why) if options.json => output.json(&NoReport { usable: false, why_not: why.to_string() })?,
-        Err(why) => output.line(format_args!("no usable GPU: {why}\nlookups run on the CPU"))?,
+        Err(why) => {
+            // A machine without a GPU is a healthy one.
+            is_well = matches!(why, GpuError::NoDriver | GpuError::NoDevice);
+            match options.json {
+                true => output.json(&NoReport { usable: false, why_not: why.to_string() })?,
+                false => output.line(format_args!("no usable GPU: {why}\nlookups run on the CPU"))?,
+            }
+        }
     }
     output.finish()?;
-    Ok(if any { Outcome::Done } else { Outcome::Differs })
+    Ok(if is_well { Outcome::Done } else { Outcome::Differs })
 }
 
 impl Report {

@@ -14,6 +14,7 @@ use wirespeed_fib::write::{write_fib, write_updates};
 use wirespeed_fib::{Family, Fib, InFib, V4, V6};
 
 use crate::Outcome;
+use crate::busy::Busy;
 use crate::family;
 use crate::number::{parse_count, parse_positive};
 use crate::output::Output;
@@ -38,7 +39,7 @@ enum What {
 const EXAMPLES: &str = "\
 Examples:
   lookupctl gen fib > full.txt              a table like today's full IPv4 table
-  lookupctl gen fib --family 6 --prefixes 10k --seed 7 -o six.txt
+  lookupctl gen fib --family 6 --count 10k --seed 7 -o six.txt
   lookupctl gen trace --fib full.txt --kind zipf:1.1 --to bin -o popular.bin
   lookupctl gen updates --fib full.txt --count 100k > updates.txt";
 
@@ -50,8 +51,8 @@ struct FibOptions {
     family: Family,
 
     /// Number of prefixes; by default as many as today's full table
-    #[arg(long, value_name = "N", value_parser = parse_count)]
-    prefixes: Option<u64>,
+    #[arg(long, alias = "prefixes", value_name = "N", value_parser = parse_count)]
+    count: Option<u64>,
 
     /// Number of next hops
     #[arg(long, value_name = "N", default_value = "62", value_parser = parse_count)]
@@ -150,8 +151,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 impl FibOptions {
     fn run(&self) -> Result<()> {
         let full = TableSpec::full(self.family);
-        let prefixes = match self.prefixes {
-            Some(prefixes) => usize::try_from(prefixes).context("--prefixes is more than fits in memory")?,
+        let prefixes = match self.count {
+            Some(count) => usize::try_from(count).context("--count is more than fits in memory")?,
             None => full.prefixes,
         };
         let next_hops = u32::try_from(self.next_hops).context("--next-hops is over 4294967295")?;
@@ -171,7 +172,9 @@ impl TraceOptions {
     }
 
     fn write<A: InFib>(&self, fib: &Fib) -> Result<()> {
+        let busy = Busy::with("making the trace");
         let keys = trace::made(self.kind, A::rib(fib), self.count, self.common.seed)?;
+        drop(busy);
         self.common.write(|to| {
             match self.to {
                 TraceFormat::Text => write_text(&keys, to)?,
@@ -220,6 +223,7 @@ impl TableArguments {
             let family = family::choose(self.family.wanted(), &fib);
             return Ok((fib, family));
         }
+        self.read.check(&[], None)?;
         let family = self.family.wanted().unwrap_or(Family::V4);
         Ok((make(family, &TableSpec { seed, ..TableSpec::full(family) })?, family))
     }
@@ -227,6 +231,7 @@ impl TableArguments {
 
 /// A table of one family.
 pub(crate) fn make(family: Family, spec: &TableSpec) -> Result<Fib> {
+    let _busy = Busy::with("making a table");
     Ok(match family {
         Family::V4 => synth::fib(Some(spec), None)?,
         Family::V6 => synth::fib(None, Some(spec))?,
@@ -249,6 +254,7 @@ impl Common {
         path: Option<&Path>,
         mut write: impl FnMut(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
+        let _busy = Busy::unless_seen("writing", path.is_some());
         let Some(path) = path else {
             let mut output = Output::new();
             write(&mut output)?;

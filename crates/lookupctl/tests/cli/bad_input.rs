@@ -13,7 +13,7 @@ fn lines_that_are_no_routes() {
         ("host", "10.0.0.1/8 a", "host bits"),
         ("host6", "2001:db8::1/32 a", "host bits"),
         ("word", "ten/8 a", ""),
-        ("bare", "10.0.0.0/8", "next hop"),
+        ("bare", "10.0.0.0/8", "next hop missing"),
     ] {
         folder.write(name, format!("{V4}{line}\n"));
         for verb in
@@ -120,5 +120,8 @@ fn images_that_are_none() {
         }
     }
     folder.run("lookup 10.0.0.1 --image absent").refused(&["absent"]);
-    folder.run("info good.img").refused(&["good.img"]);
+    for verb in ["lookup 10.0.0.1 --fib", "replay --fib", "verify --fib", "build -o x.img --fib"] {
+        folder.run(&format!("{verb} good.img")).refused(&["good.img: an image, not a table", "--image"]);
+    }
+    folder.run("info cut").refused(&["cut: "]);
 }

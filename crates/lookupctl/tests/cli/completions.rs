@@ -34,7 +34,31 @@ fn a_reader_that_goes_away_is_no_failure() {
     let folder = Folder::new();
     let addresses = "10.1.2.3\n".repeat(200_000);
     let path = folder.write("addresses", &addresses);
-    for arguments in [&["lookup", "--fib", "v4"][..], &["completions", "bash"], &["--help"]] {
+    folder.write("names", "/com 1\n/com/parc 2\n");
+    for arguments in [
+        &["lookup", "--fib", "v4"][..],
+        &["lookup", "--fib", "v4", "--json"],
+        &["names", "lookup", "--table", "names"],
+        &["info", "both"],
+        &["verify", "--fib", "v4", "--engine", "fold"],
+        &["replay", "--fib", "v4", "--count", "100", "--seconds", "0.01"],
+        &["build", "--fib", "v4", "-o", "x.img"],
+        &["gen", "fib", "--count", "20000"],
+        &["gen", "fib", "--count", "20000", "--to", "mrt"],
+        &["gen", "trace", "--fib", "v4", "--count", "200000"],
+        &["gen", "trace", "--fib", "v4", "--count", "200000", "--to", "bin"],
+        &["gen", "updates", "--fib", "v4", "--count", "100000"],
+        &["names", "info", "names", "--engine", "acta"],
+        &["names", "verify", "--table", "names", "--engine", "acta"],
+        &["names", "build", "--table", "names", "-o", "y.img"],
+        &["names", "replay", "--table", "names", "--count", "100", "--seconds", "0.01"],
+        &["names", "gen", "names", "--count", "20000"],
+        &["names", "gen", "trace", "--table", "names", "--count", "100000"],
+        &["names", "gen", "updates", "--table", "names", "--count", "100000"],
+        &["devices"],
+        &["completions", "bash"],
+        &["--help"],
+    ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
             .args(arguments)
             .current_dir(folder.path(""))
@@ -48,5 +72,28 @@ fn a_reader_that_goes_away_is_no_failure() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {stderr}");
         assert!(!stderr.contains("panicked") && !stderr.contains("lookupctl: "), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn nobody_has_to_read_what_is_said_beside_the_results() {
+    let folder = Folder::new();
+    for arguments in [
+        &["lookup", "--fib", "v4", "10.1.2.3"][..],
+        &["replay", "--fib", "v4", "--count", "100", "--seconds", "0.01"],
+        &["verify", "--fib", "v4", "--engine", "fold"],
+        &["build", "--fib", "v4", "-o", "x.img"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+            .args(arguments)
+            .current_dir(folder.path(""))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stderr.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && !output.stdout.is_empty(), "{arguments:?}: {output:?}");
     }
 }

@@ -8,10 +8,8 @@ use crate::common::Folder;
 fn why_none(folder: &Folder) -> Option<String> {
     let ran = folder.run("devices --json");
     let reports = ran.json();
-    match ran.status {
-        Some(0) => None,
-        _ => Some(reports[0]["why_not"].as_str().unwrap().to_owned()),
-    }
+    let is_usable = reports.iter().any(|report| report["usable"] == true);
+    (!is_usable).then(|| reports[0]["why_not"].as_str().unwrap().to_owned())
 }
 
 #[test]
@@ -25,7 +23,9 @@ fn devices_are_listed_or_explained() {
             assert!(reports.iter().any(|report| report["usable"] == true && report["name"].is_string()));
         }
         Some(why) => {
-            let ran = ran.status(1);
+            // Without a driver, or without a GPU, nothing is broken.
+            let is_well = why.contains("libcuda can't be opened") || why.contains("sees no GPU");
+            let ran = ran.status(i32::from(!is_well));
             assert!(ran.stdout.contains(&why) && ran.stdout.contains("usable"), "{ran:?}");
         }
     }
@@ -87,11 +87,18 @@ fn auto_takes_the_cpu_where_there_is_no_gpu_and_says_so_once() {
     assert!(ran.stderr.contains(&why), "{ran:?}");
     let report = &ran.json()[0];
     assert!(report["device"] == "cpu" && report.get("gpu").is_none(), "{report}");
-    let ran = folder.run("names replay --names 1k --keys 1k --seconds 0.02 --json").ok();
+    let ran = folder.run("names replay --names 1k --count 1k --seconds 0.02 --device auto --json").ok();
     assert_eq!(ran.stderr.matches("lookups run on the CPU").count(), 1, "{ran:?}");
     assert!(ran.stderr.contains(&why) && ran.json()[0]["device"] == "cpu", "{ran:?}");
-    let ran = folder.run("replay --fib v4 --keys 1k --seconds 0.02 --device cpu").ok();
-    assert!(!ran.stderr.contains("GPU"), "nobody asked for one: {ran:?}");
+    for run in [
+        "replay --fib v4 --count 1k",
+        "replay --fib v4 --count 1k --device cpu",
+        "names replay --names 1k --count 1k",
+    ] {
+        let ran = folder.run(&format!("{run} --seconds 0.02 --json")).ok();
+        assert!(!ran.stderr.contains("GPU"), "nobody asked for one: {ran:?}");
+        assert_eq!(ran.json()[0]["device"], "cpu");
+    }
 }
 
 /// The same on a GPU, where there is one.

@@ -7,7 +7,7 @@ fn equal_options_make_equal_tables() {
     let folder = Folder::new();
     for family in [4, 6] {
         let made = |seed: u64| {
-            let options = format!("gen fib --family {family} --prefixes 2k --next-hops 9 --seed {seed}");
+            let options = format!("gen fib --family {family} --count 2k --next-hops 9 --seed {seed}");
             folder.run(&options).ok().stdout
         };
         let table = made(3);
@@ -18,7 +18,7 @@ fn equal_options_make_equal_tables() {
         let counts = (&report["family"], &report["prefixes"], &report["next_hops"]);
         assert_eq!(counts, (&family.into(), &2000.into(), &9.into()));
     }
-    folder.run("gen fib --prefixes 50 -o fifty").ok();
+    folder.run("gen fib --count 50 -o fifty").ok();
     assert_eq!(folder.run("info fifty --json").ok().json()[0]["prefixes"], 50);
 }
 

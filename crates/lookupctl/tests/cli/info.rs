@@ -22,7 +22,20 @@ fn an_object_for_each_family() {
 fn text_for_people() {
     let folder = Folder::new();
     let ran = folder.run("info v4").ok();
-    for part in ["6 prefixes", "/25", "192.0.2.1", "sail-l", "bcn16", "B a prefix"] {
+    for part in ["6 prefixes", "/25", "192.0.2.1", "sail-l", "B a prefix"] {
+        assert!(ran.stdout.contains(part), "{part}: {ran:?}");
+    }
+    assert!(!ran.stdout.contains("bcn16"), "a line an engine: {ran:?}");
+    let engines = ran.stdout.lines().filter(|line| line.contains("B a prefix")).count();
+    assert!(engines > 5 && ran.stdout.lines().count() < 30 + engines, "{ran:?}");
+    let ran = folder.run("info v4 --sections --engine sail-l").ok();
+    assert!(ran.stdout.contains("  bcn16") && !ran.stdout.contains("gamt"), "{ran:?}");
+    assert_eq!(folder.run("info v4 --engine auto").status, Some(2));
+    let report = &folder.run("info v4 --engine gamt --json").ok().json()[0];
+    assert_eq!(report["engines"].as_array().unwrap().len(), 1, "{report}");
+    folder.write("few", "2001:db8::/32 a\n");
+    let ran = folder.run("info few --engine fold").ok();
+    for part in ["IPv6: 1 prefix, 1 next hop\n", ", under 0.000001 % of the space"] {
         assert!(ran.stdout.contains(part), "{part}: {ran:?}");
     }
     let ran = folder.run("info both --family 6").ok();
@@ -46,4 +59,39 @@ fn what_was_skipped_is_counted() {
 fn an_engine_that_cannot_be_built_does_not_hide_the_rest() {
     let ran = Folder::new().run("info v4 --memory-cap 1k").ok();
     assert!(ran.stdout.contains("can't be built") && ran.stdout.contains("6 prefixes"), "{ran:?}");
+}
+
+#[test]
+fn an_image_is_told() {
+    let folder = Folder::new();
+    folder.run("build --fib v4 --engine sail-l -o four.img").ok();
+    folder.run("build --fib v6 -o six.img").ok();
+    folder.run("classify gen rules --count 20 -o rules").ok();
+    folder.run("classify build --rules rules -o rules.img").ok();
+    let told = folder.run("info four.img six.img rules.img --json").ok().json();
+    let keys = |at: usize, keys: [&str; 3]| keys.map(|key| told[at][key].clone());
+    assert_eq!(
+        keys(0, ["holds", "engine", "entries"]),
+        ["addresses".into(), "sail-l".into(), serde_json::json!(6)]
+    );
+    assert_eq!(keys(0, ["family", "results", "kind"])[..2], [4.into(), serde_json::json!(4)]);
+    assert_eq!(keys(1, ["holds", "family", "entries"]), ["addresses".into(), 6.into(), serde_json::json!(4)]);
+    assert_eq!(
+        keys(2, ["holds", "tuple", "entries"]),
+        ["rules".into(), "ipv4".into(), serde_json::json!(20)]
+    );
+    for (report, name) in told.iter().zip(["four.img", "six.img", "rules.img"]) {
+        assert_eq!(report["file_bytes"], std::fs::metadata(folder.path(name)).unwrap().len());
+        assert!(!report["sections"].as_array().unwrap().is_empty() && report["kind"].is_string(), "{report}");
+    }
+    let ran = folder.run("info four.img").ok();
+    let first = ran.stdout.lines().next().unwrap();
+    assert!(
+        first.starts_with("four.img: an image of addresses, sail-l (kind ")
+            && first.contains("IPv4, 6 prefixes, 4 next hops"),
+        "{first}"
+    );
+    assert!(ran.stdout.contains("  bcn16"), "{ran:?}");
+    // Beside a table each is told.
+    assert_eq!(folder.run("info v4 four.img --engine fold --json").ok().json().len(), 2);
 }

@@ -85,3 +85,33 @@ fn lines_that_are_no_address_are_refused_by_number() {
     folder.run("lookup --fib v4 10.0.0.0/8").status(2);
     folder.run_with("lookup --fib v4", &noise(20_000)).refused(&["standard input:1"]);
 }
+
+#[test]
+fn a_stream_goes_on_after_a_line_that_is_no_address() {
+    let folder = Folder::new();
+    let asked = b"10.0.0.1\nbogus\n# note\n203.0.113.1\n10.0.0.999\n11.0.0.1\n";
+    let ran = folder.run_with("lookup --fib v4 --lenient", asked).status(2);
+    let answers =
+        "10.0.0.1  10.0.0.0/8  192.0.2.1\n203.0.113.1  203.0.113.0/24  192.0.2.2\n11.0.0.1  no route\n";
+    assert_eq!(ran.stdout, answers);
+    for line in [
+        "standard input:2: passed over: not an address: \"bogus\"",
+        "standard input:5: passed over: not an address: \"10.0.0.999\"",
+        "lookupctl: standard input: 2 of 6 lines could not be answered\n",
+    ] {
+        assert!(ran.stderr.contains(line), "{line}: {ran:?}");
+    }
+    // Without a bad line it ends as without --lenient.
+    folder.run_with("lookup --fib v4 --lenient", b"10.0.0.1\n").ok();
+    folder.run_with("lookup --fib v4 --lenient", b"11.0.0.1\n").status(1);
+    // An address that an image has no table for is such a line, and so is an endless one.
+    folder.run("build --fib v4 -o v4.img").ok();
+    let ran = folder.run_with("lookup --image v4.img --lenient", b"::1\n10.0.0.1\n").status(2);
+    assert_eq!(ran.stdout.lines().count(), 1, "{ran:?}");
+    let long = [&vec![b'1'; 100_000][..], b"\n10.0.0.1\n"].concat();
+    let ran = folder.run_with("lookup --fib v4 --lenient", &long).status(2);
+    assert_eq!((ran.stdout.lines().count(), ran.stderr.matches("passed over").count()), (1, 1), "{ran:?}");
+    assert!(ran.stderr.contains("1 of 2 lines"), "{ran:?}");
+    let many = folder.run_with("lookup --fib v4 --lenient", "x\n".repeat(1_000).as_bytes()).status(2);
+    assert!(many.stderr.lines().count() < 40 && many.stderr.contains("1000 of 1,000 lines"), "{many:?}");
+}

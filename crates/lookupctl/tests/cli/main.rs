@@ -11,6 +11,7 @@ mod completions;
 mod devices;
 mod generate;
 mod info;
+mod inputs;
 mod lookup;
 mod names;
 mod replay;

@@ -1,5 +1,8 @@
 //! `replay`.
 
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::common::Folder;
@@ -118,4 +121,85 @@ fn what_this_build_does_not_have_is_refused() {
         folder.run(&format!("replay --fib v4 {wrong}")).status(2);
     }
     folder.run("replay --fib v4 --memory-cap 1k").refused(&["cap"]);
+}
+
+#[test]
+fn addresses_of_the_other_family_are_passed_over_and_counted() {
+    let folder = Folder::new();
+    folder.write("mixed", "10.1.2.3\n2001:db8::1\n203.0.113.1\n2001:db8::2\n::1\n");
+    folder.write("six", "2001:db8::1\n2001:db8:1::9\n");
+    let of = |options: &str| {
+        let report = replay(&folder, &format!("--seconds 0.02 {options}"));
+        (report["keys"].as_u64().unwrap(), report["other_family"].as_u64().unwrap())
+    };
+    assert_eq!(of("--fib v4 --trace mixed"), (2, 3));
+    assert_eq!(of("--fib v6 --trace mixed"), (3, 2));
+    assert_eq!(of("--fib both --trace mixed"), (2, 3));
+    assert_eq!(of("--fib both --trace mixed --family 6"), (3, 2));
+    assert_eq!(of("--fib both --trace six"), (2, 0), "the family that the trace has");
+    assert_eq!(of("--fib both --count 10"), (10, 0));
+    assert_eq!(of("--fib both --fib both --trace six"), (2, 0));
+    folder.run("build --fib v4 -o v4.img").ok();
+    assert_eq!(of("--image v4.img --trace mixed"), (2, 3));
+    let six = std::fs::read(folder.path("six")).unwrap();
+    let ran = folder.run_with("replay --fib both --trace - --seconds 0.02 --json", &six).ok();
+    assert_eq!(
+        ran.json()[0]["checksum"],
+        replay(&folder, "--fib both --family 6 --trace six --seconds 0.02")["checksum"]
+    );
+    assert!(ran.stderr.contains("taking IPv6"), "{ran:?}");
+    let ran = folder.run("replay --fib v4 --trace mixed --seconds 0.02").ok();
+    assert!(ran.stderr.contains("3 of the other family skipped"), "{ran:?}");
+    assert!(ran.stdout.contains("others    3 addresses of the trace are of the other family"), "{ran:?}");
+    folder.run("replay --fib v4 --trace six").refused(&["six", "IPv6"]);
+    folder.run("replay --fib both --family 4 --trace six").refused(&["six", "IPv6"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_it_with_what_was_measured() {
+    let folder = Folder::new();
+    folder.write("names", "/com 1\n/com/parc 2\n");
+    for (verb, updates) in [
+        ("replay --fib v4 --count 1000", ""),
+        ("replay --fib v4 --count 1000", "--updates updates --rate 100"),
+        ("replay --fib v4 --count 1000 --batch 64 --threads 1", "--latency-bound 1s"),
+        ("names replay --table names --count 1000", ""),
+    ] {
+        for json in ["--json", ""] {
+            let line = format!("{verb} {updates} --seconds 600 {json}");
+            let began = Instant::now();
+            let child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+                .args(line.split_whitespace())
+                .current_dir(folder.path(""))
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            // Far longer than building takes; of a bound, than finding one.
+            std::thread::sleep(Duration::from_secs(if updates.contains("bound") { 12 } else { 2 }));
+            Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+            let ended = child.wait_with_output().unwrap();
+            assert!(began.elapsed() < Duration::from_secs(60), "{line}: {:?}", began.elapsed());
+            let (stdout, stderr) =
+                (String::from_utf8(ended.stdout).unwrap(), String::from_utf8(ended.stderr).unwrap());
+            assert_eq!(ended.status.code(), Some(130), "{line}: {stdout} {stderr}");
+            if updates.contains("bound") && stdout.is_empty() {
+                // A machine so busy that no rate was found by then.
+                assert!(stderr.contains("interrupted before a rate was found"), "{line}: {stderr}");
+                continue;
+            }
+            if json.is_empty() {
+                assert!(stdout.starts_with("interrupted") && stdout.contains("checksum"), "{line}: {stdout}");
+                continue;
+            }
+            let report: Value = serde_json::from_str(&stdout).unwrap();
+            assert_eq!(report["interrupted"], true);
+            assert!(report["lookups"].as_u64().unwrap() > 0, "{report}");
+            assert!((0.01..60.0).contains(&report["seconds"].as_f64().unwrap()), "{report}");
+        }
+    }
+    assert!(replay(&folder, "--fib v4 --count 100 --seconds 0.01").get("interrupted").is_none());
+    assert!(folder.run("replay --help").ok().stdout.contains("130"));
 }

@@ -8,18 +8,16 @@ use super::lookup::{Answer, Portable, ring};
 use crate::names::Names;
 
 /// Whether this CPU has what [`batch`] wants for vectors.
-pub(super) fn is_here() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512f")
+#[cfg(target_arch = "x86_64")]
+fn is_here() -> bool {
+    is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt");
-    #[cfg(not(target_arch = "x86_64"))]
-    false
+        && is_x86_feature_detected!("popcnt")
 }
 
 /// Looks up a batch the fastest way that this CPU has.

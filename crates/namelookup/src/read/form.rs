@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use super::foreign::foreign;
 use super::format::NameFormat;
 use super::reason::NameReason;
 use super::url;
@@ -14,7 +15,7 @@ use crate::tlv::WireNameBuf;
 /// use wirespeed_namelookup::read::{Former, NameFormat};
 ///
 /// let mut former = Former::default();
-/// for (domain, name) in [("www.parc.com", "/com/parc/www"), ("Parc.Com.", "/com/parc"), (".", "/")] {
+/// for (domain, name) in [("www.parc.com", "/com/parc/www"), ("Parc.Com.", "/com/parc"), ("M\u{dc}NCHEN.de", "/de/xn--mnchen-3ya"), (".", "/")] {
 ///     assert_eq!(former.form(domain.as_bytes(), NameFormat::Domains)?.to_string(), name);
 /// }
 /// # Ok::<(), wirespeed_namelookup::read::NameReason>(())
@@ -57,33 +58,61 @@ impl Former {
 }
 
 fn domain(word: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
-    if word.iter().any(|b| matches!(b, b'/' | b':' | b'@' | b'?' | b'#')) {
-        return Err(NameReason::NotADomain);
+    if word.iter().any(|b| matches!(b, b'/' | b':' | b'?' | b'#')) {
+        return Err(foreign(word).unwrap_or(NameReason::NotADomain));
     }
-    host(word, name)
+    if is_ipv4(word) {
+        return Err(NameReason::Address);
+    }
+    domain_labels(word, name)
 }
 
-/// Adds the components of a host, which has no slash in it.
+/// Adds the components of a host in a URL, which has no slash in it: of a domain, or an IPv4 address as one component.
 pub(super) fn host(host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
-    if matches!(host, b"*" | b".") {
-        return Ok(());
-    }
     if is_ipv4(host) {
         name.push(SLASH);
         name.extend_from_slice(host);
         return Ok(());
     }
+    domain_labels(host, name)
+}
+
+/// Adds the components of a domain, or of the prefix `*.example.com` or `.example.com`.
+fn domain_labels(host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
+    if matches!(host, b"*" | b".") {
+        return Ok(());
+    }
     let domain = host.strip_prefix(b"*").filter(|rest| rest.starts_with(b".")).unwrap_or(host);
     let domain = domain.strip_prefix(b".").unwrap_or(domain);
     let domain = domain.strip_suffix(b".").unwrap_or(domain);
+    if domain.is_ascii() {
+        return labels(domain, host, name);
+    }
+    let Ok(domain) = idna::domain_to_ascii_cow(domain, idna::AsciiDenyList::EMPTY) else {
+        return Err(foreign(host).unwrap_or(NameReason::Idna));
+    };
+    labels(domain.as_bytes().strip_suffix(b".").unwrap_or(domain.as_bytes()), host, name)
+}
+
+/// Adds the labels of a domain in ASCII, the last one first; `host` is what it was made of.
+#[inline]
+fn labels(domain: &[u8], host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     for label in domain.rsplit(|&b| b == b'.') {
         if label.is_empty() {
-            return Err(NameReason::EmptyLabel);
+            return Err(foreign(host).unwrap_or(NameReason::EmptyLabel));
+        }
+        if !label.iter().all(|&b| is_of_label(b)) {
+            return Err(foreign(host).unwrap_or(NameReason::Character));
         }
         name.push(SLASH);
         name.extend(label.iter().map(u8::to_ascii_lowercase));
     }
     Ok(())
+}
+
+/// Whether a byte may be in a label: letters, digits and `-`, and `_`, which the names of services have.
+const fn is_of_label(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
 fn is_ipv4(host: &[u8]) -> bool {

@@ -11,6 +11,8 @@
 //! The first line decides which of the two a table is. A trace is a name a line, whatever comes after it. Updates are `A name result`
 //! and `W name`, with an optional time in seconds before them. Lines that start with `#` are comments, and so are words that do.
 //!
+//! Files of other things are refused at the line and by what they look like: hosts files, CSV, filter lists. Their words are no domains.
+//!
 //! How names are written is a [`NameFormat`], the same throughout a file and recognised by content where it isn't given.
 //!
 //! As with routes, reading is strict, and the first bad line an error that says where; with [`ReadOptions::lenient`] bad lines are
@@ -30,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod foreign;
 mod form;
 mod format;
 mod labels;

@@ -31,6 +31,32 @@ pub enum NameReason {
     /// A domain with a character that none has: a slash, a colon, `@`, `?` or `#`.
     #[error("not a domain alone")]
     NotADomain,
+    /// A domain with a byte in a label that is neither a letter, a digit, `-` nor `_`.
+    #[error("a character that no domain has")]
+    Character,
+    /// A domain beyond ASCII that is no internationalised one.
+    #[error("not an internationalised domain (UTS 46)")]
+    Idna,
+    /// A `*` elsewhere than before the first dot.
+    #[error(
+        "a * that is not the whole first label: only *.example.com is read, which is example.com and all beneath it"
+    )]
+    Wildcard,
+    /// An IP address where a domain is wanted.
+    #[error("an IP address, not a domain")]
+    Address,
+    /// An address and a name, as hosts files have them.
+    #[error("looks like a line of a hosts file: a name has to come first, and alone or with its result")]
+    HostsFile,
+    /// Columns that are separated by commas or semicolons.
+    #[error("looks like CSV: columns are to be separated by blanks")]
+    Csv,
+    /// A rule or heading of a filter list, such as `||example.com^`.
+    #[error("looks like a line of a filter list (Adblock)")]
+    Filter,
+    /// An IPv6 host that is none.
+    #[error("not an IPv6 address in brackets")]
+    Ipv6,
     /// A path with two slashes in a row.
     #[error("slashes in a row")]
     RepeatedSlash,

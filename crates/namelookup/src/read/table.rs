@@ -2,6 +2,7 @@
 
 use wirespeed_fib::read::parts::{each_line, split_word};
 
+use super::foreign::check_line;
 use super::form::Former;
 use super::labels::Labels;
 use super::reason::{NameReason, result_word};
@@ -18,6 +19,7 @@ pub(super) fn read(
     let mut with_results = None;
     each_line(input, ledger, |line, place, ledger| {
         let (word, rest) = split_word(line);
+        check_line(word, rest, ledger.report.format)?;
         let name = former.form(word, ledger.report.format)?;
         let (result, rest) = column(rest);
         no_more(rest)?;

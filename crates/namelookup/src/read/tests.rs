@@ -1,7 +1,7 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::name::NameError;
+use crate::name::{NameBuf, NameError};
 use crate::read::NameReason as Why;
 
 fn options(lenient: bool) -> ReadOptions {
@@ -28,9 +28,9 @@ fn each_form_is_recognised_and_read() {
     for (text, format, expected) in [
         ("/com/parc/www 3\n/ 7\n/a%2Fb#c 3\n", NameFormat::Names, "/ 7\n/a%2Fb#c 3\n/com/parc/www 3\n"),
         (
-            "# list\nwww.Parc.com\n\n*.example.com\n.org\n*\n10.0.0.1\n",
+            "# list\nwww.Parc.com\n\n*.example.com\n.org\n*\n_dns.a-b.net\n",
             NameFormat::Domains,
-            "/ 6\n/10.0.0.1 7\n/com/example 4\n/com/parc/www 2\n/org 5\n",
+            "/ 6\n/com/example 4\n/com/parc/www 2\n/net/a-b/_dns 7\n/org 5\n",
         ),
         (
             "parc.com a\nhttps://www.parc.com:443/x/y/ b # c\nparc.com/x?q=/1 a\n",
@@ -74,6 +74,11 @@ fn hosts_ports_and_paths_of_urls() {
         ("example.com:000080/", "not a port"),
         ("example.com:99999999999/", "not a port"),
         ("[::1]a/", "not a port"),
+        ("http://[2001:db8::x]/", "not an IPv6 address in brackets"),
+        ("http://[::1/", "not an IPv6 address in brackets"),
+        ("http://[192.0.2.1]/", "not an IPv6 address in brackets"),
+        ("http://a|b.com/", "a character that no domain has"),
+        ("http://www.BÜCHER.example/ü", "/example/xn--bcher-kva/www/ü"),
     ] {
         let found = NameFormat::Urls.parse(url.as_bytes());
         let found = found.map_or_else(|reason| reason.to_string(), |name| name.to_string());
@@ -95,7 +100,7 @@ fn the_first_bad_line_is_the_error_and_lenient_reading_counts_them() {
         ("/a x", "/b x#y", Why::Result),
         ("a", "a..b", Why::EmptyLabel),
         ("a", "..", Why::EmptyLabel),
-        ("a", "*.", Why::EmptyLabel),
+        ("a", "*.", Why::Wildcard),
         ("a.b/c", "a//c", Why::RepeatedSlash),
         ("a.b/c", "a:b/c", Why::Port),
         ("ndn:/a", "ndn:/..", Why::Uri(crate::tlv::UriError::Periods(2))),
@@ -112,6 +117,97 @@ fn the_first_bad_line_is_the_error_and_lenient_reading_counts_them() {
     let forced = ReadOptions { format: Some(NameFormat::Domains), lenient: false };
     let error = read_table_from(&b"parc.com/a\n"[..], "test", &forced).unwrap_err();
     assert_eq!(error.to_string(), "test:1: not a domain alone: \"parc.com/a\"");
+}
+
+#[test]
+fn lines_of_other_things_are_refused_by_what_they_look_like() {
+    for (bad, reason) in [
+        ("0.0.0.0 ads.example.com", Why::HostsFile),
+        ("127.0.0.1\tlocalhost", Why::HostsFile),
+        ("10.0.0.1", Why::Address),
+        ("ads.example.com,ads", Why::Csv),
+        ("\"ads.example.com\",\"ads\"", Why::Csv),
+        ("||ads.example.com^", Why::Filter),
+        ("@@||ads.example.com^", Why::Filter),
+        ("@@ads.example.com", Why::Filter),
+        ("ads.example.com##.banner", Why::Filter),
+        ("! Title: a list", Why::Filter),
+        ("[Adblock Plus 2.0]", Why::Filter),
+        ("ads*.example.com", Why::Wildcard),
+        ("*ads.example.com", Why::Wildcard),
+        ("*.*.com", Why::Wildcard),
+        ("ads.example.*", Why::Wildcard),
+        ("ads|tracker.example.com", Why::Character),
+        ("ads.example.com$important", Why::Character),
+        ("ads@example.com", Why::Character),
+        ("ads\u{7f}.example.com", Why::Character),
+        ("a\u{ff0c}b.example", Why::Character),
+        ("xn--\u{fc}.example", Why::Idna),
+        ("a\u{0}b.example", Why::Character),
+    ] {
+        let text = format!("parc.com\n{bad}\nwww.parc.com\n");
+        match read_table_from(
+            text.as_bytes(),
+            "test",
+            &ReadOptions { format: Some(NameFormat::Domains), lenient: false },
+        ) {
+            Err(ReadError::Bad { place: Place::Line(2), reason: found, .. }) => {
+                assert_eq!(found, reason, "{bad}")
+            }
+            other => panic!("{bad}: {other:?}"),
+        }
+        let (fib, report) = read_table_from(text.as_bytes(), "test", &options(true)).unwrap();
+        assert_eq!((fib.names.len(), report.faults()), (2, 1), "{bad}");
+    }
+    // From its first line on, without a word on the form.
+    for (text, says) in [
+        ("127.0.0.1 localhost\n::1 localhost\n0.0.0.0 ads.example.com\n", "hosts file"),
+        ("::1 localhost\n", "hosts file"),
+        ("! a comment\n||ads.example.com/a^\n", "filter list"),
+        ("[Adblock Plus 2.0]\nhttp://ads.example.com/a\n", "filter list"),
+        ("name,list\nads.example.com,ads\n", "CSV"),
+        ("10.0.0.1\n10.0.0.2\n", "an IP address"),
+        ("2001:db8::1\n", "an IP address"),
+    ] {
+        for read in [true, false] {
+            let message = match read {
+                true => read_table_from(text.as_bytes(), "test", &options(false)).unwrap_err().to_string(),
+                false => read_trace_from(text.as_bytes(), "test", &options(false)).unwrap_err().to_string(),
+            };
+            assert!(message.starts_with("test:1: ") && message.contains(says), "{message}");
+        }
+    }
+    let latin = read_table_from(&b"parc.com\nb\xfccher.example\n"[..], "test", &options(false)).unwrap_err();
+    assert!(latin.to_string().starts_with("test:2: not an internationalised domain"), "{latin}");
+}
+
+#[test]
+fn an_internationalised_domain_is_one_name_however_it_is_written() {
+    let one = NameBuf::new("/de/xn--mnchen-3ya/www").unwrap();
+    for domain in [
+        "www.m\u{fc}nchen.de",
+        "WWW.M\u{dc}NCHEN.DE",
+        "www.mu\u{308}nchen.de",
+        "www.xn--mnchen-3ya.de",
+        "www.XN--MNCHEN-3YA.de.",
+        "www\u{3002}m\u{fc}nchen\u{ff0e}de",
+        "*.www.m\u{fc}nchen.de",
+    ] {
+        assert_eq!(NameFormat::Domains.parse(domain.as_bytes()).unwrap(), one, "{domain}");
+        if !domain.starts_with('*') {
+            let url = format!("https://{domain}:443");
+            assert_eq!(NameFormat::Urls.parse(url.as_bytes()).unwrap(), one, "{url}");
+        }
+    }
+    // Two letters, and not one of them spelt otherwise.
+    let sharp = NameFormat::Domains.parse("stra\u{df}e.de".as_bytes()).unwrap();
+    assert_eq!(sharp.to_string(), "/de/xn--strae-oqa");
+    // What is ASCII is as it is, even where it decodes to nothing that Unicode knows.
+    let odd = NameFormat::Domains.parse(b"xn--example-.com").unwrap();
+    assert_eq!(odd.to_string(), "/com/xn--example-");
+    // Names of other kinds are bytes.
+    let name = NameFormat::Names.parse("/de/M\u{dc}NCHEN".as_bytes()).unwrap();
+    assert_eq!(name.to_string(), "/de/M\u{dc}NCHEN");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use wirespeed_fib::read::parts::{each_line, split_word, time};
 
+use super::foreign::check_line;
 use super::form::Former;
 use super::labels::Labels;
 use super::reason::{NameReason, result_word};
@@ -52,6 +53,7 @@ fn update(
         _ => return Err(NameReason::UpdateKind.into()),
     };
     let (word, rest) = split_word(rest);
+    check_line(word, b"", ledger.report.format)?;
     let name = former.form(word, ledger.report.format)?.to_owned();
     let (result, rest) = if inserts { column(rest) } else { (&b""[..], rest) };
     no_more(rest)?;

@@ -1,5 +1,6 @@
 //! URLs as names: `scheme://user@host:port/path?query#fragment`, of which only the host has to be there.
 
+use super::foreign::{foreign, is_address};
 use super::form::host;
 use super::reason::NameReason;
 use crate::name::SLASH;
@@ -68,6 +69,11 @@ fn authority_of(scheme: Option<&[u8]>, authority: &[u8], name: &mut Vec<u8>) -> 
     };
     let (host_text, port) = authority.split_at(host_end);
     if is_v6 {
+        if !is_ipv6(host_text) {
+            // The heading of a filter list is `[Adblock Plus 2.0]`.
+            let is_heading = !authority.iter().any(|b| matches!(b, b':' | b']'));
+            return Err(foreign(authority).filter(|_| is_heading).unwrap_or(NameReason::Ipv6));
+        }
         name.push(SLASH);
         name.extend(host_text.iter().map(u8::to_ascii_lowercase));
     } else {
@@ -84,6 +90,12 @@ fn authority_of(scheme: Option<&[u8]>, authority: &[u8], name: &mut Vec<u8>) -> 
         Some(_) => return Err(NameReason::Port),
     }
     Ok(())
+}
+
+/// Whether a host is an IPv6 address in brackets, with a zone or without.
+fn is_ipv6(host: &[u8]) -> bool {
+    let inner = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or_default();
+    inner.contains(&b':') && is_address(inner)
 }
 
 /// At most five digits, as a number of 16 bits.

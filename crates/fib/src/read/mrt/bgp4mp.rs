@@ -13,7 +13,7 @@ use super::octets::{Octets, family};
 use super::{BGP4MP_ET, Record};
 use crate::address::Family;
 use crate::read::error::{Fault, SkipReason};
-use crate::read::report::{Ledger, Peer};
+use crate::read::report::Ledger;
 use crate::read::table::AnyPrefix;
 use crate::read::updates::Updates;
 
@@ -45,7 +45,7 @@ pub(super) fn read(record: &Record<'_>, updates: &mut Updates<'_>, ledger: &mut 
     let address_family = family(body.u16()?).ok_or(SkipReason::Record)?;
     let (peer_address, _own_address) = (body.address(address_family)?, body.address(address_family)?);
     let Some(update) = message(body)? else { return Err(SkipReason::OtherRecord.into()) };
-    let peer = Peer::met(peer_address, peer_asn);
+    let peer = (peer_address, peer_asn);
     Changes { record, time, peer, add_path, updates, ledger }.take(&Update::split(update)?)
 }
 
@@ -80,7 +80,8 @@ impl<'m> Update<'m> {
 struct Changes<'m, 'u> {
     record: &'m Record<'m>,
     time: Duration,
-    peer: Peer,
+    /// Its address and AS.
+    peer: (IpAddr, u32),
     add_path: bool,
     updates: &'m mut Updates<'u>,
     ledger: &'m mut Ledger,
@@ -118,7 +119,7 @@ impl Changes<'_, '_> {
 
     fn withdraw(&mut self, list: &[u8], family: Family) -> Result<(), Fault> {
         for prefix in prefixes(list, family, self.add_path)? {
-            if self.is_wanted(prefix) {
+            if self.is_wanted(prefix)? {
                 self.updates.withdraw(Some(self.time), prefix, self.ledger)?;
             }
         }
@@ -128,7 +129,7 @@ impl Changes<'_, '_> {
     fn announce(&mut self, list: &[u8], family: Family, next_hop: Option<IpAddr>) -> Result<(), Fault> {
         for prefix in prefixes(list, family, self.add_path)? {
             let next_hop = next_hop.ok_or(SkipReason::NextHopMissing)?;
-            if self.is_wanted(prefix) {
+            if self.is_wanted(prefix)? {
                 let next_hop = self.updates.hop_address(next_hop)?;
                 self.updates.announce(Some(self.time), prefix, Some(next_hop), self.ledger)?;
             }
@@ -136,12 +137,13 @@ impl Changes<'_, '_> {
         Ok(())
     }
 
-    fn is_wanted(&mut self, prefix: AnyPrefix) -> bool {
-        let wanted = self.updates.takes(&self.peer, prefix.family(), self.ledger);
+    fn is_wanted(&mut self, prefix: AnyPrefix) -> Result<bool, Fault> {
+        let (address, asn) = self.peer;
+        let wanted = self.updates.takes(address, asn, prefix.family())?;
         if !wanted {
             self.ledger.pass(SkipReason::OtherPeer, self.record.place);
         }
-        wanted
+        Ok(wanted)
     }
 }
 

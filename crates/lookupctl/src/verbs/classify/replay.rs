@@ -15,11 +15,12 @@ use super::doubt;
 use super::engine::{self, Choice};
 use super::live::{self, AnyLive, Looker, Wanted};
 use super::set::{Origin, Set, SetArguments};
-use super::source::{BuildArguments, ReadArguments, one_from_stdin};
+use super::source::{BuildArguments, ReadArguments};
 use super::trace::{self, OrderArguments, Trace};
 use crate::Outcome;
 use crate::memory::check_room;
 use crate::number::parse_positive;
+use crate::stdin::at_most_one;
 use crate::verbs::replay::play::{feeder, play, say_bytes};
 use crate::verbs::replay::report::Report;
 use crate::verbs::replay::{DriveArguments, Updates};
@@ -40,7 +41,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE|KIND", default_value = "rules", value_parser = trace::parser())]
     trace: Trace,
 
-    /// Tuples of a trace that is made
+    /// Number of tuples of a trace that is made
     #[arg(long = "count", alias = "keys", value_name = "N", default_value = "1M", value_parser = parse_positive)]
     keys: usize,
 
@@ -91,13 +92,13 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         Some(Updates::File(from)) => Some(OsStr::new(from)),
         _ => None,
     };
-    one_from_stdin(&[
+    at_most_one([
         ("the rules", options.rules.rules.as_deref()),
         ("the sets", options.read.ipset.as_deref()),
         ("the trace", trace),
         ("the updates", updates),
     ])?;
-    let has_gpu = options.drive.device.has_gpu()?;
+    let has_gpu = options.drive.device().has_gpu()?;
     let report = match &options.image {
         Some(path) => {
             options.read.refuse_beside("an image, which holds what was assumed")?;
@@ -110,8 +111,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             visit(origin.tuple(), FromRules { options, has_gpu, origin })?
         }
     };
-    report.show(options.drive.json)?;
-    Ok(Outcome::Done)
+    report.show(options.drive.json)
 }
 
 impl Options {
@@ -143,10 +143,10 @@ impl Options {
         let offload = match has_gpu {
             false => None,
             true => live.offload(&Wanted {
-                device: drive.device,
+                device: drive.device(),
                 gpus: drive.gpu_options(trace.len(), T::PACKED, size_of::<u32>()),
                 sample: &trace[..trace.len().min(SAMPLE)],
-                by: drive.device.by(drive.latency_bound),
+                by: drive.device().by(drive.latency_bound),
                 threads: drive.threads(true),
             })?,
         };

@@ -1,5 +1,6 @@
 //! `info`: what is in a table, and what each engine makes of it.
 
+pub(in crate::verbs) mod image;
 mod strides;
 
 use std::ffi::{OsStr, OsString};
@@ -9,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{Engines, OnDevice, Visitor, best, of_family, visit};
+use wirespeed::engine::{Engines, OnDevice, Visitor, best, visit};
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::stats::Stats;
 use wirespeed_fib::{BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, V4, V6};
@@ -17,25 +18,40 @@ use wirespeed_image::Table;
 use wirespeed_sail::SailM;
 
 use crate::Outcome;
+use crate::busy::Busy;
+use crate::engine::{self, Selection};
 use crate::family::number_of;
-use crate::number::{Bytes, Grouped, share};
+use crate::memory;
+use crate::number::{Bytes, counted_u64, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 use crate::several;
 use crate::skipped::Skipped;
-use crate::source::{FamilyArgument, Loaded, MemoryArgument, ReadArguments};
+use crate::source::{FamilyArgument, Loaded, MemoryArgument, ReadArguments, is_image};
+use crate::stdin;
 use crate::strides::{TRANSACTION, parse_transaction};
+use image::ImageReport;
 use strides::Choices;
 
-/// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of every engine.
+/// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of every engine; or what an image is.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// The table; - is standard input; of several it is also told what they take as the FIBs of one structure
+    /// The table, or an image (see build); - is standard input; of several tables it is also told what they take as the FIBs of one
+    /// structure
     #[arg(value_name = "FIB", required = true)]
     fibs: Vec<OsString>,
 
-    /// One JSON object for each table and family; of several tables, one more for each family of what they take together
+    /// An engine to build, or all
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
+    engine: Selection,
+
+    /// Tell the sections of each engine's table, too, and the shape that it took
+    #[arg(long)]
+    sections: bool,
+
+    /// One JSON object for each image, and for each table and family; of several tables, one more for each family of what they take
+    /// together
     #[arg(long)]
     json: bool,
 
@@ -61,15 +77,27 @@ Examples:
   ip -6 route | lookupctl info -
   lookupctl info rib.20260501.mrt.bz2 --peer 193.0.0.56
   lookupctl info red.txt blue.txt green.txt
+  lookupctl info fib.txt --engine fold --sections
+  lookupctl info fib.img                      what an image is
   lookupctl info fib.txt --strides --transaction 32
   lookupctl info fib.txt --json | jq '.engines[] | {engine, bytes_per_prefix}'";
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let build = options.memory.build_options(1);
     let mut output = Output::new();
-    let mut fibs = Vec::new();
-    for fib in &options.fibs {
-        fibs.push(options.tell(fib, &build, &mut output)?);
+    stdin::at_most_one(options.fibs.iter().map(|fib| ("the table", Some(&**fib))))?;
+    let (mut fibs, mut reports) = (Vec::new(), Vec::new());
+    for from in &options.fibs {
+        if is_image(from) {
+            ImageReport::of(from)?.show(options.json, &mut output)?;
+            continue;
+        }
+        let Loaded { fib, report, .. } = options.tell(from, &build, &mut output)?;
+        fibs.push(fib);
+        reports.push(report);
+    }
+    if !fibs.is_empty() || options.fibs.is_empty() {
+        options.read.check(&reports.iter().collect::<Vec<_>>(), None)?;
     }
     if fibs.len() > 1 && !options.strides {
         for family in [Family::V4, Family::V6] {
@@ -91,11 +119,16 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 
 impl Options {
     /// Tells about one table.
-    fn tell(&self, from: &OsStr, build: &BuildOptions, output: &mut Output) -> Result<Fib> {
+    fn tell(&self, from: &OsStr, build: &BuildOptions, output: &mut Output) -> Result<Loaded> {
         let loaded = self.read.load_quietly(from)?;
+        if self.fibs.len() == 1 {
+            // Before anything is told, and built.
+            self.read.check(&[&loaded.report], None)?;
+        }
         let fib = &loaded.fib;
         if !self.json {
             output.line(&loaded)?;
+            self.read.tell_peers(&loaded.report);
         }
         for family in [Family::V4, Family::V6] {
             let wanted = match self.family.wanted() {
@@ -111,12 +144,12 @@ impl Options {
                 continue;
             }
             let report = match family {
-                Family::V4 => Report::of::<V4>(fib, &loaded.report, build)?,
-                Family::V6 => Report::of::<V6>(fib, &loaded.report, build)?,
+                Family::V4 => Report::of::<V4>(fib, &loaded.report, build, self.engine)?,
+                Family::V6 => Report::of::<V6>(fib, &loaded.report, build, self.engine)?,
             };
-            if self.json { output.json(&report)? } else { report.print(output)? }
+            if self.json { output.json(&report)? } else { report.print(self.sections, output)? }
         }
-        Ok(loaded.fib)
+        Ok(loaded)
     }
 
     /// Tells what strides a table may have.
@@ -162,7 +195,8 @@ struct Size {
 
 impl Together {
     fn of<A: Engines>(fibs: &[Fib], build: &BuildOptions) -> Self {
-        let refused = |error: anyhow::Error| Sizes::Refused { error: format!("{error:#}") };
+        let refused =
+            |error: anyhow::Error| Sizes::Refused { error: memory::as_asked(&format!("{error:#}")) };
         let sizes = Sizes::of::<A>(fibs, build).unwrap_or_else(refused);
         Self { family: number_of(A::FAMILY), fibs: fibs.len(), sizes }
     }
@@ -197,8 +231,8 @@ impl fmt::Display for Together {
             Sizes::Refused { error } => write!(f, "can't be built: {error}"),
             Sizes::Built { prefixes, overlay, apart } => write!(
                 f,
-                "{} prefixes in {} by {}, {:.0} % of the {} that they take apart by {}",
-                Grouped(*prefixes),
+                "{} in {} by {}, {:.0} % of the {} that they take apart by {}",
+                counted_u64(*prefixes, "prefix"),
                 Bytes(overlay.bytes),
                 overlay.engine,
                 100.0 * share(overlay.bytes, apart.bytes),
@@ -215,6 +249,8 @@ struct Report {
     file: String,
     format: String,
     records: u64,
+    /// Prefixes whose host bits were masked.
+    masked: u64,
     skipped: Vec<Skipped>,
     #[serde(flatten)]
     stats: Stats,
@@ -259,15 +295,25 @@ enum Built {
 }
 
 impl Report {
-    fn of<A: Engines>(fib: &Fib, read: &ReadReport, build: &BuildOptions) -> Result<Self> {
+    fn of<A: Engines>(
+        fib: &Fib,
+        read: &ReadReport,
+        build: &BuildOptions,
+        engines: Selection,
+    ) -> Result<Self> {
         let rib = A::rib(fib);
+        let busy = Busy::with("counting");
         let stats = Stats::of(rib);
-        let engines =
-            of_family::<A>().filter_map(|engine| A::visit(engine, Measure { rib, build })).collect();
+        let measure = |engine| {
+            busy.now(format!("building {engine}"));
+            A::visit(engine, Measure { rib, build })
+        };
+        let engines = engines.engines(rib, &build.strides)?.into_iter().filter_map(measure).collect();
         Ok(Self {
             file: read.name.clone(),
             format: read.format.to_string(),
             records: read.records,
+            masked: read.masked,
             skipped: read
                 .skipped
                 .iter()
@@ -314,14 +360,14 @@ impl<A: Engines> Visitor<A> for Measure<'_, A> {
                 shape: Lpm::<A>::shape(&table),
                 sections: sections(table.image()),
             },
-            Err(error) => Built::Refused { error: error.to_string() },
+            Err(error) => Built::Refused { error: memory::as_asked(&error.to_string()) },
         };
         EngineReport { engine: E::NAME, built }
     }
 }
 
 impl Report {
-    fn print(&self, output: &mut Output) -> Result<()> {
+    fn print(&self, with_sections: bool, output: &mut Output) -> Result<()> {
         output.line("")?;
         output.line(&self.stats)?;
         if !self.top_next_hops.is_empty() {
@@ -345,6 +391,9 @@ impl Report {
                         Bytes(*bytes),
                         Bytes(*control_plane_bytes),
                     ))?;
+                    if !with_sections {
+                        continue;
+                    }
                     shape.iter().try_for_each(|shape| output.line(format_args!("  {shape}")))?;
                     sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))?;
                 }

@@ -8,7 +8,7 @@ use wirespeed_fib::{Address, Family, Rib, Strides};
 use wirespeed_gamt::strides::{Description, Level, Objective, Profile, Units, choose};
 
 use crate::family::number_of;
-use crate::number::{Bytes, Grouped};
+use crate::number::{Bytes, Grouped, counted_u64};
 use crate::output::Output;
 
 /// Every choice for one family of a table.
@@ -56,10 +56,10 @@ impl Choices {
     /// A table of them, the fastest last.
     pub(super) fn print(&self, output: &mut Output) -> Result<()> {
         output.line(format_args!(
-            "\n{}: {} prefixes; strides by number of levels, the widest as narrow as can be, then with the fewest \
+            "\n{}: {}; strides by number of levels, the widest as narrow as can be, then with the fewest \
              transactions of {} bytes",
             self.family,
-            Grouped(self.prefixes),
+            counted_u64(self.prefixes, "prefix"),
             self.transaction_bytes
         ))?;
         output.line(HEADING)?;

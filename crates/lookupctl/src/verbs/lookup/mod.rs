@@ -18,10 +18,11 @@ use wirespeed_sail::FibId;
 use crate::Outcome;
 use crate::device::On;
 use crate::engine::{self, Choice};
-use crate::lines;
+use crate::lines::{self, BadLine};
 use crate::output::Output;
 use crate::several;
 use crate::source::{ReadArguments, TableArguments};
+use crate::stdin;
 use tables::{Compile, Found, Routes, Tables};
 
 /// Looks addresses up: the longest prefix that matches each, and its next hop.
@@ -76,8 +77,10 @@ Examples:
   lookupctl lookup --fib fib.txt --device gpu 192.0.2.1
   lookupctl lookup --fib red.txt --fib blue.txt --in 1 192.0.2.1
 
+A table may be a list of prefixes without next hops: each then has the next hop member, and no route says that an address is in none.
 Every answer of the engine is checked against the routes, where they are at hand.
-Exit status 1 says that some address matches nothing, or that an answer is wrong.";
+Of standard input the first line that is no address ends it; with --lenient such lines are told by number, passed over and counted.
+Exit status 1 says that some address matches nothing, or that an answer is wrong; 2 that a line was no address, be the others answered.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.addresses.is_empty();
@@ -95,7 +98,10 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         }
     }
     let fleet = options.device.open_for_lookup(&GpuOptions::default(), options.explain)?;
-    let fibs = several::load(&options.read, &options.fib)?;
+    stdin::at_most_one(options.fib.iter().map(|fib| ("the table", Some(&**fib))))?;
+    let loaded = several::load(&options.read, &options.fib)?;
+    options.read.check(&loaded.iter().map(|loaded| &loaded.report).collect::<Vec<_>>(), None)?;
+    let fibs: Vec<_> = loaded.into_iter().map(|loaded| loaded.fib).collect();
     let image = options.image.as_deref().map(ImageFile::open).transpose()?;
     let routes = (!fibs.is_empty()).then_some(Routes { fibs: &fibs, within: FibId(options.within) });
     let compile = Compile { engine: options.engine, build: options.table.build_options(1), fleet };
@@ -107,7 +113,10 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         outcome: Outcome::Done,
     };
     if from_stdin {
-        lines::each(&mut session, LONGEST, Session::answer_line, |session| Ok(session.output.flush()?))?;
+        let lenient = options.read.is_lenient();
+        lines::each_good(&mut session, LONGEST, lenient, Session::answer_line, |session| {
+            Ok(session.output.flush()?)
+        })?;
     } else {
         options.addresses.iter().try_for_each(|&address| session.answer(address))?;
     }
@@ -144,16 +153,19 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Answers the address of a line, if there is one.
-    fn answer_line(&mut self, line: &[u8]) -> Result<()> {
+    fn answer_line(&mut self, line: &[u8]) -> Result<Result<(), BadLine>> {
         let text = line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii();
         if text.is_empty() {
-            return Ok(());
+            return Ok(Ok(()));
         }
-        let address = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-        self.answer(address.ok_or_else(|| {
+        let Some(address) = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) else {
             let text = String::from_utf8_lossy(&text[..text.len().min(60)]).escape_debug().to_string();
-            anyhow!("not an address: \"{text}\"")
-        })?)
+            return Ok(Err(BadLine(anyhow!("not an address: \"{text}\""))));
+        };
+        match self.tables.refuses(Family::of(address)) {
+            Some(why) => Ok(Err(BadLine(why))),
+            None => Ok(Ok(self.answer(address)?)),
+        }
     }
 
     fn answer(&mut self, address: IpAddr) -> Result<()> {

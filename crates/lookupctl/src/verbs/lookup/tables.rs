@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::net::IpAddr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 use wirespeed::Fleet;
 use wirespeed::engine::{self, Engines, OnDevice, Visitor, best, best_on_gpu};
 use wirespeed::gpu::ip::Remote;
@@ -73,12 +73,16 @@ impl<'a> Tables<'a> {
         known.text(next_hop).map_or_else(|| next_hop.to_string(), str::to_owned)
     }
 
+    /// Why there is no answer for a family, where there is none.
+    pub(super) fn refuses(&self, family: Family) -> Option<anyhow::Error> {
+        let (name, only) = self.image.as_ref().filter(|image| self.routes.is_none() && image.1 != family)?;
+        Some(anyhow!("{name}: the image is of an {only} table, and the address is {family}"))
+    }
+
     /// What answers for a family.
     pub(super) fn of(&self, family: Family) -> Result<&dyn Answer> {
-        if let Some((name, only)) =
-            self.image.as_ref().filter(|image| self.routes.is_none() && image.1 != family)
-        {
-            bail!("{name}: the image is of an {only} table, and the address is {family}");
+        if let Some(why) = self.refuses(family) {
+            return Err(why);
         }
         let cell = match family {
             Family::V4 => &self.v4,

@@ -16,7 +16,8 @@ use wirespeed_namelookup::{Aggregated, BuildOptions, NameEngine};
 use super::engine::{self, Choice};
 use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
-use crate::number::{Bytes, Grouped, grouped, share};
+use crate::busy::Busy;
+use crate::number::{Bytes, Grouped, counted, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 
@@ -64,9 +65,11 @@ need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let fib = options.read.load(&options.table)?;
+    let busy = Busy::with("building");
     let build = BuildOptions { seed: options.seed, ..options.build.options(1, 0) };
     let engine = options.engine.resolve(&fib.names);
     let report = visit(engine, Compile { fib: &fib, build, to: &options.output })?;
+    drop(busy);
     let mut output = Output::new();
     if options.json {
         output.json(&report)?;
@@ -131,8 +134,8 @@ impl Report {
     fn print(&self, output: &mut Output) -> Result<()> {
         let Self { image, engine, names, bytes, bytes_per_name, build_seconds, .. } = self;
         output.line(format_args!(
-            "{image}: {engine}, {} names{}, {} ({bytes_per_name:.1} B a name), built in {build_seconds:.3} s; a file of {}",
-            grouped(*names),
+            "{image}: {engine}, {}{}, {} ({bytes_per_name:.1} B a name), built in {build_seconds:.3} s; a file of {}",
+            counted(*names, "name"),
             self.compiled.map_or_else(String::new, |compiled| format!(", {} of them compiled", Grouped(compiled))),
             Bytes(*bytes),
             Bytes(self.file_bytes),

@@ -11,7 +11,9 @@ use wirespeed::names::write::{write_table, write_trace, write_updates};
 use super::source::{RESULTS, ReadArguments, TableArguments};
 use super::trace::MadeArguments;
 use crate::Outcome;
+use crate::busy::Busy;
 use crate::number::{parse_count, parse_positive};
+use crate::stdin;
 use crate::verbs::generate::Common;
 
 /// Makes synthetic tables, traces and updates of names; equal options make equal data, always and everywhere.
@@ -32,7 +34,7 @@ enum What {
 const EXAMPLES: &str = "\
 Examples:
   lookupctl names gen names > table.txt                 a million names that look like real domains
-  lookupctl names gen names --names 10M --table domains.txt.zst -o ten.txt
+  lookupctl names gen names --count 10M --table domains.txt.zst -o ten.txt
   lookupctl names gen trace --table table.txt --load heavy --paths urls.txt -o heavy.txt
   lookupctl names gen updates --table table.txt --count 100k > updates.txt";
 
@@ -40,8 +42,8 @@ Examples:
 #[derive(Debug, Args)]
 struct NamesOptions {
     /// Number of names
-    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
-    names: usize,
+    #[arg(long, alias = "names", value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    count: usize,
 
     /// Number of results; 0 gives each name one of its own, and lines without a second column
     #[arg(long, value_name = "N", default_value_t = RESULTS.into(), value_parser = parse_count)]
@@ -115,15 +117,23 @@ impl NamesOptions {
             None => NameFib::default(),
         };
         let results = u32::try_from(self.results).context("--results is over 4294967295")?;
-        extend(&mut fib, &TableSpec { names: self.names, results, seed: self.common.seed() })?;
+        let busy = Busy::with("making names");
+        extend(&mut fib, &TableSpec { names: self.count, results, seed: self.common.seed() })?;
+        drop(busy);
         self.common.write(|to| Ok(write_table(&fib.names, &fib.labels, to)?))
     }
 }
 
 impl TraceOptions {
     fn run(&self) -> Result<()> {
+        stdin::at_most_one([
+            ("the table", self.table.table.as_deref()),
+            ("the paths", Some(self.made.paths())),
+        ])?;
         let fib = self.table.load(&self.read, self.made.seed)?;
+        let busy = Busy::with("making a trace");
         let trace = self.made.made(self.load, &fib.names, self.count, &self.read)?;
+        drop(busy);
         Common::write_to(self.output.as_deref(), |to| Ok(write_trace(trace.names(), to)?))
     }
 }

@@ -16,22 +16,30 @@ use wirespeed_namelookup::{Aggregated, BuildOptions, NameEngine, NameLpm, Saving
 use super::engine::{self, Selection};
 use super::source::{BuildArguments, Loaded, ReadArguments};
 use crate::Outcome;
-use crate::number::{Bytes, Grouped, grouped, share};
+use crate::busy::Busy;
+use crate::memory;
+use crate::number::{Bytes, Grouped, counted, counted_u64, grouped, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 use crate::skipped::Skipped;
+use crate::source::is_image;
+use crate::verbs::info::image::ImageReport;
 
 /// Tells what is in a table of names: counts, depths, lengths, results, states, and memory and build time of every engine.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// The table; - is standard input
+    /// The table, or an image (see build); - is standard input
     #[arg(value_name = "TABLE")]
     table: OsString,
 
     /// An engine to build, or all
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
     engine: Selection,
+
+    /// Tell the sections of each engine's table, too, its arrays and the shape that it took
+    #[arg(long)]
+    sections: bool,
 
     /// One JSON object
     #[arg(long)]
@@ -48,6 +56,7 @@ Examples:
   lookupctl names info domains.txt.zst
   lookupctl names info fib.txt --engine acta
   lookupctl names info fib.txt --aggregate
+  lookupctl names info names.img               what an image is
   lookupctl names info fib.txt --json | jq '.engines[] | {engine, bytes_per_name, stt_ratio}'
 
 States and transitions are those of the machine that takes so many bytes a step (MATA paper, section 2). Its table with 256 elements of \
@@ -56,9 +65,14 @@ With --aggregate it is told how many entries each of the paper's two rules (sect
 and engines are of the names that are left; sizes a name count all of them.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
+    let mut output = Output::new();
+    if is_image(&options.table) {
+        ImageReport::of(&options.table)?.show(options.json, &mut output)?;
+        output.finish()?;
+        return Ok(Outcome::Done);
+    }
     let loaded = options.read.load_quietly(&options.table)?;
     let build = options.build.options(1, 0);
-    let mut output = Output::new();
     if !options.json {
         output.line(&loaded)?;
         output.flush()?;
@@ -74,10 +88,12 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     }
     let stt = report.machines.first().and_then(|machine| machine.stt_bytes);
     for engine in options.engine.engines(compiled) {
+        let busy = Busy::with(format!("building {engine}"));
         let engine = visit(engine, Measure { names: compiled, of: names.len(), build: &build, stt });
+        drop(busy);
         if !options.json {
             // Some take long: each is told as soon as it is known.
-            engine.print(&mut output)?;
+            engine.print(options.sections, &mut output)?;
             output.flush()?;
         }
         report.engines.push(engine);
@@ -228,8 +244,8 @@ impl Report {
         let share_of = |count: u64| 100.0 * share(count, self.entries as u64);
         output.line("")?;
         output.line(format_args!(
-            "{} entries, {:.1} bytes each, {} the longest; {:.1} % have entries beneath them",
-            grouped(self.entries),
+            "{}, {:.1} bytes each, {} the longest; {:.1} % have entries beneath them",
+            counted(self.entries, "entry"),
             self.mean_length,
             grouped(self.longest),
             share_of(self.with_entries_beneath)
@@ -287,10 +303,10 @@ impl Machine {
         let stt = stt_bytes
             .map_or_else(String::new, |bytes| format!("; as a table of 256 a state {}", Bytes(bytes)));
         output.line(format_args!(
-            "{stride} byte{} a step: {} states, {} transitions; {:.1} % of the states have one, {:.1} % none, one has {}{stt}",
-            if *stride == 1 { "" } else { "s" },
-            Grouped(*states),
-            Grouped(*transitions),
+            "{} a step: {}, {}; {:.1} % of the states have one, {:.1} % none, one has {}{stt}",
+            counted(*stride, "byte"),
+            counted_u64(*states, "state"),
+            counted_u64(*transitions, "transition"),
             100.0 * share(*single, *states),
             100.0 * share(*leaves, *states),
             Grouped(*widest),
@@ -326,7 +342,7 @@ impl Visitor for Measure<'_> {
                     sections: sections(table.image()),
                 }
             }
-            Err(error) => Built::Refused { error: error.to_string() },
+            Err(error) => Built::Refused { error: memory::as_asked(&error.to_string()) },
         };
         EngineReport { engine: E::NAME, built }
     }
@@ -340,7 +356,7 @@ fn arrays(table: &impl NameLpm) -> Vec<Array> {
 }
 
 impl EngineReport {
-    fn print(&self, output: &mut Output) -> Result<()> {
+    fn print(&self, with_sections: bool, output: &mut Output) -> Result<()> {
         let Self { engine, built } = self;
         match built {
             Built::Table {
@@ -361,6 +377,9 @@ impl EngineReport {
                     Bytes(*bytes),
                     Bytes(*control_plane_bytes),
                 ))?;
+                if !with_sections {
+                    return Ok(());
+                }
                 shape.iter().try_for_each(|shape| output.line(format_args!("  {shape}")))?;
                 if !arrays.is_empty() {
                     let load =

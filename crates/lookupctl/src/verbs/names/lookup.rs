@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use super::engine::{self, Choice};
 use super::source::{BuildArguments, ReadArguments, format_parser};
 use crate::Outcome;
 use crate::device::On;
-use crate::lines;
+use crate::lines::{self, BadLine};
 use crate::output::Output;
 use crate::verbs::lookup::{StepLine, print_steps};
 
@@ -81,7 +82,10 @@ Examples:
 
 Every answer of the engine is checked against the table, where that is at hand. The prefix that is told is the table's longest, of an \
 aggregated table, too.
-Exit status 1 says that some name matches nothing, or that an answer is wrong.";
+Domains are asked for in any script, as tables have them: www.münchen.de and www.xn--mnchen-3ya.de are one name (UTS 46), and so are \
+upper and lower case. An entry *.example.com, or .example.com, matches example.com itself and all beneath it.
+Of standard input the first line that is no name ends it; with --lenient such lines are told by number, passed over and counted.
+Exit status 1 says that some name matches nothing, or that an answer is wrong; 2 that a line was no name, be the others answered.";
 
 pub(super) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.names.is_empty();
@@ -122,9 +126,15 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
         outcome: Outcome::Done,
     };
     if from_stdin {
-        lines::each(&mut session, LONGEST, Session::answer_line, |session| Ok(session.output.flush()?))?;
+        let lenient = options.read.is_lenient();
+        lines::each_good(&mut session, LONGEST, lenient, Session::answer_line, |session| {
+            Ok(session.output.flush()?)
+        })?;
     } else {
-        options.names.iter().try_for_each(|name| session.answer(name))?;
+        for word in &options.names {
+            let name = session.parse(word)?;
+            session.answer(word, &name)?;
+        }
     }
     session.output.finish()?;
     Ok(session.outcome)
@@ -222,28 +232,33 @@ struct Session {
 
 impl Session {
     /// Answers the name of a line, if there is one.
-    fn answer_line(&mut self, line: &[u8]) -> Result<()> {
+    fn answer_line(&mut self, line: &[u8]) -> Result<Result<(), BadLine>> {
         let word = line.trim_ascii().split(u8::is_ascii_whitespace).next().unwrap_or_default();
-        if word.is_empty() || word[0] == b'#' { Ok(()) } else { self.answer(word) }
+        if word.is_empty() || word[0] == b'#' {
+            return Ok(Ok(()));
+        }
+        match self.parse(word) {
+            Ok(name) => Ok(Ok(self.answer(word, &name)?)),
+            Err(why) => Ok(Err(BadLine(why))),
+        }
     }
 
-    fn answer(&mut self, word: &[u8]) -> Result<()> {
-        let name = self.parse(word)?;
-        let found = self.table.lookup(&name);
+    fn answer(&mut self, word: &[u8], name: &Name) -> Result<()> {
+        let found = self.table.lookup(name);
         // What is right of an aggregated table is the full one's result, by a name that was left.
-        let right = self.rib.as_ref().map(|rib| rib.lookup(&name));
-        let compiled = self.aggregated.as_ref().map(|both| both.reduced().lookup(&name));
+        let right = self.rib.as_ref().map(|rib| rib.lookup(name));
+        let compiled = self.aggregated.as_ref().map(|both| both.reduced().lookup(name));
         let wrong = right.zip(compiled.or(right)).and_then(|(right, compiled)| {
             let engine = self.table.engine;
             let is_right = found == compiled && found.result == right.result;
             (!is_right).then(|| format!("{engine}: {name} leads to {found:?}, by the table to {compiled:?}"))
         });
-        let steps = self.explain.then(|| self.table.table.explain(&name));
+        let steps = self.explain.then(|| self.table.table.explain(name));
         if !found.is_some() || wrong.is_some() {
             self.outcome = Outcome::Differs;
         }
         // A wrong length may be over the name's.
-        let prefix = if wrong.is_some() { None } else { right.unwrap_or(found).prefix(&name) };
+        let prefix = if wrong.is_some() { None } else { right.unwrap_or(found).prefix(name) };
         let result = found.is_some().then(|| {
             let label = self.labels.label(found.result);
             label.map_or_else(|| found.result.to_string(), |label| label.to_string())
@@ -268,6 +283,14 @@ impl Session {
     /// The name of a word.
     fn parse(&self, word: &[u8]) -> Result<NameBuf> {
         let shown = || format!("\"{}\"", String::from_utf8_lossy(&word[..word.len().min(60)]).escape_debug());
+        if self.form.is_none() {
+            // An address alone is asked for as the host of a URL: no domain is one.
+            match std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()) {
+                Some(IpAddr::V4(_)) => return Ok(NameFormat::Urls.parse(word)?),
+                Some(IpAddr::V6(_)) => return Ok(NameFormat::Urls.parse(&[b"[", word, b"]"].concat())?),
+                None => {}
+            }
+        }
         let form = self.form.or_else(|| NameFormat::recognise([word]));
         let form = form.ok_or_else(|| anyhow!("not a name, a domain or a URL: {}", shown()))?;
         form.parse(word).with_context(|| format!("not a name ({form}): {}", shown()))

@@ -46,7 +46,11 @@ Examples:
 
 A table is a file of names, one a line, each with a result after it or none of them: /com/parc/www core-7, \
 www.parc.com 192.0.2.1, http://www.parc.com/a 3 or ndn:/com/parc/54=%03 3. The form is recognised by content, and what is \
-compressed with gzip, bzip2 or zstd is too; - is standard input.";
+compressed with gzip, bzip2 or zstd is too; - is standard input.
+Domains have one form on both sides, in tables and in what is looked up: lower case, and those in other scripts as ASCII (UTS 46), \
+so that MÜNCHEN.de and xn--mnchen-3ya.de are one. *.example.com and .example.com are example.com itself and all beneath it. Names that \
+start with a slash are bytes, and stay as they are.
+Hosts files, CSV, filter lists (||example.com^), other forms of * and IP addresses are refused, with the line and what it looks like.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     match options.verb {

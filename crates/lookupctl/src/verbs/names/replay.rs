@@ -22,7 +22,8 @@ use super::source::{BuildArguments, ReadArguments, TableArguments};
 use super::trace::{self, MadeArguments, Trace};
 use crate::Outcome;
 use crate::memory::check_room;
-use crate::number::{grouped, parse_positive, share};
+use crate::number::{counted, parse_positive, share};
+use crate::stdin;
 use crate::verbs::replay::drive::Feeder;
 use crate::verbs::replay::either::OnEither;
 use crate::verbs::replay::place::{OnCpu, WithLengths};
@@ -46,9 +47,9 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE|LOAD", default_value = "average", value_parser = trace::parser())]
     trace: Trace,
 
-    /// Names of a trace that is made
-    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
-    keys: usize,
+    /// Number of names of a trace that is made
+    #[arg(long, alias = "keys", value_name = "N", default_value = "1M", value_parser = parse_positive)]
+    count: usize,
 
     #[command(flatten)]
     made: MadeArguments,
@@ -90,11 +91,19 @@ there: names travel as they are.
 The checksum is the sum of the results of one pass over the trace after the last update, modulo 2^64: equal for every engine, device \
 and number of threads, and with --aggregate.
 matched counts, among the lookups done, those of names that a prefix matches in that pass.
-Updates are lines such as 'A /com/parc 192.0.2.1' and 'W /com/parc'.";
+Updates are lines such as 'A /com/parc 192.0.2.1' and 'W /com/parc'.
+Ctrl-C ends the replay: what was measured until then is told, and the exit status is 130. A second one ends it without a word.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     options.drive.check()?;
-    let has_gpu = options.drive.device.has_gpu()?;
+    let trace = if let Trace::File(name) = &options.trace { Some(&**name) } else { None };
+    stdin::at_most_one([
+        ("the table", options.table.table.as_deref()),
+        ("the trace", trace),
+        ("the paths", Some(options.made.paths())),
+        ("the updates", options.drive.updates_file()),
+    ])?;
+    let has_gpu = options.drive.device().has_gpu()?;
     let report = match &options.image {
         Some(path) => {
             let began = Instant::now();
@@ -108,8 +117,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             visit(engine, FromNames { options, has_gpu, names, results: labels.len(), updates: &updates })?
         }
     };
-    report.show(options.drive.json)?;
-    Ok(Outcome::Done)
+    report.show(options.drive.json)
 }
 
 impl Options {
@@ -169,20 +177,20 @@ impl Options {
         let each = trace.bytes().len().div_ceil(trace.len().max(1)) + size_of::<u32>();
         let result_bytes = if self.lengths { size_of::<Match>() } else { size_of::<u32>() };
         let gpus = drive.gpu_options(trace.len(), each + each / 4, result_bytes);
-        let (by, threads) = (drive.device.by(drive.latency_bound), drive.threads(true));
+        let (by, threads) = (drive.device().by(drive.latency_bound), drive.threads(true));
         let sample: NameBatch = trace.iter().take(SAMPLE).collect();
-        offload(drive.device, &gpus, |fleet, table: &T| beside(fleet, table, &sample, by, threads), follow)
+        offload(drive.device(), &gpus, |fleet, table: &T| beside(fleet, table, &sample, by, threads), follow)
     }
 
     /// Makes or reads the trace, and hands it on.
     fn with_trace(&self, names: &NameRib, then: impl FnOnce(Names<'_>) -> Result<Report>) -> Result<Report> {
         let began = Instant::now();
-        let trace = self.made.trace(&self.trace, names, self.keys, &self.read)?;
+        let trace = self.made.trace(&self.trace, names, self.count, &self.read)?;
         let names = trace.names();
         eprintln!(
-            "trace: {}, {} names, {:.1} bytes each, ready in {:.2} s",
+            "trace: {}, {}, {:.1} bytes each, ready in {:.2} s",
             self.trace,
-            grouped(names.len()),
+            counted(names.len(), "name"),
             share(names.bytes().len() as u64, names.len() as u64),
             began.elapsed().as_secs_f64()
         );

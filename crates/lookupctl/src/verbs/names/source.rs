@@ -15,18 +15,20 @@ use wirespeed::names::read::{
 use wirespeed::names::{NameBatch, NameUpdate};
 use wirespeed_namelookup::BuildOptions;
 
-use crate::number::{grouped, parse_positive};
-use crate::source::MemoryArgument;
+use crate::busy::Busy;
+use crate::number::{counted, parse_positive};
+use crate::source::{MemoryArgument, unless_image};
 
 /// How a table is read.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(super) struct ReadArguments {
-    /// How the table's names are written; recognised by content where it isn't given
+    /// How the table's names are written; recognised by content where it isn't given. Domains in another script are made ASCII (UTS
+    /// 46), in tables and queries alike, and *.example.com is example.com itself and all beneath it
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<NameFormat>,
 
-    /// Pass over what is wrong in a file, count it and go on, where it would else be refused
+    /// Pass over what is wrong in a file, count it by reason and go on, where it would else be refused
     #[arg(long)]
     lenient: bool,
 }
@@ -46,6 +48,11 @@ pub(super) struct Loaded {
 }
 
 impl ReadArguments {
+    /// Whether bad lines are passed over.
+    pub(super) fn is_lenient(&self) -> bool {
+        self.lenient
+    }
+
     /// Reads a table, and says what it was and what was passed over.
     pub(super) fn load(&self, from: &OsStr) -> Result<NameFib> {
         let loaded = self.load_quietly(from)?;
@@ -56,8 +63,11 @@ impl ReadArguments {
     /// Reads a table.
     pub(super) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
         let began = Instant::now();
+        let source = Source::from_arg(from);
+        let busy = Busy::with(format!("reading {source}"));
         let options = ReadOptions { format: self.format, lenient: self.lenient };
-        let (fib, report) = read_table(&Source::from_arg(from), &options)?;
+        let (fib, report) = read_table(&source, &options).map_err(|error| unless_image(from, error))?;
+        drop(busy);
         Ok(Loaded { fib, report, seconds: began.elapsed().as_secs_f64() })
     }
 
@@ -96,11 +106,11 @@ impl fmt::Display for Loaded {
         let Self { fib, report, seconds } = self;
         write!(
             f,
-            "{report}\n  {} names of {} components, {}, read in {seconds:.2} s",
-            grouped(fib.names.len()),
-            grouped(fib.names.node_count() - 1),
+            "{report}\n  {} of {}, {}, read in {seconds:.2} s",
+            counted(fib.names.len(), "name"),
+            counted(fib.names.node_count() - 1, "component"),
             match fib.labels.lines() {
-                0 => format!("{} results", grouped(fib.labels.len())),
+                0 => counted(fib.labels.len(), "result"),
                 _ => "each its own result, the number of its line".to_owned(),
             },
         )
@@ -154,10 +164,10 @@ impl TableArguments {
         let began = Instant::now();
         let fib = generate::table(&TableSpec { names: self.names, results: RESULTS, seed })?;
         eprintln!(
-            "synthetic table: {} names of {} components, {} results, seed {seed}, made in {:.2} s",
-            grouped(fib.names.len()),
-            grouped(fib.names.node_count() - 1),
-            grouped(fib.labels.len()),
+            "synthetic table: {} of {}, {}, seed {seed}, made in {:.2} s",
+            counted(fib.names.len(), "name"),
+            counted(fib.names.node_count() - 1, "component"),
+            counted(fib.labels.len(), "result"),
             began.elapsed().as_secs_f64()
         );
         Ok(fib)

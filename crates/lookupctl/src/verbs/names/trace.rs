@@ -1,6 +1,6 @@
 //! Traces of names by name: a file, or a load that is made of a table.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use anyhow::Result;
@@ -62,6 +62,11 @@ fn parse_share(text: &str) -> Result<f64, String> {
 }
 
 impl MadeArguments {
+    /// Where paths come from: a file, or a word.
+    pub(super) fn paths(&self) -> &OsStr {
+        &self.paths
+    }
+
     /// So many names made for a table.
     pub(super) fn made(
         &self,

@@ -26,9 +26,9 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "N", requires = "updates", value_parser = parse_rate)]
     rate: Option<Pace>,
 
-    /// Where lookups run
-    #[arg(long, default_value = "auto")]
-    pub(in crate::verbs) device: Device,
+    /// Where lookups run; by default auto, in silence where there is no GPU
+    #[arg(long)]
+    device: Option<Device>,
 
     /// Batches of a thread under way at once, on the way to a GPU and back
     #[arg(long, value_name = "N", default_value = "4", value_parser = threads::parser())]
@@ -73,6 +73,16 @@ impl DriveArguments {
         Ok(())
     }
 
+    /// Where lookups run.
+    pub(in crate::verbs) fn device(&self) -> Device {
+        self.device.unwrap_or(Device::IfAny)
+    }
+
+    /// The file of updates that is asked for.
+    pub(in crate::verbs) fn updates_file(&self) -> Option<&OsStr> {
+        self.updates.as_deref()
+    }
+
     /// The updates that are asked for.
     pub(in crate::verbs) fn updates(&self) -> Result<Option<Updates<'_>>> {
         let Some(updates) = &self.updates else { return Ok(None) };
@@ -101,10 +111,10 @@ impl DriveArguments {
 
     /// Keys looked up at a time.
     fn batch(&self, has_gpu: bool) -> usize {
-        self.batch.unwrap_or(match self.device {
+        self.batch.unwrap_or(match self.device() {
             Device::Gpu => 1 << 20,
-            Device::Auto if has_gpu => 1 << 16,
-            Device::Auto | Device::Cpu => 1 << 12,
+            Device::Auto | Device::IfAny if has_gpu => 1 << 16,
+            Device::Auto | Device::IfAny | Device::Cpu => 1 << 12,
         })
     }
 

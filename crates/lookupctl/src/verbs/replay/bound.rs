@@ -30,6 +30,7 @@ use super::drive::{Driven, Feeder, Plan};
 use super::erased::AnyPlace;
 use super::latency::Latencies;
 use super::place::Lane;
+use crate::interrupt::{Interrupted, is_interrupted};
 use crate::number::grouped;
 
 /// Sizes of batches to try.
@@ -107,6 +108,7 @@ impl Search<'_> {
         self.trial(ways[0], f64::INFINITY, self.glimpse());
         let mut found: Vec<(Plan, f64)> = Vec::new();
         for &way in ways {
+            unless_interrupted()?;
             let least = found.last().map_or(0.0, |(_, rate)| rate * WORTH);
             let Some(rate) = self.of_way(way, least) else { continue };
             let (batch, threads, rate_m) = (grouped(way.batch), way.threads, rate / 1e6);
@@ -131,6 +133,7 @@ impl Search<'_> {
                 held = Some((way, rate));
             }
         }
+        unless_interrupted()?;
         Ok(held.unwrap_or(best))
     }
 
@@ -168,7 +171,8 @@ impl Search<'_> {
         let rates = std::iter::successors(Some(found), |rate| Some(rate * LOWER)).take(LOWERINGS);
         rates.take_while(|&rate| rate > least).find_map(|rate| {
             let trial = self.trial(way, rate, time);
-            self.is_within(&trial).then_some((rate, trial.driven))
+            // What was measured until Ctrl-C is told as it is.
+            (is_interrupted() || self.is_within(&trial)).then_some((rate, trial.driven))
         })
     }
 
@@ -243,7 +247,7 @@ impl Paced {
                 now = Instant::now();
                 latencies.record(now.saturating_duration_since(sent.pop_front().unwrap_or(now)));
             }
-            if due >= end || now >= give_up {
+            if due >= end || now >= give_up || is_interrupted() {
                 break due < end;
             }
             if now >= due && lane.under_way() < lane.depth() {
@@ -281,6 +285,14 @@ impl Paced {
         // Later than any end where it is more than a duration holds.
         self.begin + Duration::try_from_secs_f64(after).unwrap_or(self.time).min(self.time)
     }
+}
+
+/// Nothing was held yet when Ctrl-C came.
+fn unless_interrupted() -> Result<()> {
+    if is_interrupted() {
+        return Err(Interrupted("a rate was found that holds the bound").into());
+    }
+    Ok(())
 }
 
 /// Keys a second that came through.

@@ -19,6 +19,7 @@ use super::erased::AnyPlace;
 use super::feed::Fed;
 use super::latency::Latencies;
 use super::place::Lane;
+use crate::interrupt::is_interrupted;
 use crate::output::{TICK, progress};
 
 /// What to drive.
@@ -81,7 +82,7 @@ impl Plan {
             loop {
                 let elapsed = began.elapsed();
                 let fed = feeder.as_ref().is_none_or(thread::ScopedJoinHandle::is_finished);
-                if elapsed >= self.time && (fed || !to_its_end) {
+                if is_interrupted() || elapsed >= self.time && (fed || !to_its_end) {
                     break;
                 }
                 bar.set_position(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));

@@ -21,8 +21,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use wirespeed::engine::{Engines, best, best_on_gpu, visit};
 use wirespeed::image_file::ImageFile;
+use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::synth::{self, TableSpec};
 use wirespeed_fib::{BuildOptions, Family, Fib, Rib, Update, V4, V6};
+use wirespeed_input::plural;
 use wirespeed_sail::Fibs;
 
 use crate::Outcome;
@@ -30,10 +32,11 @@ use crate::device::Device;
 use crate::engine::{self, Choice};
 use crate::family;
 use crate::memory::check_room;
-use crate::number::{grouped, parse_positive};
+use crate::number::{counted, grouped, parse_positive};
 use crate::several;
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
-use crate::trace::{self, Trace};
+use crate::stdin;
+use crate::trace::{self, EitherKeys, Keys, Trace};
 use crate::verbs::generate;
 use play::{FromImage, FromRoutes};
 use report::Report;
@@ -57,9 +60,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE|KIND", default_value = "prefix", value_parser = trace::parser())]
     trace: Trace,
 
-    /// Keys of a trace that is made
-    #[arg(long, value_name = "N", default_value = "4M", value_parser = parse_positive)]
-    keys: usize,
+    /// Number of keys of a trace that is made
+    #[arg(long, alias = "keys", value_name = "N", default_value = "4M", value_parser = parse_positive)]
+    count: usize,
 
     /// Seed of all that is made
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -98,14 +101,21 @@ On a GPU each batch sees one state of the table, as on the CPU; where the GPU is
 The checksum is the sum of the results (next-hop numbers) of one pass over the trace after the last update, modulo \
 2^64: equal for every engine, device and number of threads.
 matched counts, among the lookups done, those of keys that a prefix matches in that pass.
-Updates are read from plain text, bgpdump -m and MRT.";
+Updates are read from plain text, bgpdump -m and MRT; those of one peer are taken, the table's where the file has any of it (--peer).
+Addresses of a trace that are of the other family than the table are passed over and counted; a table with both families is asked for \
+IPv4 where the trace has any, and for IPv6 where it has no other.
+Ctrl-C ends the replay: what was measured until then is told, and the exit status is 130. A second one ends it without a word.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
-    if options.fib.len() > 1 && options.drive.device == Device::Gpu {
+    let tables = options.fib.iter().map(|fib| ("the table", Some(&**fib)));
+    let trace = if let Trace::File(name) = &options.trace { Some(&**name) } else { None };
+    let beside = [("the trace", trace), ("the updates", options.drive.updates_file())];
+    stdin::at_most_one(tables.chain(beside))?;
+    if options.fib.len() > 1 && options.drive.device() == Device::Gpu {
         bail!("--device gpu: several FIBs are looked up on the CPU only; --device cpu or auto does it there");
     }
     options.drive.check()?;
-    let has_gpu = options.fib.len() < 2 && options.drive.device.has_gpu()?;
+    let has_gpu = options.fib.len() < 2 && options.drive.device().has_gpu()?;
     let report = match &options.image {
         Some(path) => {
             let began = Instant::now();
@@ -119,90 +129,129 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         }
         None if options.fib.len() > 1 => {
             several::check_engine(options.engine, options.fib.len())?;
-            let fibs = several::load(&options.read, &options.fib)?;
-            match family::choose(options.family.wanted(), &fibs[0]) {
-                Family::V4 => from_several::<V4>(&options, fibs)?,
-                Family::V6 => from_several::<V6>(&options, fibs)?,
+            let loaded = several::load(&options.read, &options.fib)?;
+            let (fibs, reports): (Vec<_>, Vec<_>) =
+                loaded.into_iter().map(|loaded| (loaded.fib, loaded.report)).unzip();
+            let reports: Vec<_> = reports.iter().collect();
+            let (family, trace) = options.family_and_trace(&fibs[0])?;
+            match family {
+                Family::V4 => from_several::<V4>(&options, fibs, &reports, trace)?,
+                Family::V6 => from_several::<V6>(&options, fibs, &reports, trace)?,
             }
         }
         None => {
-            let fib = options.load()?;
-            match family::choose(options.family.wanted(), &fib) {
-                Family::V4 => from_routes::<V4>(&options, has_gpu, fib)?,
-                Family::V6 => from_routes::<V6>(&options, has_gpu, fib)?,
+            let (fib, report) = options.load()?;
+            let reports: Vec<_> = report.iter().collect();
+            let (family, trace) = options.family_and_trace(&fib)?;
+            match family {
+                Family::V4 => from_routes::<V4>(&options, has_gpu, fib, &reports, trace)?,
+                Family::V6 => from_routes::<V6>(&options, has_gpu, fib, &reports, trace)?,
             }
         }
     };
-    report.show(options.drive.json)?;
-    Ok(Outcome::Done)
+    report.show(options.drive.json)
 }
 
 impl Options {
     /// The table that was asked for, or a synthetic one.
-    fn load(&self) -> Result<Fib> {
+    fn load(&self) -> Result<(Fib, Option<ReadReport>)> {
         if let Some(fib) = self.fib.first() {
-            return self.read.load(fib);
+            let loaded = self.read.load_one_of(fib)?;
+            return Ok((loaded.fib, Some(loaded.report)));
         }
         let began = Instant::now();
         let family = self.family.wanted().unwrap_or(Family::V4);
         let spec = TableSpec { seed: self.seed, ..TableSpec::full(family) };
         let fib = generate::make(family, &spec)?;
         eprintln!(
-            "synthetic table: {} {family} prefixes, {} next hops, seed {}, made in {:.2} s",
+            "synthetic table: {} {family} {}, {}, seed {}, made in {:.2} s",
             grouped(spec.prefixes),
-            grouped(fib.next_hops.len()),
+            plural(spec.prefixes as u64, "prefix"),
+            counted(fib.next_hops.len(), "next hop"),
             self.seed,
             began.elapsed().as_secs_f64()
         );
-        Ok(fib)
+        Ok((fib, None))
+    }
+
+    /// The family to replay. A table with both is asked for what a trace from a file has; the keys of that are then read already.
+    fn family_and_trace(&self, fib: &Fib) -> Result<(Family, Option<EitherKeys>)> {
+        if self.family.wanted().is_some() || fib.v4.is_empty() || fib.v6.is_empty() {
+            return Ok((family::choose(self.family.wanted(), fib), None));
+        }
+        let Some(trace) = self.trace.of_either_family()? else {
+            return Ok((family::choose(None, fib), None));
+        };
+        let family = trace.family();
+        eprintln!(
+            "the table has routes of both families: taking {family}, as the trace has it (--family takes the other)"
+        );
+        Ok((family, Some(trace)))
     }
 
     /// The keys to look up; at least one.
-    fn keys<A: Engines>(&self, rib: &Rib<A>) -> Result<Vec<A>> {
+    fn keys<A: Engines>(&self, rib: &Rib<A>) -> Result<Keys<A>> {
+        self.keys_read(rib, None)
+    }
+
+    /// The same where they may be read already.
+    fn keys_read<A: Engines>(&self, rib: &Rib<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
         let began = Instant::now();
-        let keys = self.trace.keys(rib, self.keys, self.seed)?;
+        let keys = match read.and_then(EitherKeys::into_keys) {
+            Some(keys) => keys,
+            None => self.trace.keys(rib, self.count, self.seed)?,
+        };
         eprintln!(
-            "trace: {}, {} {} keys, ready in {:.2} s",
+            "trace: {}, {} {} {}, ready in {:.2} s",
             self.trace,
-            grouped(keys.len()),
+            grouped(keys.keys.len()),
             A::FAMILY,
+            plural(keys.keys.len() as u64, "key"),
             began.elapsed().as_secs_f64()
         );
         Ok(keys)
     }
 
     /// The updates that were asked for, read or made.
-    fn updates<A: Engines>(&self, fib: &mut Fib) -> Result<Vec<Update<A>>> {
+    fn updates<A: Engines>(&self, fib: &mut Fib, tables: &[&ReadReport]) -> Result<Vec<Update<A>>> {
         let count = match self.drive.updates()? {
-            None => return Ok(Vec::new()),
-            Some(Updates::File(from)) => return self.read.updates(from, &mut fib.next_hops),
-            Some(Updates::Made(count)) => count,
+            Some(Updates::File(from)) => return self.read.updates(from, &mut fib.next_hops, tables),
+            Some(Updates::Made(count)) => Some(count),
+            None => None,
         };
+        self.read.check(tables, None)?;
+        let Some(count) = count else { return Ok(Vec::new()) };
         check_room::<Update<A>>(count, "updates")?;
         let spec = generate::update_spec::<A>(fib, self.seed);
         Ok(synth::Updates::new(A::rib(fib), &spec).take(count).map(|timed| timed.update).collect())
     }
 
     /// The keys to look up in several FIBs in turn: of a trace that is made, each FIB's turns are its own trace.
-    fn keys_in_turn<A: Engines>(&self, fibs: &Fibs<A>) -> Result<Vec<A>> {
+    fn keys_in_turn<A: Engines>(&self, fibs: &Fibs<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
         let kind = match &self.trace {
             Trace::Made(kind) => *kind,
-            Trace::File(_) => return self.keys(&Rib::new()),
+            Trace::File(_) => return self.keys_read(&Rib::new(), read),
         };
-        let share = self.keys.div_ceil(fibs.len());
+        let share = self.count.div_ceil(fibs.len());
         let mut own = Vec::new();
         for (seed, (id, rib)) in (self.seed..).zip(fibs.iter()) {
             own.push(trace::made(kind, rib, share, seed).with_context(|| format!("FIB {id}"))?);
         }
         let turn = |key: usize| own[key % own.len()][key / own.len()];
-        Ok((0..self.keys).map(turn).collect())
+        Ok(Keys { keys: (0..self.count).map(turn).collect(), other_family: 0 })
     }
 }
 
-fn from_routes<A: Engines>(options: &Options, has_gpu: bool, mut fib: Fib) -> Result<Report> {
-    let updates = options.updates::<A>(&mut fib)?;
+fn from_routes<A: Engines>(
+    options: &Options,
+    has_gpu: bool,
+    mut fib: Fib,
+    tables: &[&ReadReport],
+    read: Option<EitherKeys>,
+) -> Result<Report> {
+    let updates = options.updates::<A>(&mut fib, tables)?;
     let (rib, next_hops) = A::into_rib(fib);
-    let trace = options.keys(&rib)?;
+    let Keys { keys: trace, other_family } = options.keys_read(&rib, read)?;
     let build = BuildOptions {
         next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
         ..options.table.build_options(2)
@@ -211,18 +260,26 @@ fn from_routes<A: Engines>(options: &Options, has_gpu: bool, mut fib: Fib) -> Re
     let engine = options.engine.resolve_by::<A>(best, &build.strides)?;
     let strides = if has_gpu { build.strides.on_gpu() } else { build.strides };
     let build = BuildOptions { strides, ..build };
-    visit(engine, FromRoutes { options, has_gpu, rib, build, trace: &trace, updates: &updates })?
+    let report =
+        visit(engine, FromRoutes { options, has_gpu, rib, build, trace: &trace, updates: &updates })??;
+    Ok(Report { other_family: Some(other_family), ..report })
 }
 
 /// The same on several FIBs.
-fn from_several<A: Engines>(options: &Options, mut fibs: Vec<Fib>) -> Result<Report> {
-    let updates = options.updates::<A>(&mut fibs[0])?;
+fn from_several<A: Engines>(
+    options: &Options,
+    mut fibs: Vec<Fib>,
+    tables: &[&ReadReport],
+    read: Option<EitherKeys>,
+) -> Result<Report> {
+    let updates = options.updates::<A>(&mut fibs[0], tables)?;
     let next_hops = fibs.iter().map(|fib| fib.next_hops.len()).max().unwrap_or(0);
     let fibs = several::routes::<A>(&fibs)?;
-    let trace = options.keys_in_turn(&fibs)?;
+    let Keys { keys: trace, other_family } = options.keys_in_turn(&fibs, read)?;
     let build = BuildOptions {
         next_hops: u32::try_from(next_hops).unwrap_or(u32::MAX),
         ..options.table.build_options(2)
     };
-    play::from_several(options, fibs, build, &trace, &updates)
+    let report = play::from_several(options, fibs, build, &trace, &updates)?;
+    Ok(Report { other_family: Some(other_family), ..report })
 }

@@ -24,8 +24,10 @@ use super::place::{GpuState, Mixed, OnCpu};
 use super::report::{BoundReport, GpuReport, Report, UpdatesReport};
 use super::{DriveArguments, Options};
 use crate::device::Device;
-use crate::number::{Bytes, grouped, share};
+use crate::interrupt::{Measuring, is_interrupted};
+use crate::number::{Bytes, counted, share};
 use crate::several;
+use crate::trace::Keys;
 
 /// Builds a live table and replays on it.
 pub(in crate::verbs) struct FromRoutes<'a, A: Address> {
@@ -104,12 +106,13 @@ impl<A: Engines> Visitor<A> for FromImage<'_> {
         let table = self.image.into_table::<E::Table>()?;
         let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);
         say_table(E::NAME, &table, count, "loaded", self.began);
-        let trace = self.options.keys(&rib)?;
+        let Keys { keys: trace, other_family } = self.options.keys(&rib)?;
         let mut writer = Writer::new(table);
         // Without its routes all bits of an address may matter.
         let bits = if rib.is_empty() { A::BITS } else { longest(&rib) };
         let offload = self.options.offload(self.has_gpu, trace.len(), bits, |make| writer.follow(make))?;
-        play_on_either(&self.options.drive, E::NAME, &*trace, writer.reader(), offload, None)
+        let report = play_on_either(&self.options.drive, E::NAME, &*trace, writer.reader(), offload, None)?;
+        Ok(Report { other_family: Some(other_family), ..report })
     }
 }
 
@@ -132,8 +135,8 @@ impl Options {
         }
         let drive = &self.drive;
         let gpus = drive.gpu_options(keys, usize::from(A::BITS / 8), size_of::<NextHop>());
-        let (by, threads) = (drive.device.by(drive.latency_bound), drive.threads(true));
-        offload(drive.device, &gpus, |fleet, table: &T| beside(fleet, table, bits, by, threads), follow)
+        let (by, threads) = (drive.device().by(drive.latency_bound), drive.threads(true));
+        offload(drive.device(), &gpus, |fleet, table: &T| beside(fleet, table, bits, by, threads), follow)
     }
 }
 
@@ -189,6 +192,7 @@ pub(in crate::verbs) fn play(
     place: &dyn AnyPlace,
     feeder: Option<Feeder<'_>>,
 ) -> Result<Report> {
+    let measuring = Measuring::begin();
     let before = place.gpu_state();
     let plan = options.plan(place.count(), before.is_some());
     let (plan, driven, latency_bound) = match options.latency_bound {
@@ -201,6 +205,7 @@ pub(in crate::verbs) fn play(
         }
     };
     let pass = plan.pass(place);
+    drop(measuring);
     let (lookups, matched) = plan.totals(&driven, &pass);
     let updates = driven.fed.map_or_else(UpdatesReport::default, |fed| UpdatesReport {
         applied: fed.applied,
@@ -210,7 +215,7 @@ pub(in crate::verbs) fn play(
     let gpu = before.zip(place.gpu_state()).map(|(before, after)| GpuReport::between(&before, after));
     Ok(Report {
         engine,
-        device: if gpu.is_some() { options.device.name() } else { "cpu" },
+        device: if gpu.is_some() { options.device().name() } else { "cpu" },
         gpu,
         threads: plan.threads,
         batch: plan.batch,
@@ -226,6 +231,8 @@ pub(in crate::verbs) fn play(
         latency_bound,
         updates,
         checksum: pass.checksum,
+        other_family: None,
+        interrupted: is_interrupted(),
         lengths: None,
     })
 }
@@ -246,13 +253,13 @@ fn say_table<T: Table>(engine: &str, table: &T, prefixes: usize, how: &str, bega
 pub(in crate::verbs) fn say_bytes(
     engine: &str,
     bytes: u64,
-    (count, entries, entry): (usize, &str, &str),
+    (count, _, entry): (usize, &str, &str),
     how: &str,
     began: Instant,
 ) {
     eprintln!(
-        "{engine}: {} {entries} in {} ({:.1} B a {entry}), {how} in {:.3} s",
-        grouped(count),
+        "{engine}: {} in {} ({:.1} B a {entry}), {how} in {:.3} s",
+        counted(count, entry),
         Bytes(bytes),
         share(bytes, count as u64),
         began.elapsed().as_secs_f64()

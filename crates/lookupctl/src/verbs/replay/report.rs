@@ -6,7 +6,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::latency::Percentiles;
-use crate::number::{Grouped, grouped};
+use crate::Outcome;
+use crate::number::{Grouped, counted, counted_u64, grouped};
 use crate::output::Output;
 
 /// The result; in JSON, scripts rely on these keys.
@@ -39,6 +40,12 @@ pub(in crate::verbs) struct Report {
     pub(in crate::verbs) latency_bound: Option<BoundReport>,
     pub(in crate::verbs) updates: UpdatesReport,
     pub(in crate::verbs) checksum: u64,
+    /// Addresses of the trace that are of the other family than the table, and were passed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) other_family: Option<u64>,
+    /// Whether Ctrl-C ended it before its time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(in crate::verbs) interrupted: bool,
     #[serde(rename = "matched_length", skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) lengths: Option<Lengths>,
 }
@@ -53,15 +60,16 @@ pub(in crate::verbs) struct Lengths {
 }
 
 impl Report {
-    /// Prints it, for scripts or for people.
-    pub(in crate::verbs) fn show(&self, json: bool) -> Result<()> {
+    /// Prints it, for scripts or for people; how the replay ended.
+    pub(in crate::verbs) fn show(&self, json: bool) -> Result<Outcome> {
         let mut output = Output::new();
         if json {
             output.json(self)?;
         } else {
             output.line(self)?;
         }
-        output.finish()
+        output.finish()?;
+        Ok(if self.interrupted { Outcome::Interrupted } else { Outcome::Done })
     }
 }
 
@@ -97,14 +105,17 @@ pub(in crate::verbs) struct UpdatesReport {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { engine, device, threads, batch, keys, lookups, seconds, mlookups_per_s, .. } = self;
+        if self.interrupted {
+            writeln!(f, "interrupted: what was measured until then")?;
+        }
         let Percentiles { p50, p99, max } = self.latency_us;
         writeln!(
             f,
-            "{engine} on {}, {threads} thread{}, batches of {}, a trace of {} keys",
+            "{engine} on {}, {}, batches of {}, a trace of {}",
             Place { device, gpu: self.gpu.as_ref() },
-            if *threads == 1 { "" } else { "s" },
+            counted(*threads, "thread"),
             grouped(*batch),
-            grouped(*keys)
+            counted(*keys, "key")
         )?;
         writeln!(f, "rate      {mlookups_per_s:.1} M lookups/s ({} in {seconds:.2} s)", Grouped(*lookups))?;
         writeln!(f, "latency   p50 {p50:.1} µs, p99 {p99:.1} µs, max {max:.1} µs a batch")?;
@@ -124,7 +135,15 @@ impl fmt::Display for Report {
             writeln!(f, "assuming  {}", assuming.join(", "))?;
         }
         let UpdatesReport { applied, per_s, rebuilds } = self.updates;
-        writeln!(f, "updates   {} applied, {per_s:.0} a second, {rebuilds} rebuilds", Grouped(applied))?;
+        writeln!(
+            f,
+            "updates   {} applied, {per_s:.0} a second, {}",
+            Grouped(applied),
+            counted_u64(rebuilds, "rebuild")
+        )?;
+        if let Some(others @ 1..) = self.other_family {
+            writeln!(f, "others    {} of the trace are of the other family", counted_u64(others, "address"))?;
+        }
         if let Some(Lengths { sum, mean }) = self.lengths {
             writeln!(f, "lengths   {mean:.1} bytes matched on average, {} in all", Grouped(sum))?;
         }

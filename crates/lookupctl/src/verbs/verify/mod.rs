@@ -12,14 +12,15 @@ use serde::Serialize;
 use wirespeed::engine::{Engines, OnDevice, Visitor, visit};
 use wirespeed::gpu::ip::{KeyBytes, Remote};
 use wirespeed::gpu::runtime::{Fleet, GpuOptions};
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Family, Fib, LiveTable, Rib, Update, V4, V6};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Family, LiveTable, Rib, Update, V4, V6};
 
 use crate::Outcome;
 use crate::device::On;
 use crate::engine::{self, Selection};
 use crate::family::{self, number_of};
 use crate::output::{Output, progress};
-use crate::source::{FamilyArgument, ReadArguments, TableArguments};
+use crate::source::{FamilyArgument, Loaded, ReadArguments, TableArguments};
+use crate::stdin;
 use crate::threads::{self, all_cores};
 use crate::verdict::{self, Line};
 use subject::{OnCpu, OnGpu, Subject};
@@ -81,20 +82,25 @@ const GROUP: usize = 1024;
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     let fleet = options.device.open(&GpuOptions::default())?;
-    let fib = options.read.load(&options.fib)?;
-    match family::choose(options.family.wanted(), &fib) {
-        Family::V4 => verify::<V4>(&options, fleet, fib),
-        Family::V6 => verify::<V6>(&options, fleet, fib),
+    stdin::at_most_one([("the table", Some(&*options.fib)), ("the updates", options.updates.as_deref())])?;
+    let loaded = options.read.load_one_of(&options.fib)?;
+    match family::choose(options.family.wanted(), &loaded.fib) {
+        Family::V4 => verify::<V4>(&options, fleet, loaded),
+        Family::V6 => verify::<V6>(&options, fleet, loaded),
     }
 }
 
-fn verify<A: Engines>(options: &Options, fleet: Option<Fleet>, mut fib: Fib) -> Result<Outcome> {
+fn verify<A: Engines>(options: &Options, fleet: Option<Fleet>, loaded: Loaded) -> Result<Outcome> {
+    let Loaded { mut fib, report, .. } = loaded;
     if options.exhaustive && A::BITS > 32 {
         bail!("--exhaustive is for IPv4: nobody can walk 2^{} addresses", A::BITS);
     }
     let updates = match &options.updates {
-        Some(updates) => options.read.updates(updates, &mut fib.next_hops)?,
-        None => Vec::new(),
+        Some(updates) => options.read.updates(updates, &mut fib.next_hops, &[&report])?,
+        None => {
+            options.read.check(&[&report], None)?;
+            Vec::new()
+        }
     };
     let (rib, next_hops) = A::into_rib(fib);
     let engines = options.engine.engines(&rib, &options.table.build_options(1).strides)?;

@@ -47,6 +47,8 @@ fn aggregation_tells_what_each_rule_leaves_over() {
 #[test]
 fn text_for_people() {
     let ran = folder().run("names info table").ok();
+    assert!(ran.stdout.contains("acta: ") && !ran.stdout.contains("  buckets"), "a line an engine: {ran:?}");
+    let ran = folder().run("names info table --sections").ok();
     for part in [
         "5 entries",
         "by number of components",

@@ -4,6 +4,7 @@ mod bad_input;
 mod build;
 mod generate;
 mod info;
+mod inputs;
 mod lookup;
 mod replay;
 mod verify;

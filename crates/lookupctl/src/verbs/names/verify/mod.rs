@@ -24,6 +24,7 @@ use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
 use crate::device::On;
 use crate::output::{Output, progress};
+use crate::stdin;
 use crate::threads::{self, all_cores, share_out};
 use crate::verdict::{self, Line};
 use subject::{OnCpu, OnGpu, Subject, Way};
@@ -84,6 +85,7 @@ const CANNOT: &str = "the table can't be built";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let fleet = options.device.open(&device::options())?;
+    stdin::at_most_one([("the table", Some(&*options.table)), ("the updates", options.updates.as_deref())])?;
     let NameFib { names, mut labels } = options.read.load(&options.table)?;
     let updates = match &options.updates {
         Some(updates) => options.read.updates(updates, &mut labels)?,

@@ -1,0 +1,83 @@
+//! A sign of life on stderr for what takes over a second and has nothing to count.
+
+use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output::TICK;
+
+/// How long something may take without a word.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A line on stderr that says what is being done, from the second on that it takes; gone when this is dropped. None where stderr is no
+/// terminal.
+pub(crate) struct Busy {
+    /// What is being done now.
+    now: Option<Sender<String>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Busy {
+    /// Something is being done.
+    pub(crate) fn with(what: impl Into<String>) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self { now: None, thread: None };
+        }
+        let (now, changes) = channel();
+        let mut what = what.into();
+        let thread = std::thread::spawn(move || {
+            let mut spinner: Option<ProgressBar> = None;
+            loop {
+                let wait = if spinner.is_some() { TICK } else { PATIENCE };
+                match changes.recv_timeout(wait) {
+                    Ok(next) => {
+                        what = next;
+                        spinner.iter().for_each(|spinner| spinner.set_message(what.clone()));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {
+                        let spinner = spinner.get_or_insert_with(|| started(&what));
+                        spinner.tick();
+                    }
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            spinner.iter().for_each(ProgressBar::finish_and_clear);
+        });
+        Self { now: Some(now), thread: Some(thread) }
+    }
+
+    /// As [`with`](Self::with), where output goes to a file or a pipe: on a terminal it is its own sign of life.
+    pub(crate) fn unless_seen(what: impl Into<String>, to_file: bool) -> Self {
+        match to_file || !std::io::stdout().is_terminal() {
+            true => Self::with(what),
+            false => Self { now: None, thread: None },
+        }
+    }
+
+    /// Something else is being done.
+    pub(crate) fn now(&self, what: impl Into<String>) {
+        if let Some(now) = &self.now {
+            let _ = now.send(what.into());
+        }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.now = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn started(what: &str) -> ProgressBar {
+    let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+        spinner.set_style(style);
+    }
+    spinner
+}

@@ -1,0 +1,151 @@
+//! `info` of an image: whose it is, and what is in it.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use wirespeed::Error;
+use wirespeed::classify::image_file::RuleImageFile;
+use wirespeed::engine::{Engines, OnDevice, Visitor, visit};
+use wirespeed::image_file::{ImageFile, bytes_of_table};
+use wirespeed::names::engine::OnDevice as NamesOnDevice;
+use wirespeed::names::image_file::NameImageFile;
+use wirespeed_fib::{Engine, Family, V4, V6};
+use wirespeed_image::{Image, Table};
+use wirespeed_namelookup::NameEngine;
+
+use crate::family::number_of;
+use crate::number::{Bytes, counted, counted_u64};
+use crate::output::Output;
+use crate::section::{Section, sections};
+
+/// What an image is.
+#[derive(Debug, Serialize)]
+pub(in crate::verbs) struct ImageReport {
+    image: String,
+    /// `addresses`, `names` or `rules`.
+    holds: &'static str,
+    /// In the file's header.
+    kind: String,
+    engine: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    family: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuple: Option<&'static str>,
+    /// Prefixes, names or rules that are compiled.
+    entries: u64,
+    /// What they lead to: next hops, results or actions.
+    results: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aggregated: Option<bool>,
+    file_bytes: u64,
+    /// Of the compiled table alone, where it was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    sections: Vec<Section>,
+}
+
+impl ImageReport {
+    /// That of an image file, whose table of addresses or names is checked as a lookup checks it.
+    pub(in crate::verbs) fn of(from: &OsStr) -> Result<Self> {
+        let path = Path::new(from);
+        match ImageFile::open(path) {
+            Ok(file) => Self::of_addresses(path, file),
+            Err(Error::ImageOfNames { .. }) => Self::of_names(path, NameImageFile::open(path)?),
+            Err(Error::ImageOfRules { .. }) => Self::of_rules(path, &RuleImageFile::open(path)?),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn of_addresses(path: &Path, file: ImageFile) -> Result<Self> {
+        let (family, engine, results) = (file.family(), file.engine(), file.next_hops()?.len());
+        let bytes = match family {
+            Family::V4 => visit::<V4, _>(engine, Check(file))?,
+            Family::V6 => visit::<V6, _>(engine, Check(file))?,
+        }?;
+        let report = Self::new(path, "addresses", engine.as_str(), results)?;
+        Ok(Self { family: Some(number_of(family)), bytes: Some(bytes), ..report })
+    }
+
+    fn of_names(path: &Path, file: NameImageFile) -> Result<Self> {
+        let (engine, aggregated, results) = (file.engine(), file.is_aggregated(), file.labels()?.len());
+        let bytes = wirespeed::names::engine::visit(engine, CheckNames(file))?;
+        let report = Self::new(path, "names", engine.as_str(), results)?;
+        Ok(Self { aggregated: Some(aggregated), bytes: Some(bytes), ..report })
+    }
+
+    fn of_rules(path: &Path, file: &RuleImageFile) -> Result<Self> {
+        let report = Self::new(path, "rules", file.engine().as_str(), file.labels()?.len())?;
+        Ok(Self { tuple: Some(file.tuple().as_str()), ..report })
+    }
+
+    /// What all have in common.
+    fn new(path: &Path, holds: &'static str, engine: &'static str, results: usize) -> Result<Self> {
+        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        Ok(Self {
+            image: path.display().to_string(),
+            holds,
+            kind: image.kind().to_owned(),
+            engine,
+            family: None,
+            tuple: None,
+            entries: image.entries(),
+            results,
+            aggregated: None,
+            file_bytes: image.bytes(),
+            bytes: None,
+            sections: sections(&image),
+        })
+    }
+
+    /// For scripts or for people, who get the sections too.
+    pub(in crate::verbs) fn show(&self, json: bool, output: &mut Output) -> Result<()> {
+        if json {
+            return output.json(self);
+        }
+        output.line(self)?;
+        self.sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
+    }
+}
+
+impl fmt::Display for ImageReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { image, holds, kind, engine, entries, results, .. } = self;
+        let (entry, result) = match *holds {
+            "addresses" => ("prefix", "next hop"),
+            "names" => ("name", "result"),
+            _ => ("rule", "action"),
+        };
+        write!(f, "{image}: an image of {holds}, {engine} (kind {kind})")?;
+        self.family.map_or(Ok(()), |family| write!(f, ", IPv{family}"))?;
+        self.tuple.map_or(Ok(()), |tuple| write!(f, ", {tuple}"))?;
+        let compiled = if self.aggregated == Some(true) { " left of aggregation" } else { "" };
+        write!(f, ", {}{compiled}, {}", counted_u64(*entries, entry), counted(*results, result))?;
+        self.bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Bytes(bytes)))?;
+        write!(f, "; a file of {}", Bytes(self.file_bytes))
+    }
+}
+
+/// The engine's own check of its sections, and the bytes of these.
+struct Check(ImageFile);
+
+impl<A: Engines> Visitor<A> for Check {
+    type Output = Result<u64>;
+
+    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<u64> {
+        Ok(bytes_of_table(self.0.into_table::<E::Table>()?.image()))
+    }
+}
+
+/// The same of names.
+struct CheckNames(NameImageFile);
+
+impl wirespeed::names::engine::Visitor for CheckNames {
+    type Output = Result<u64>;
+
+    fn visit<E: NameEngine<Table: NamesOnDevice>>(self) -> Result<u64> {
+        Ok(self.0.into_table::<E::Table>()?.image().bytes())
+    }
+}
