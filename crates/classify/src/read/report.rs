@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use wirespeed_input::{Input, Line};
+use wirespeed_input::{Input, Line, plural};
 
 use super::assume::{Assumption, AssumptionKey};
 use super::format::RuleFormat;
@@ -69,15 +69,19 @@ impl fmt::Display for RuleReport {
             left_out,
             ..
         } = self;
-        write!(f, "{name}: {format}, {records} records, {rules} rules of {entries} patterns")?;
+        let counted = |count: u64, noun: &str| format!("{count} {}", plural(count, noun));
+        let (read, patterns) = (counted(*records, "record"), counted(*entries, "pattern"));
+        write!(f, "{name}: {format}, {read}, {} of {patterns}", counted(*rules as u64, "rule"))?;
         if *elsewhere > 0 {
-            write!(f, "\n  {elsewhere} rules of other chains or tables passed over")?;
+            write!(f, "\n  {} of other chains or tables passed over", counted(*elsewhere, "rule"))?;
         }
         if *without_verdict > 0 {
-            write!(f, "\n  {without_verdict} rules without a verdict")?;
+            write!(f, "\n  {} without a verdict", counted(*without_verdict, "rule"))?;
         }
         if *widened > 0 {
-            write!(f, "\n  {widened} filters are wider than they say: TCP flags are no field of a tuple")?;
+            let are = if *widened == 1 { "is" } else { "are" };
+            let filters = counted(*widened, "filter");
+            write!(f, "\n  {filters} {are} wider than said: TCP flags are no field of a tuple")?;
         }
         if !assumed.is_empty() {
             let assumed: Vec<_> = assumed.iter().map(ToString::to_string).collect();

@@ -15,7 +15,7 @@ use super::doubt;
 use super::engine::{self, Choice};
 use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
-use crate::number::{Bytes, grouped, share};
+use crate::number::{Bytes, counted, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 
@@ -132,8 +132,8 @@ impl Report {
     fn print(&self, output: &mut Output) -> Result<()> {
         let Self { image, engine, tuple, rules, bytes, bytes_per_rule, build_seconds, .. } = self;
         output.line(format_args!(
-            "{image}: {engine}, {} {tuple} rules, {} ({bytes_per_rule:.1} B a rule), built in {build_seconds:.3} s; a file of {}",
-            grouped(*rules),
+            "{image}: {engine}, {}, {} ({bytes_per_rule:.1} B a rule), built in {build_seconds:.3} s; a file of {}",
+            counted(*rules, &format!("{tuple} rule")),
             Bytes(*bytes),
             Bytes(self.file_bytes),
         ))?;
@@ -141,10 +141,9 @@ impl Report {
             output.line(format_args!("  {assumed}: lookup repeats it"))?;
         }
         if self.left_out > 0 {
-            let rules = if self.left_out == 1 { "rule was" } else { "rules were" };
-            let left_out = grouped(self.left_out);
+            let left_out = counted(self.left_out, "rule");
             output.line(format_args!(
-                "  not whole: {left_out} {rules} left out; lookup says which answers they could change"
+                "  not whole, without {left_out}; lookup says which answers that could change"
             ))?;
         }
         self.sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))

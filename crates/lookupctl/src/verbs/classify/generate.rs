@@ -55,10 +55,6 @@ struct RulesOptions {
     #[command(flatten)]
     made: MadeArguments,
 
-    /// Number of rules; --size is another name of it
-    #[arg(long, value_name = "N", value_parser = parse_positive, conflicts_with = "size")]
-    count: Option<usize>,
-
     /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12; by default ipv4, for --set classes openflow
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     tuple: Option<TupleName>,

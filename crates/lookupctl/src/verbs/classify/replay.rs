@@ -15,11 +15,12 @@ use super::doubt;
 use super::engine::{self, Choice};
 use super::live::{self, AnyLive, Looker, Wanted};
 use super::set::{Origin, Set, SetArguments};
-use super::source::{BuildArguments, ReadArguments, one_from_stdin};
+use super::source::{BuildArguments, ReadArguments};
 use super::trace::{self, OrderArguments, Trace};
 use crate::Outcome;
 use crate::memory::check_room;
 use crate::number::parse_positive;
+use crate::stdin::at_most_one;
 use crate::verbs::replay::play::{feeder, play, say_bytes};
 use crate::verbs::replay::report::Report;
 use crate::verbs::replay::{DriveArguments, Updates};
@@ -91,7 +92,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         Some(Updates::File(from)) => Some(OsStr::new(from)),
         _ => None,
     };
-    one_from_stdin(&[
+    at_most_one([
         ("the rules", options.rules.rules.as_deref()),
         ("the sets", options.read.ipset.as_deref()),
         ("the trace", trace),

@@ -13,7 +13,7 @@ use wirespeed_classify::{Rule, RuleSet, Tuple};
 
 use super::source::{Raw, ReadArguments};
 use crate::memory::check_room;
-use crate::number::{Grouped, grouped, parse_positive};
+use crate::number::{counted, counted_u64, parse_positive};
 
 /// A set that is read, or made.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub(super) struct SetArguments {
 pub(super) const RULES: &str = "10k";
 
 /// What a set that is made is like.
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Synthetic sets")]
 pub(super) struct MadeArguments {
     /// acl (access list), fw (firewall) and ipc (in between) are after the manner of ClassBench; classes has so many rules in so many
@@ -124,10 +124,10 @@ impl Origin<'_> {
                 let began = Instant::now();
                 let set = made.make::<T>(*count, seed)?;
                 eprintln!(
-                    "synthetic set ({}): {} rules of {} patterns, {} tuples, seed {seed}, made in {:.2} s",
+                    "synthetic set ({}): {} of {}, {} tuples, seed {seed}, made in {:.2} s",
                     made.set.name(),
-                    grouped(set.file.rules.len()),
-                    Grouped(set.file.rules.entries_len()),
+                    counted(set.file.rules.len(), "rule"),
+                    counted_u64(set.file.rules.entries_len(), "pattern"),
                     T::NAME,
                     began.elapsed().as_secs_f64()
                 );

@@ -19,7 +19,7 @@ use wirespeed_image::Image;
 
 use super::doubt::listed;
 use super::tuple;
-use crate::number::grouped;
+use crate::number::counted;
 use crate::source::MemoryArgument;
 
 /// How rules are read.
@@ -65,15 +65,6 @@ pub(super) struct ReadArguments {
 fn format_parser() -> impl TypedValueParser<Value = RuleFormat> {
     PossibleValuesParser::new(RuleFormat::ALL.map(RuleFormat::name))
         .try_map(|name| name.parse::<RuleFormat>())
-}
-
-/// Refuses several inputs from standard input: what they are, and where each comes from.
-pub(super) fn one_from_stdin(inputs: &[(&str, Option<&OsStr>)]) -> Result<()> {
-    let mut from_stdin = inputs.iter().filter(|(_, from)| from.is_some_and(|from| from == "-"));
-    match (from_stdin.next(), from_stdin.next()) {
-        (Some((one, _)), Some((other, _))) => bail!("{one} and {other} can't both come from standard input"),
-        _ => Ok(()),
-    }
 }
 
 /// A file of rules before its tuple is known to the compiler.
@@ -155,7 +146,7 @@ impl ReadArguments {
                 RuleUpdate::Remove(_) => {}
             }
         }
-        eprintln!("{source}: {} updates", grouped(updates.len()));
+        eprintln!("{source}: {}", counted(updates.len(), "update"));
         report.left_out.iter().take(10).for_each(|one| eprintln!("  left out {one}"));
         Ok(updates)
     }
@@ -232,7 +223,6 @@ impl<T: Tuple> Loaded<T> {
         const SHOWN: usize = 3;
         let left_out = &self.report.left_out;
         let all: Vec<_> = left_out.iter().map(ToString::to_string).collect();
-        let rules = if all.len() == 1 { "rule" } else { "rules" };
         let helps = &self.report.would_help;
         let assume: Vec<_> = helps.iter().map(|key| format!("--assume {}", key.example())).collect();
         let state = match &assume[..] {
@@ -240,9 +230,9 @@ impl<T: Tuple> Loaded<T> {
             all => format!("state what they ask for, as by {}, or ", all.join(" ")),
         };
         format!(
-            "{} {rules} can't be decided by a packet's header fields, and could change answers: {}: {state}go on with --lenient, which says \
+            "{} can't be decided by a packet's header fields, and could change answers: {}: {state}go on with --lenient, which says \
              of each answer what could change it",
-            grouped(all.len()),
+            counted(all.len(), "rule"),
             listed(&all, SHOWN)
         )
     }

@@ -16,7 +16,7 @@ use wirespeed_fib::synth::rng::Rng;
 use super::set::Set;
 use super::source::ReadArguments;
 use crate::memory::check_room;
-use crate::number::grouped;
+use crate::number::counted;
 
 /// Where the tuples of a replay come from.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,10 +136,9 @@ impl OrderArguments {
             Rng::new(self.seed).shuffle(&mut tuples);
         }
         eprintln!(
-            "trace: {trace}{}, {} {} tuples, ready in {:.2} s",
+            "trace: {trace}{}, {}, ready in {:.2} s",
             if self.shuffle { ", shuffled" } else { "" },
-            grouped(tuples.len()),
-            T::NAME,
+            counted(tuples.len(), &format!("{} tuple", T::NAME)),
             began.elapsed().as_secs_f64()
         );
         Ok(tuples)

@@ -7,7 +7,7 @@ use serde::Serialize;
 use wirespeed_classify::tuple::{Field, FieldMatch};
 use wirespeed_classify::{Rule, RuleSet, Tuple};
 
-use crate::number::{Bytes, Grouped, grouped, share};
+use crate::number::{Bytes, counted, counted_u64, grouped, share};
 use crate::output::Output;
 
 /// Counts of a set.
@@ -85,29 +85,27 @@ impl Census {
         let Self { rules, patterns, priorities, actions, classes, .. } = self;
         output.line("")?;
         output.line(format_args!(
-            "{} rules, {} {}, {} {}; held for updates: {}",
-            grouped(*rules),
-            grouped(*priorities),
-            if *priorities == 1 { "priority" } else { "priorities" },
-            grouped(*actions),
-            if *actions == 1 { "action" } else { "actions" },
+            "{}, {}, {}; held for updates: {}",
+            counted(*rules, "rule"),
+            counted(*priorities, "priority"),
+            counted(*actions, "action"),
             Bytes(self.rules_bytes)
         ))?;
         self.fields.iter().try_for_each(|field| field.print(*rules, output))?;
         if self.with_ranges > 0 {
             output.line(format_args!(
-                "{} {} ranges that are no prefixes, and {} patterns of them, the most of one rule {}",
-                grouped(self.with_ranges),
-                if self.with_ranges == 1 { "rule has" } else { "rules have" },
-                Grouped(self.patterns_of_ranges),
+                "{} {} ranges that are no prefixes, and {} of them, the most of one rule {}",
+                counted(self.with_ranges, "rule"),
+                if self.with_ranges == 1 { "has" } else { "have" },
+                counted_u64(self.patterns_of_ranges, "pattern"),
                 grouped(self.most_patterns)
             ))?;
         }
         let Classes { count, largest, median, by_size } = classes;
         output.line(format_args!(
-            "{} patterns in {} classes; the largest has {}, the median {}",
-            Grouped(*patterns),
-            grouped(*count),
+            "{} in {}; the largest has {}, the median {}",
+            counted_u64(*patterns, "pattern"),
+            counted(*count, "class"),
             grouped(*largest),
             grouped(*median)
         ))?;
@@ -158,10 +156,9 @@ impl FieldCensus {
         let ranges = match self.range {
             0 => None,
             ranges => Some(format!(
-                "{} {} of {} prefixes (one of {})",
-                grouped(ranges),
-                if ranges == 1 { "range" } else { "ranges" },
-                grouped(self.range_prefixes),
+                "{} of {} (one of {})",
+                counted(ranges, "range"),
+                counted(self.range_prefixes, "prefix"),
                 grouped(self.most_range_prefixes)
             )),
         };

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use wirespeed::classify::engine::EngineName;
@@ -20,11 +20,12 @@ use super::actions::{Known, of_image};
 use super::compiled::Compiled;
 use super::doubt::{assumed, assuming, left_out};
 use super::engine::{self, Selection};
-use super::source::{BuildArguments, Loaded, Raw, ReadArguments, one_from_stdin};
+use super::source::{BuildArguments, Loaded, Raw, ReadArguments};
 use crate::Outcome;
-use crate::number::{Bytes, Grouped, share};
+use crate::number::{Bytes, Grouped, counted_u64, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
+use crate::stdin::at_most_one;
 use census::Census;
 
 /// Tells what is in sets of rules: counts, fields, ranges, classes, what could not be expressed, and memory, loads and build time of
@@ -71,12 +72,7 @@ The false positives that are expected are the share of tuples that get past the 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let mut inputs: Vec<_> = options.files.iter().map(|file| ("a set of rules", Some(&**file))).collect();
     inputs.push(("the sets that they name", options.read.ipset.as_deref()));
-    if inputs[..options.files.len()].iter().filter(|(_, from)| from.is_some_and(|from| from == "-")).count()
-        > 1
-    {
-        bail!("only one set of rules can come from standard input");
-    }
-    one_from_stdin(&inputs)?;
+    at_most_one(inputs)?;
     let mut output = Output::new();
     for (at, file) in options.files.iter().enumerate() {
         if at > 0 && !options.json {
@@ -256,7 +252,11 @@ impl TupleVisitor for OfImage<'_> {
                 engines,
             });
         }
-        output.line(format_args!("{file}: image of {} rules for {} tuples", Grouped(count), T::NAME))?;
+        output.line(format_args!(
+            "{file}: image of {} for {} tuples",
+            counted_u64(count, "rule"),
+            T::NAME
+        ))?;
         if let Some(assumed) = assumed(&assuming(&doubts)) {
             output.line(format_args!("  {assumed}"))?;
         }

@@ -22,12 +22,13 @@ use super::actions::{Actions, Known, of_image};
 use super::compiled::{Compiled, cannot_build};
 use super::doubt::{self, Because};
 use super::engine::{self, Choice};
-use super::source::{BuildArguments, Raw, ReadArguments, one_from_stdin};
+use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
 use crate::device::On;
 use crate::lines;
-use crate::number::grouped;
+use crate::number::{counted, grouped};
 use crate::output::Output;
+use crate::stdin::at_most_one;
 use crate::verbs::lookup::{StepLine, print_steps};
 use ask::{Form, joined};
 use near::{Miss, Near};
@@ -107,7 +108,7 @@ Exit status 1 says that some tuple matches nothing, or that an answer is wrong."
 pub(super) fn run(options: Options) -> Result<Outcome> {
     let tuples = options.tuples.is_empty().then_some(OsStr::new("-"));
     let ipset = options.read.ipset.as_deref();
-    one_from_stdin(&[("the rules", options.rules.as_deref()), ("the sets", ipset), ("the tuples", tuples)])?;
+    at_most_one([("the rules", options.rules.as_deref()), ("the sets", ipset), ("the tuples", tuples)])?;
     let (tuple, from) = match (&options.image, &options.rules) {
         (Some(path), _) => {
             options.read.refuse_beside("an image, which holds what was assumed")?;
@@ -364,8 +365,9 @@ impl<T: Tuple> Told<'_, T> {
             misses.iter().try_for_each(|miss| miss.print(output, self))?;
             if *count > misses.len() {
                 output.line(format_args!(
-                    "  {} more rules nearly match (--nearly N shows N)",
-                    grouped(count - misses.len())
+                    "  {} nearly {} (--nearly N shows N)",
+                    counted(count - misses.len(), "more rule"),
+                    if count - misses.len() == 1 { "matches" } else { "match" }
                 ))?;
             }
         }

@@ -23,12 +23,13 @@ use super::compiled::{Compiled, cannot_upload};
 use super::doubt;
 use super::engine::{self, Selection};
 use super::live;
-use super::source::{BuildArguments, Raw, ReadArguments, one_from_stdin};
+use super::source::{BuildArguments, Raw, ReadArguments};
 use super::trace;
 use crate::Outcome;
 use crate::device::On;
-use crate::number::Grouped;
+use crate::number::{Grouped, counted_u64};
 use crate::output::{Output, progress};
+use crate::stdin::at_most_one;
 use crate::threads::{self, all_cores, share_out};
 use crate::verdict::{self, Line};
 use subject::{OnCpu, OnGpu, Subject};
@@ -90,8 +91,8 @@ wrong.";
 const GROUP: usize = 1024;
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    one_from_stdin(&[
-        ("the rules", Some(&options.rules)),
+    at_most_one([
+        ("the rules", Some(options.rules.as_os_str())),
         ("the sets", options.read.ipset.as_deref()),
         ("the trace", options.trace.as_deref()),
         ("the updates", options.updates.as_deref()),
@@ -331,10 +332,11 @@ impl Report {
         if self.left_out == 0 {
             return assumed;
         }
-        let (uncertain, tuples) = (Grouped(self.uncertain), Grouped(self.tuples));
-        let because = &self.because;
+        let (uncertain, because) = (Grouped(self.uncertain), &self.because);
+        let answers = counted_u64(self.tuples, "answer");
+        let are = if self.uncertain == 1 { "is" } else { "are" };
         format!(
-            "{assumed}, but the set is not whole: {uncertain} of {tuples} answers are uncertain because of {because}"
+            "{assumed}, but the set is not whole: {uncertain} of {answers} {are} uncertain because of {because}"
         )
     }
 }
