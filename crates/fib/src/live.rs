@@ -28,7 +28,7 @@ pub struct LiveTable<A: Address, E: Engine<A>> {
 impl<A: Address, E: Engine<A>> LiveTable<A, E> {
     /// Builds the table of a Rib and puts it live.
     pub fn new(rib: Rib<A>, options: BuildOptions) -> Result<Self, BuildError> {
-        let (engine, table) = E::build(&rib, &options)?;
+        let (engine, table) = E::build(&rib, &options.for_prefixes(rib.len()))?;
         Ok(Self::start(rib, Some(engine), table, options))
     }
 
@@ -77,13 +77,15 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         self.changed.dedup();
         // A table that was emptied is built anew, and gives back its memory.
         let engine = self.engine.as_mut().filter(|_| !self.rib.is_empty());
-        let patch = engine.and_then(|engine| engine.update(&self.rib, &self.changed).ok());
+        let table = self.writer.current();
+        let patch = engine.and_then(|engine| engine.update_beside(&table, &self.rib, &self.changed).ok());
+        drop(table);
         if let Some(patch) = patch {
             applied.writes = patch.writes().len();
             self.writer.patch(patch).expect("an engine's patch fits its own table");
         } else {
             self.engine = None;
-            let (engine, table) = E::build(&self.rib, &self.options)?;
+            let (engine, table) = E::build(&self.rib, &self.options.for_prefixes(self.rib.len()))?;
             self.engine = Some(engine);
             self.writer.replace(table);
             self.rebuilds += 1;
