@@ -26,9 +26,13 @@ WS_CONSTANT(waldvogel, WALDVOGEL_STEPS, 8)
 // Bits of the hash of a word, and how far it is folded.
 WS_CONSTANT(waldvogel, WALDVOGEL_HASH_BITS, 49)
 WS_CONSTANT(waldvogel, WALDVOGEL_FOLD, 25)
-// Words and keys of a bucket.
+// Words and keys of a bucket; the word where values begin, two in each; where in the last word lengths begin, and the number of
+// keys that are elsewhere.
 WS_CONSTANT(waldvogel, WALDVOGEL_BUCKET_WORDS, 8)
-WS_CONSTANT(waldvogel, WALDVOGEL_BUCKET_SLOTS, 2)
+WS_CONSTANT(waldvogel, WALDVOGEL_BUCKET_SLOTS, 3)
+WS_CONSTANT(waldvogel, WALDVOGEL_BUCKET_VALUES, 6)
+WS_CONSTANT(waldvogel, WALDVOGEL_BUCKET_LENGTHS, 32)
+WS_CONSTANT(waldvogel, WALDVOGEL_BUCKET_SPILLED, 56)
 
 // The first 64 bits of an address and the others; an IPv4 address is at the top.
 WS_FN Address6 halves(u32 address) {
@@ -158,7 +162,8 @@ struct Waldvogel {
         u32 value;
         u64 first = u64(u32(hash >> 32)) * buckets >> 32, second = u64(u32(hash)) * buckets >> 32;
         if (is_in(first, key, length, &value)) return value;
-        bool spilled = element(wide + (first + 1) * WALDVOGEL_BUCKET_WORDS - 1) >> 32 != 0;
+        u64 last = element(wide + (first + 1) * WALDVOGEL_BUCKET_WORDS - 1);
+        bool spilled = last >> WALDVOGEL_BUCKET_SPILLED != 0;
         if (spilled && is_in(second, key, length, &value)) return value;
         return element(misses + record);
     }
@@ -166,14 +171,15 @@ struct Waldvogel {
     // Whether a key is in a bucket, and its value.
     WS_FN bool is_in(u64 bucket, Address6 key, u32 length, u32* value) const {
         const u64* words = wide + bucket * WALDVOGEL_BUCKET_WORDS;
-        for (u32 slot = 0; slot < WALDVOGEL_BUCKET_SLOTS; slot++, words += 3) {
-            u64 last = element(words + 2);
-            if (element(words) == key.high && element(words + 1) == key.low && last >> 32 == length) {
-                *value = u32(last);
-                return true;
-            }
+        u64 last = element(words + WALDVOGEL_BUCKET_WORDS - 1);
+        u32 at = WALDVOGEL_BUCKET_SLOTS;
+        for (u32 slot = 0; slot < WALDVOGEL_BUCKET_SLOTS; slot++) {
+            u32 own = u32(last >> (WALDVOGEL_BUCKET_LENGTHS + 8 * slot)) & 255;
+            if (own == length && element(words + 2 * slot + 1) == key.low && element(words + 2 * slot) == key.high) at = slot;
         }
-        return false;
+        if (at == WALDVOGEL_BUCKET_SLOTS) return false;
+        *value = u32(element(words + WALDVOGEL_BUCKET_VALUES + at / 2) >> (32 * (at % 2)));
+        return true;
     }
 
     static WS_FN u64 keep(u64 bits, u32 length) { return length >= 64 ? bits : bits & ~(~u64(0) >> length); }

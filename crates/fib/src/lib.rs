@@ -23,7 +23,7 @@ pub mod write;
 pub use address::{Address, Family, V4, V6};
 pub use fib::{AnyUpdate, Fib, InFib};
 pub use live::{Applied, LiveTable};
-pub use lpm::{BuildError, BuildOptions, Engine, Lpm, Outgrown, Step, Strides, on_all_cores};
+pub use lpm::{BuildError, BuildOptions, ByPrefixes, Engine, Lpm, Outgrown, Step, Strides, on_all_cores};
 pub use next_hop::{NextHop, NextHops, TooManyNextHops};
 pub use prefix::{Prefix, PrefixError};
 pub use rib::Rib;

@@ -43,7 +43,7 @@ enum Next<A: Address, E: Engine<A>> {
 impl<A: Address, E: Engine<A>> LiveTable<A, E> {
     /// Builds the table of a Rib and puts it live.
     pub fn new(rib: Rib<A>, options: BuildOptions) -> Result<Self, BuildError> {
-        let (engine, table) = E::build(&rib, &options)?;
+        let (engine, table) = E::build(&rib, &options.for_prefixes(rib.len()))?;
         Ok(Self::start(rib, Some(engine), table, options))
     }
 
@@ -117,7 +117,10 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         }
         // A table that was emptied is built anew, and gives back its memory.
         if let Some(engine) = self.engine.as_mut().filter(|_| !self.rib.is_empty()) {
-            match engine.update(&self.rib, &self.changed) {
+            let table = self.writer.current();
+            let patch = engine.update_beside(&table, &self.rib, &self.changed);
+            drop(table);
+            match patch {
                 Ok(patch) => return Ok(Next::Patch(patch)),
                 Err(_) => self.engine = None,
             }
@@ -127,9 +130,10 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
 
     /// A table of the Rib, with head room unless it is that which doesn't fit.
     fn built_anew(&self) -> Result<(E, E::Table), BuildError> {
-        match E::build(&self.rib, &self.options) {
+        let options = self.options.for_prefixes(self.rib.len());
+        match E::build(&self.rib, &options) {
             Err(BuildError::Image(ImageError::OverCap { .. })) => {
-                E::build(&self.rib, &BuildOptions { tight: true, ..self.options.clone() })
+                E::build(&self.rib, &BuildOptions { tight: true, ..options })
             }
             built => built,
         }
@@ -171,7 +175,8 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         self.roll_back();
         let (Next::Patch(there), Some(engine)) = (next, self.engine.as_mut()) else { return };
         // The engine has taken the changes in. It takes them back, and what it writes there and back is one patch, after which every
-        // lookup is answered as before it.
+        // lookup is answered as before it. One that reads a copy of the table can't, as the patch is in none: it is built anew with the next
+        // change.
         match engine.update(&self.rib, &self.changed) {
             Ok(back) => {
                 self.writer.patch(there.then(back)).expect("an engine's patch fits its own table");

@@ -82,6 +82,18 @@ pub trait Engine<A: Address>: Sized + Send + 'static {
     /// After an error the engine is spent: build a new one from the same `rib`.
     fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown>;
 
+    /// [`update`](Self::update) for what has a copy of the table at hand, as the last patch left it: an engine that keeps no second copy
+    /// of some section reads it there. Such an engine can't [`update`](Self::update) without one, and has to be built anew.
+    fn update_beside(
+        &mut self,
+        table: &Self::Table,
+        rib: &Rib<A>,
+        changed: &[Prefix<A>],
+    ) -> Result<Patch, Outgrown> {
+        let _ = table;
+        self.update(rib, changed)
+    }
+
     /// Bytes held beside the table and the Rib.
     fn memory_usage(&self) -> u64;
 }
@@ -91,6 +103,8 @@ pub trait Engine<A: Address>: Sized + Send + 'static {
 pub struct BuildOptions {
     /// Most bytes that one image may take; past it building fails.
     pub memory_cap: Option<u64>,
+    /// A cap that grows with the table: the lower one counts, of this and [`memory_cap`](Self::memory_cap).
+    pub memory_by_prefixes: Option<ByPrefixes>,
     /// The largest next-hop index to make room for, where more are expected than the Rib has.
     pub next_hops: u32,
     /// Whether to leave no more head room for updates than an engine can't do without: of a table that would be over its cap
@@ -103,7 +117,25 @@ pub struct BuildOptions {
     pub seed: Option<u64>,
 }
 
+/// Bytes that one image may take by the number of prefixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByPrefixes {
+    /// Whatever their number.
+    pub base: u64,
+    /// For each of them, beside that.
+    pub each: u64,
+}
+
 impl BuildOptions {
+    /// The options for a table of so many prefixes: with what it may take as a [`memory_cap`](Self::memory_cap). A live table asks for
+    /// them whenever it is built; engines look at the memory cap alone.
+    #[must_use]
+    pub fn for_prefixes(&self, prefixes: usize) -> Self {
+        let by = |ByPrefixes { base, each }| each.saturating_mul(prefixes as u64).saturating_add(base);
+        let cap = [self.memory_cap, self.memory_by_prefixes.map(by)].into_iter().flatten().min();
+        Self { memory_cap: cap, ..self.clone() }
+    }
+
     /// Head room for something of which there is so much in use: one part of so many, and at least so much in any table; hardly any where
     /// the table is to be [`tight`](Self::tight).
     pub fn head_room(&self, in_use: u64, part: u64, least: u64) -> u64 {

@@ -1,8 +1,9 @@
 //! [`Waldvogel`]: build, on top of the [`Form`].
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib};
-use wirespeed_image::{Image, Patch};
+use wirespeed_image::{Changes, Image, Patch, Table};
 
+use crate::buckets::{Buckets, Edit, Words};
 use crate::form::{Form, STEPS, misses};
 use crate::hash::{Seed, WIDE_FROM};
 use crate::layout::{CHUNKS, MISSES, PILOTS, ROOT, ROPES, SLOTS, Sizes, WIDE, WaldvogelTable, allocate};
@@ -18,7 +19,7 @@ const MOST_PIECES: u32 = MOST / STEPS;
 
 /// The control plane of binary search on prefix lengths: build, and keep up to date, a [`WaldvogelTable`].
 ///
-/// Memory: the hash tables once more, and about 80 bytes for each key that leads to longer ones.
+/// Memory: the hash table of the keys of up to 48 bits once and a half more, and about 80 bytes for each key that leads to longer ones.
 #[derive(Clone, Debug)]
 pub struct Waldvogel<A: Address> {
     pub(crate) form: Form<A>,
@@ -36,18 +37,28 @@ impl<A: Address> Engine<A> for Waldvogel<A> {
         if widest > MAX_NEXT_HOP {
             return Err(limit("next hops", MAX_NEXT_HOP, u64::from(widest)));
         }
-        let (mut form, mut sizes, seed) = filled(rib, options.seed)?;
+        let (mut form, mut sizes, seed, wide) = filled(rib, options.seed)?;
         let used = form.records.in_use();
         sizes.pieces = (used + options.head_room_of(used, 1, 256)).min(MOST_PIECES);
         form.records.set_capacity(sizes.pieces);
-        let mut image = compile(&form, sizes, seed, options.memory_cap)?;
+        let mut image = compile(&form, &wide, sizes, seed, options.memory_cap)?;
         image.set_counts(rib.len() as u64, u64::from(results));
         let table = WaldvogelTable::of_shape(image)?;
         Ok((Self { form, results }, table))
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
-        self.patch(rib, changed)
+    /// An error: longer keys are in the table alone.
+    fn update(&mut self, _: &Rib<A>, _: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+        Err(Outgrown("own memory, having no table to read"))
+    }
+
+    fn update_beside(
+        &mut self,
+        table: &WaldvogelTable<A>,
+        rib: &Rib<A>,
+        changed: &[Prefix<A>],
+    ) -> Result<Patch, Outgrown> {
+        self.patch(table.image().section(WIDE), rib, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -55,8 +66,11 @@ impl<A: Address> Engine<A> for Waldvogel<A> {
     }
 }
 
+/// A form with what it was made by, and the words of its longer keys.
+type Filled<A> = (Form<A>, Sizes, Seed, Vec<u64>);
+
 /// The form of a whole Rib, with the first seed for which each key finds room.
-fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<(Form<A>, Sizes, Seed), BuildError> {
+fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<Filled<A>, BuildError> {
     let (tree, chunked) = Tree::of(rib);
     let longer = usize::from(WIDE_FROM).min(rib.by_length().len());
     let (narrow, wide) = rib.by_length().split_at(longer);
@@ -73,13 +87,16 @@ fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<(Form<A>, Siz
                 3 << 25,
                 narrow as u64,
             ))?,
-            wide: u32::try_from(if A::BITS < WIDE_FROM { 1 } else { roomy(wide) + 16 })
+            wide: u32::try_from(if A::BITS < WIDE_FROM { 1 } else { Buckets::count_for(roomy(wide)) })
                 .map_err(|_| limit("longer keys", u32::MAX, wide as u64))?,
         };
         let seed = Seed::new(chosen, attempt);
         let mut form = Form::new(tree.clone(), &chunked, sizes, seed);
-        if form.fill(rib).is_ok() {
-            return Ok((form, sizes, seed));
+        let mut edit = Edit { changes: Changes::none(), wide: Words::built(sizes.wide) };
+        if form.fill(rib, &mut edit).is_ok()
+            && let Words::Built(wide) = edit.wide
+        {
+            return Ok((form, sizes, seed, wide));
         }
     }
     Err(limit("seeds to place all keys by", ATTEMPTS, u64::from(ATTEMPTS) + 1))
@@ -88,6 +105,7 @@ fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<(Form<A>, Siz
 /// The image of a form.
 fn compile<A: Address>(
     form: &Form<A>,
+    wide: &[u64],
     sizes: Sizes,
     seed: Seed,
     cap: Option<u64>,
@@ -111,7 +129,7 @@ fn compile<A: Address>(
     }
     image.section_mut::<u8>(PILOTS)?.copy_from_slice(form.keys.narrow.pilots());
     image.section_mut::<u64>(SLOTS)?.copy_from_slice(form.keys.narrow.words());
-    image.section_mut::<u64>(WIDE)?.copy_from_slice(form.keys.wide.words());
+    image.section_mut::<u64>(WIDE)?.copy_from_slice(wide);
     Ok(image)
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib};
-use wirespeed_image::{Changes, Placed, SharedPool};
+use wirespeed_image::{Placed, SharedPool};
 
+use crate::buckets::{Edit, Words};
 use crate::hash::Seed;
 use crate::keys::Keys;
 use crate::layout::{CHUNK, CHUNK_BITS, CHUNKS, MISSES, ROOT, ROOT_BITS, ROPES, Sizes};
@@ -40,16 +41,15 @@ impl<A: Address> Form<A> {
     }
 
     /// Fills in everything.
-    pub(crate) fn fill(&mut self, rib: &Rib<A>) -> Result<(), Outgrown> {
-        let changes = &mut Changes::none();
-        self.refresh_arrays(rib, Prefix::DEFAULT, changes)?;
+    pub(crate) fn fill(&mut self, rib: &Rib<A>, edit: &mut Edit<'_>) -> Result<(), Outgrown> {
+        self.refresh_arrays(rib, Prefix::DEFAULT, edit)?;
         for (route, next_hop) in rib {
             if route.len() > self.region(route.address()).len() {
-                self.put(route, next_hop, changes)?;
+                self.put(route, next_hop, edit)?;
             }
         }
         for marker in self.tree.markers().iter().copied().collect::<Vec<_>>() {
-            self.put(marker, best(rib, marker), changes)?;
+            self.put(marker, best(rib, marker), edit)?;
         }
         Ok(())
     }
@@ -59,7 +59,7 @@ impl<A: Address> Form<A> {
         &mut self,
         rib: &Rib<A>,
         changed: &[Prefix<A>],
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<(), Outgrown> {
         let mut crowded = BTreeSet::new();
         for &route in changed {
@@ -67,11 +67,11 @@ impl<A: Address> Form<A> {
             if route.len() > region.len() && crowded.contains(&region) {
                 continue;
             }
-            if !self.refresh(rib, region, route, changes)? {
+            if !self.refresh(rib, region, route, edit)? {
                 crowded.insert(region);
             }
         }
-        crowded.into_iter().try_for_each(|region| self.replan(rib, region, changed, changes))
+        crowded.into_iter().try_for_each(|region| self.replan(rib, region, changed, edit))
     }
 
     /// Brings the table up to date with one prefix of the Rib. Whether that could be done: if not, the region it is
@@ -81,19 +81,19 @@ impl<A: Address> Form<A> {
         rib: &Rib<A>,
         region: Prefix<A>,
         route: Prefix<A>,
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<bool, Outgrown> {
         let now = rib.get(route);
         if route.len() <= region.len() {
-            self.refresh_arrays(rib, route, changes)?;
+            self.refresh_arrays(rib, route, edit)?;
         } else {
-            let was = self.is_key(route) && !self.tree.is_marker(route);
+            let was = self.is_key(route, &edit.wide) && !self.tree.is_marker(route);
             match (was, now) {
                 (false, None) => return Ok(true),
-                (true, None) => self.remove(rib, region, route, changes)?,
-                (true, Some(next_hop)) => self.set(route, next_hop, changes)?,
+                (true, None) => self.remove(rib, region, route, edit)?,
+                (true, Some(next_hop)) => self.set(route, next_hop, edit)?,
                 (false, Some(_)) => {
-                    if !self.insert(rib, region, route, changes)? {
+                    if !self.insert(rib, region, route, edit)? {
                         return Ok(false);
                     }
                 }
@@ -102,7 +102,7 @@ impl<A: Address> Form<A> {
         // What is beneath only there for longer routes may have this one as its best match.
         let beneath: Vec<_> = self.tree.markers_beneath(route).filter(|&marker| marker != route).collect();
         for marker in beneath {
-            self.set(marker, best(rib, marker), changes)?;
+            self.set(marker, best(rib, marker), edit)?;
         }
         Ok(true)
     }
@@ -113,7 +113,7 @@ impl<A: Address> Form<A> {
         rib: &Rib<A>,
         region: Prefix<A>,
         changed: &[Prefix<A>],
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<(), Outgrown> {
         let gone =
             |key: &Prefix<A>| region.covers(*key) && key.len() > region.len() && rib.get(*key).is_none();
@@ -121,19 +121,19 @@ impl<A: Address> Form<A> {
         for &key in self.tree.markers_of(region).iter().chain(&gone) {
             // A marker of a route that has come since stays as the route.
             if rib.get(key).is_none() {
-                self.take_out(key, changes);
+                self.take_out(key, edit);
             }
         }
         let routes: Vec<_> =
             rib.covered(region).map(|(route, _)| route).filter(|route| route.len() > region.len()).collect();
         self.tree.replan(region, &routes, routes.iter().chain(&gone).copied());
         for &key in routes.iter().chain(&self.tree.markers_of(region)) {
-            match self.is_key(key) {
-                true => self.set(key, best(rib, key), changes)?,
-                false => self.put(key, best(rib, key), changes)?,
+            match self.is_key(key, &edit.wide) {
+                true => self.set(key, best(rib, key), edit)?,
+                false => self.put(key, best(rib, key), edit)?,
             }
         }
-        self.refresh_node(rib, region, region, changes)
+        self.refresh_node(rib, region, region, edit)
     }
 
     /// Bytes held.
@@ -154,23 +154,23 @@ impl<A: Address> Form<A> {
         rib: &Rib<A>,
         region: Prefix<A>,
         route: Prefix<A>,
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<bool, Outgrown> {
         if self.tree.is_marker(route) {
             self.tree.set_route(route, true);
-            self.set(route, best(rib, route), changes)?;
+            self.set(route, best(rib, route), edit)?;
             return Ok(true);
         }
-        let keys = &self.keys;
-        let is_there = |key: Prefix<A>| keys.value(key).is_some();
+        let (keys, words) = (&self.keys, &edit.wide);
+        let is_there = |key: Prefix<A>| keys.value(key, words).is_some();
         let Some(path) = self.tree.path_to(region, route, is_there) else { return Ok(false) };
         // The whole path is in the tree now: ropes are what they will be.
         for Step { node, key, new_key, new_length } in path {
             if new_length {
-                self.refresh_node(rib, region, node, changes)?;
+                self.refresh_node(rib, region, node, edit)?;
             }
             if new_key {
-                self.put(key, best(rib, key), changes)?;
+                self.put(key, best(rib, key), edit)?;
             }
         }
         Ok(true)
@@ -181,21 +181,21 @@ impl<A: Address> Form<A> {
         rib: &Rib<A>,
         region: Prefix<A>,
         route: Prefix<A>,
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<(), Outgrown> {
         if !self.tree.rope(route).is_empty() {
             self.tree.set_route(route, false);
-            return self.set(route, best(rib, route), changes);
+            return self.set(route, best(rib, route), edit);
         }
         // A node that leads nowhere any more and is no route itself goes with its last key.
         for step in self.tree.path_of(region, route).into_iter().rev() {
-            self.take_out(step.key, changes);
+            self.take_out(step.key, edit);
             if !self.tree.remove(step) {
                 return Ok(());
             }
             let is_done = !self.tree.rope(step.node).is_empty() || !self.tree.is_marker(step.node);
             if is_done {
-                return self.refresh_node(rib, region, step.node, changes);
+                return self.refresh_node(rib, region, step.node, edit);
             }
         }
         Ok(())
@@ -206,7 +206,7 @@ impl<A: Address> Form<A> {
         &mut self,
         rib: &Rib<A>,
         route: Prefix<A>,
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<(), Outgrown> {
         for element in route.address().first_16()..=route.last().first_16() {
             let address = A::from_u128_low(u128::from(element) << (A::BITS - ROOT_BITS));
@@ -215,10 +215,10 @@ impl<A: Address> Form<A> {
                     let octets = if route.len() > ROOT_BITS { route.octets(2) } else { 0..=u8::MAX };
                     for octet in octets {
                         let region = Prefix::around(address.with_octet(2, octet), ROOT_BITS + CHUNK_BITS);
-                        self.refresh_chunk_element(rib, chunk, region, changes)?;
+                        self.refresh_chunk_element(rib, chunk, region, edit)?;
                     }
                 }
-                _ => self.refresh_root_element(rib, Prefix::around(address, ROOT_BITS), changes)?,
+                _ => self.refresh_root_element(rib, Prefix::around(address, ROOT_BITS), edit)?,
             }
         }
         Ok(())
@@ -230,14 +230,14 @@ impl<A: Address> Form<A> {
         rib: &Rib<A>,
         region: Prefix<A>,
         node: Prefix<A>,
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<(), Outgrown> {
         if node != region {
-            return self.set(node, best(rib, node), changes);
+            return self.set(node, best(rib, node), edit);
         }
         match self.root[usize::from(node.address().first_16())].says() {
-            Says::Chunk(chunk) => self.refresh_chunk_element(rib, chunk, node, changes),
-            _ => self.refresh_root_element(rib, node, changes),
+            Says::Chunk(chunk) => self.refresh_chunk_element(rib, chunk, node, edit),
+            _ => self.refresh_root_element(rib, node, edit),
         }
     }
 
@@ -245,14 +245,14 @@ impl<A: Address> Form<A> {
         &mut self,
         rib: &Rib<A>,
         region: Prefix<A>,
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<(), Outgrown> {
         let at = usize::from(region.address().first_16());
         let old = self.root[at];
-        let new = self.value_for(old, best(rib, region), self.tree.rope(region), changes)?;
+        let new = self.value_for(old, best(rib, region), self.tree.rope(region), edit)?;
         if new != old {
             self.root[at] = new;
-            changes.set(ROOT, at as u64, new.0.into());
+            edit.set(ROOT, at as u64, new.0.into());
         }
         Ok(())
     }
@@ -262,44 +262,44 @@ impl<A: Address> Form<A> {
         rib: &Rib<A>,
         chunk: u32,
         region: Prefix<A>,
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<(), Outgrown> {
         let at = chunk as usize * CHUNK + usize::from(region.address().octet(2));
         let old = self.chunks[at];
-        let new = self.value_for(old, best(rib, region), self.tree.rope(region), changes)?;
+        let new = self.value_for(old, best(rib, region), self.tree.rope(region), edit)?;
         if new != old {
             self.chunks[at] = new;
-            changes.set(CHUNKS, at as u64, new.0.into());
+            edit.set(CHUNKS, at as u64, new.0.into());
         }
         Ok(())
     }
 
-    fn is_key(&self, key: Prefix<A>) -> bool {
-        self.keys.value(key).is_some()
+    fn is_key(&self, key: Prefix<A>, words: &Words<'_>) -> bool {
+        self.keys.value(key, words).is_some()
     }
 
     /// Puts in a key that is not there.
-    fn put(&mut self, key: Prefix<A>, best: NextHop, changes: &mut Changes) -> Result<(), Outgrown> {
-        let value = self.value_for(Value::default(), best, self.tree.rope(key), changes)?;
-        self.keys.insert(key, value, changes)
+    fn put(&mut self, key: Prefix<A>, best: NextHop, edit: &mut Edit<'_>) -> Result<(), Outgrown> {
+        let value = self.value_for(Value::default(), best, self.tree.rope(key), edit)?;
+        self.keys.insert(key, value, edit)
     }
 
     /// Gives a key that is there the value that goes with its best match and its rope.
-    fn set(&mut self, key: Prefix<A>, best: NextHop, changes: &mut Changes) -> Result<(), Outgrown> {
-        let Some(old) = self.keys.value(key) else { return Ok(()) };
-        let new = self.value_for(old, best, self.tree.rope(key), changes)?;
+    fn set(&mut self, key: Prefix<A>, best: NextHop, edit: &mut Edit<'_>) -> Result<(), Outgrown> {
+        let Some(old) = self.keys.value(key, &edit.wide) else { return Ok(()) };
+        let new = self.value_for(old, best, self.tree.rope(key), edit)?;
         if new != old {
-            self.keys.set_value(key, new, changes);
+            self.keys.set_value(key, new, edit);
         }
         Ok(())
     }
 
     /// Takes out a key that has nothing beneath.
-    fn take_out(&mut self, key: Prefix<A>, changes: &mut Changes) {
-        if let Some(record) = self.keys.value(key).and_then(Value::record) {
+    fn take_out(&mut self, key: Prefix<A>, edit: &mut Edit<'_>) {
+        if let Some(record) = self.keys.value(key, &edit.wide).and_then(Value::record) {
             self.records.unlink(record / STEPS);
         }
-        self.keys.remove(key, changes);
+        self.keys.remove(key, edit);
     }
 
     /// The value for a best match and a rope. Takes the link to a record that the old value is, and gives one.
@@ -308,7 +308,7 @@ impl<A: Address> Form<A> {
         old: Value,
         best: NextHop,
         rope: Rope,
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<Value, Outgrown> {
         let content = [u64::from(best.0), rope.0];
         let placed = match (old.record().map(|record| record / STEPS), rope.is_empty()) {
@@ -323,9 +323,9 @@ impl<A: Address> Form<A> {
         }
         .ok_or(Outgrown("room for ropes"))?;
         if let Placed::Fresh(piece) = placed {
-            changes.set(ROPES, piece.into(), rope.0);
+            edit.set(ROPES, piece.into(), rope.0);
             for (at, miss) in (piece * STEPS..).zip(misses(piece, best, rope)) {
-                changes.set(MISSES, at.into(), miss.0.into());
+                edit.set(MISSES, at.into(), miss.0.into());
             }
         }
         Ok(try_of(placed.piece(), rope, 0).unwrap_or_else(|| Value::of_next_hop(best)))

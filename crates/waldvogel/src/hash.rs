@@ -33,7 +33,7 @@ pub const FOLD: u32 = 25;
 pub(crate) const HASH_MASK: u64 = u64::MAX << BELOW;
 
 /// A prefix as it is found by hashing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     /// The first 64 bits, those past the length zero.
     pub(crate) high: u64,

@@ -2,12 +2,11 @@
 
 use wirespeed_fib::{Address, Outgrown, Prefix};
 
-use crate::buckets::Buckets;
+use crate::buckets::{Buckets, Edit, Words};
 use crate::hash::{Key, Seed, word};
 use crate::layout::Sizes;
 use crate::slots::Slots;
 use crate::value::Value;
-use wirespeed_image::Changes;
 
 /// The keys by where they belong.
 #[derive(Clone, Debug)]
@@ -23,24 +22,24 @@ impl Keys {
     }
 
     /// The value of a key, `None` where it is not there.
-    pub(crate) fn value<A: Address>(&self, key: Prefix<A>) -> Option<Value> {
+    pub(crate) fn value<A: Address>(&self, key: Prefix<A>, words: &Words<'_>) -> Option<Value> {
         match Place::of(key) {
             Place::Narrow(word) => Some(self.narrow.value(self.narrow.find(word)?)),
-            Place::Wide(key) => Some(self.wide.value(self.wide.find(key)?)),
+            Place::Wide(key) => Some(Buckets::value(self.wide.find(key, words)?, words)),
         }
     }
 
     /// Gives a key that is there another value.
-    pub(crate) fn set_value<A: Address>(&mut self, key: Prefix<A>, value: Value, changes: &mut Changes) {
+    pub(crate) fn set_value<A: Address>(&mut self, key: Prefix<A>, value: Value, edit: &mut Edit<'_>) {
         match Place::of(key) {
             Place::Narrow(word) => {
                 if let Some(slot) = self.narrow.find(word) {
-                    self.narrow.set_value(slot, value, changes);
+                    self.narrow.set_value(slot, value, &mut edit.changes);
                 }
             }
             Place::Wide(key) => {
-                if let Some(spot) = self.wide.find(key) {
-                    self.wide.set_value(spot, value, changes);
+                if let Some(spot) = self.wide.find(key, &edit.wide) {
+                    Buckets::set_value(spot, value, edit);
                 }
             }
         }
@@ -51,33 +50,33 @@ impl Keys {
         &mut self,
         key: Prefix<A>,
         value: Value,
-        changes: &mut Changes,
+        edit: &mut Edit<'_>,
     ) -> Result<(), Outgrown> {
         match Place::of(key) {
-            Place::Narrow(word) => self.narrow.insert(word, value, changes),
-            Place::Wide(key) => self.wide.insert(key, value, changes),
+            Place::Narrow(word) => self.narrow.insert(word, value, &mut edit.changes),
+            Place::Wide(key) => self.wide.insert(key, value, edit),
         }
     }
 
     /// Takes out a key, if it is there.
-    pub(crate) fn remove<A: Address>(&mut self, key: Prefix<A>, changes: &mut Changes) {
+    pub(crate) fn remove<A: Address>(&mut self, key: Prefix<A>, edit: &mut Edit<'_>) {
         match Place::of(key) {
             Place::Narrow(word) => {
                 if let Some(slot) = self.narrow.find(word) {
-                    self.narrow.remove(slot, changes);
+                    self.narrow.remove(slot, &mut edit.changes);
                 }
             }
             Place::Wide(key) => {
-                if let Some(spot) = self.wide.find(key) {
-                    self.wide.remove(spot, changes);
+                if let Some(spot) = self.wide.find(key, &edit.wide) {
+                    self.wide.remove(spot, edit);
                 }
             }
         }
     }
 
-    /// Bytes held.
+    /// Bytes held: the wide keys are in the table alone.
     pub(crate) fn memory_usage(&self) -> u64 {
-        self.narrow.memory_usage() + self.wide.memory_usage()
+        self.narrow.memory_usage()
     }
 }
 

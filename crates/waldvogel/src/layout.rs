@@ -10,7 +10,7 @@
 //!                                     ├─ found:      that value is what goes on
 //!                                     └─ not found:  misses u32 × 8×r, the record's, does: the next length of
 //!                                                    the same rope, or the best match so far
-//! wide u64 × w×8: two keys of more than 48 bits a bucket        ropes u64 × r: the lengths that records are for
+//! wide u64 × w×8: three keys of more than 48 bits a bucket      ropes u64 × r: the lengths that records are for
 //! seed u64 × 4: where a key is
 //! ```
 //!
@@ -25,7 +25,10 @@ use wirespeed_fib::{Address, Family};
 use wirespeed_image::{Checked, Column, Image, ImageBuilder, ImageError, SectionId, Table};
 
 use crate::buckets::low;
-pub use crate::buckets::{SLOTS as BUCKET_SLOTS, WORDS as BUCKET_WORDS};
+pub use crate::buckets::{
+    LENGTHS as BUCKET_LENGTHS, SLOTS as BUCKET_SLOTS, SPILLED as BUCKET_SPILLED, VALUES as BUCKET_VALUES,
+    WORDS as BUCKET_WORDS,
+};
 pub use crate::form::STEPS;
 pub use crate::hash::{FOLD, HASH_BITS};
 use crate::hash::{Seed, WIDE_FROM};
@@ -208,9 +211,12 @@ impl<A: Address> WaldvogelTable<A> {
         goes_on && self.admits_value(value, results, false)
     }
 
-    /// Whether a word may be at its place in a bucket: a key can be anything.
+    /// Whether a word may be at its place in a bucket: a key and its length can be anything.
     fn admits_word(&self, place: usize, word: u64, results: u64) -> bool {
-        (0..BUCKET_SLOTS).all(|slot| 3 * slot + 2 != place || self.admits_value(low(word), results, false))
+        // The values are halves of words, from one place on.
+        (0..BUCKET_SLOTS)
+            .filter(|slot| BUCKET_VALUES + slot / 2 == place)
+            .all(|slot| self.admits_value(low(word >> (32 * (slot % 2))), results, false))
     }
 
     /// The first element of a section that is not admitted.
@@ -234,7 +240,7 @@ impl<A: Address> Table for WaldvogelTable<A> {
         Family::V4 => "waldvogel-v4",
         Family::V6 => "waldvogel-v6",
     };
-    const LAYOUT: u32 = 2;
+    const LAYOUT: u32 = 3;
 
     fn from_image(image: Image) -> Result<Self, ImageError> {
         Self::expect_kind(&image)?;

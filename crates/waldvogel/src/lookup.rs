@@ -9,18 +9,18 @@
 //! ```
 
 use wirespeed_fib::{Address, Lpm, NextHop, Step, Way};
-use wirespeed_image::Table;
+use wirespeed_image::{Table, prefetch};
 
-use crate::buckets::{SLOTS, WORDS, index, low};
+use crate::buckets::{Bucket, VALUES, WORDS, index, low};
 use crate::form::STEPS;
 use crate::hash::{Key, group, halves, rest, slot, word};
-use crate::layout::{CHUNK_BITS, MOST_TRIES, WaldvogelTable};
+use crate::layout::{CHUNK_BITS, MOST_TRIES, WIDE, WaldvogelTable};
 use crate::rope::Rope;
 use crate::simd;
-use crate::value::{Says, Value};
+use crate::value::{MOST, Says, Value};
 
-/// Keys of a block of the portable way.
-const BLOCK: usize = 64;
+/// Keys of a block of the portable way, and of those that are looked for in buckets together.
+pub(crate) const BLOCK: usize = 64;
 
 impl<A: Address> Lpm<A> for WaldvogelTable<A> {
     #[inline]
@@ -103,25 +103,71 @@ impl<A: Address> WaldvogelTable<A> {
     fn probe_wide(&self, high: u64, low: u64, record: u32) -> (usize, bool, Value) {
         let key = wide_key(high, low, self.length(record));
         let hash = self.seed.of_wide(key);
-        let word = |bucket: u32, at: usize| -> u64 { self.image().at(self.columns.wide, index(bucket, at)) };
-        let within = |bucket: u32| {
-            let word = |at| word(bucket, at);
-            let same = |slot: &usize| {
-                let first = 3 * slot;
-                (word(first), word(first + 1), word(first + 2) >> 32)
-                    == (key.high, key.low, u64::from(key.len))
-            };
-            let at = 3 * (0..SLOTS).find(same)? + 2;
-            Some((index(bucket, at), true, Value(crate::buckets::low(word(at)))))
+        let words = self.image().section(WIDE);
+        let within = |number: u32| {
+            let bucket = Bucket::of(words, number);
+            let found =
+                bucket.find(key).map(|slot| (index(number, VALUES + slot / 2), true, bucket.value(slot)));
+            (found, bucket.spilled())
         };
         let first = hash.first(self.sizes.wide);
         let in_vain = (index(first, WORDS - 1), false, self.miss(record));
         match within(first) {
-            Some(found) => found,
-            None if word(first, WORDS - 1) >> 32 == 0 => in_vain,
-            None => within(hash.second(self.sizes.wide)).unwrap_or(in_vain),
+            (Some(found), _) => found,
+            (None, 0) => in_vain,
+            (None, _) => within(hash.second(self.sizes.wide)).0.unwrap_or(in_vain),
         }
     }
+
+    /// A try of each of some keys, [`BLOCK`] of them at most, whose next length no word holds. Their buckets are on their way together:
+    /// in large tables each is a miss of all caches.
+    pub(crate) fn probe_all_wide(&self, addresses: &[A], keys: &mut [Wide]) {
+        let words = self.image().section(WIDE);
+        let mut sought = [Sought::default(); BLOCK];
+        for (key, sought) in keys.iter().zip(&mut sought) {
+            let (high, low) = halves(addresses[key.place as usize]);
+            let found = wide_key(high, low, self.length(key.value.0 % MOST));
+            let hash = self.seed.of_wide(found);
+            let first = hash.first(self.sizes.wide);
+            prefetch(words, index(first, 0));
+            *sought = Sought { key: found, first, second: hash.second(self.sizes.wide) };
+        }
+        let mut elsewhere = [0u8; BLOCK];
+        let mut count = 0;
+        for ((at, key), sought) in (0u8..).zip(keys.iter_mut()).zip(&sought) {
+            let bucket = Bucket::of(words, sought.first);
+            let record = key.value.0 % MOST;
+            let slot = bucket.slot_of(sought.key);
+            key.value = slot.map_or_else(|| self.miss(record), |slot| bucket.value(slot));
+            if slot.is_none() && bucket.spilled() > 0 {
+                prefetch(words, index(sought.second, 0));
+                elsewhere[count] = at;
+                count += 1;
+            }
+        }
+        for &at in &elsewhere[..count] {
+            let (key, sought) = (&mut keys[usize::from(at)], &sought[usize::from(at)]);
+            let bucket = Bucket::of(words, sought.second);
+            if let Some(slot) = bucket.slot_of(sought.key) {
+                key.value = bucket.value(slot);
+            }
+        }
+    }
+}
+
+/// A key whose next length no word holds: its place in the batch, and the value that says so, or what comes after it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wide {
+    pub(crate) place: u32,
+    pub(crate) value: Value,
+}
+
+/// What is looked for in buckets, and in which.
+#[derive(Clone, Copy, Default)]
+struct Sought {
+    key: Key,
+    first: u32,
+    second: u32,
 }
 
 /// The first `len` bits of 128.
@@ -157,17 +203,17 @@ pub(crate) fn portable<A: Address>(table: &WaldvogelTable<A>, addresses: &[A], n
             count += usize::from(value.record().is_some());
         }
         for _ in 0..MOST_TRIES {
+            try_wide(table, addresses, &mut open[..count]);
             let mut still = 0;
             for which in 0..count {
                 let Open { high, value, key } = open[which % BLOCK];
-                let at = usize::from(key);
-                let Says::Try(Some(len), record) = value.says() else {
-                    let (high, low) = halves(addresses[at]);
-                    next_hops[at] = table.search(high, low, value);
-                    continue;
+                let value = match value.says() {
+                    Says::Try(Some(len), record) => {
+                        table.probe(high, len).1.unwrap_or_else(|| table.miss(record))
+                    }
+                    _ => value,
                 };
-                let value = table.probe(high, len).1.unwrap_or_else(|| table.miss(record));
-                next_hops[at] = NextHop(value.0);
+                next_hops[usize::from(key)] = NextHop(value.0);
                 // Moving the end of the list or not takes the place of a branch.
                 open[still % BLOCK] = Open { high, value, key };
                 still += usize::from(value.record().is_some());
@@ -180,6 +226,27 @@ pub(crate) fn portable<A: Address>(table: &WaldvogelTable<A>, addresses: &[A], n
         // Tables that we made end before.
         for &Open { key, .. } in &open[..count] {
             next_hops[usize::from(key)] = NextHop::NONE;
+        }
+    }
+}
+
+/// A try of those keys of a block whose next length no word holds.
+fn try_wide<A: Address>(table: &WaldvogelTable<A>, addresses: &[A], open: &mut [Open]) {
+    let mut keys = [Wide::default(); BLOCK];
+    let mut of = [0u8; BLOCK];
+    let mut count = 0;
+    for (at, open) in (0u8..).zip(open.iter()) {
+        keys[count] = Wide { place: open.key.into(), value: open.value };
+        of[count] = at;
+        count += usize::from(matches!(open.value.says(), Says::Try(None, _)));
+        if count == BLOCK {
+            break;
+        }
+    }
+    if count > 0 {
+        table.probe_all_wide(addresses, &mut keys[..count]);
+        for (&at, key) in of.iter().zip(&keys[..count]) {
+            open[usize::from(at)].value = key.value;
         }
     }
 }

@@ -7,6 +7,9 @@
 //! done go on a pile whatever their next length is, and whenever there are enough for a round they are taken from it:
 //! vectors are full until the batch ends. What to do after a try in vain is read only then, for those that need it. A
 //! round is four vectors, so that many reads are under way at a time.
+//!
+//! Keys whose next length no word holds go on a second pile, and a round of these is looked for in buckets with their lines on
+//! the way together.
 
 use wirespeed_fib::{Address, NextHop, Way};
 
@@ -52,7 +55,8 @@ mod avx512 {
 
     use crate::hash::{FOLD, HASH_BITS, HASH_MASK, halves};
     use crate::layout::{CHUNK_BITS, CHUNKS, MISSES, MOST_TRIES, PILOTS, ROOT, SLOTS, WaldvogelTable};
-    use crate::value::{MOST, NUMBER_BITS, OPEN, Value, WIDE};
+    use crate::lookup::{BLOCK, Wide};
+    use crate::value::{MOST, NUMBER_BITS, OPEN, Says, Value, WIDE};
 
     /// Keys in a vector.
     const LANES: usize = 16;
@@ -115,13 +119,29 @@ mod avx512 {
     #[repr(align(64))]
     struct Pile {
         /// The first 64 bits.
-        high: [MaybeUninit<u64>; 3 * ROUND],
+        high: [MaybeUninit<u64>; 5 * ROUND],
         /// What to do next: to try a length that a word holds. Without [`OPEN`], which is the mark of a try in vain:
         /// what the record says.
-        value: [MaybeUninit<u32>; 3 * ROUND],
+        value: [MaybeUninit<u32>; 5 * ROUND],
         /// The place in the part.
-        key: [MaybeUninit<u32>; 3 * ROUND],
+        key: [MaybeUninit<u32>; 5 * ROUND],
         count: usize,
+    }
+
+    /// The keys whose next length no word holds, in columns.
+    #[repr(align(64))]
+    struct WidePile {
+        value: [MaybeUninit<u32>; 5 * ROUND],
+        /// The place in the part.
+        key: [MaybeUninit<u32>; 5 * ROUND],
+        count: usize,
+    }
+
+    /// Both piles. Neither grows past three rounds: there are fewer than two before keys come, one round at a time, and what
+    /// leaves one pile may go on the other.
+    struct Piles {
+        narrow: Pile,
+        wide: WidePile,
     }
 
     /// Keys on their way.
@@ -162,11 +182,18 @@ mod avx512 {
         addresses: &[A],
         results: &mut [NextHop],
     ) {
-        let mut pile = Pile {
-            high: [const { MaybeUninit::uninit() }; 3 * ROUND],
-            value: [const { MaybeUninit::uninit() }; 3 * ROUND],
-            key: [const { MaybeUninit::uninit() }; 3 * ROUND],
-            count: 0,
+        let mut piles = Piles {
+            narrow: Pile {
+                high: [const { MaybeUninit::uninit() }; 5 * ROUND],
+                value: [const { MaybeUninit::uninit() }; 5 * ROUND],
+                key: [const { MaybeUninit::uninit() }; 5 * ROUND],
+                count: 0,
+            },
+            wide: WidePile {
+                value: [const { MaybeUninit::uninit() }; 5 * ROUND],
+                key: [const { MaybeUninit::uninit() }; 5 * ROUND],
+                count: 0,
+            },
         };
         // Tables that we made end before.
         let mut tries_left = addresses.len() * (MOST_TRIES as usize + 1);
@@ -174,41 +201,93 @@ mod avx512 {
         // SAFETY: as our caller promises; see each.
         unsafe {
             while addresses.len() - done >= ROUND {
-                first::<A, VECTORS>(table, sections, &mut pile, addresses, done, results);
+                first::<A, VECTORS>(sections, &mut piles, addresses, done, results);
                 done += ROUND;
-                while pile.count >= ROUND && tries_left > 0 {
-                    again::<A, VECTORS>(table, sections, &mut pile, addresses, results);
+                while tries_left > 0 {
+                    if piles.narrow.count >= ROUND {
+                        again::<VECTORS>(sections, &mut piles, results);
+                    } else if piles.wide.count >= ROUND {
+                        again_wide(table, &mut piles, addresses, results);
+                    } else {
+                        break;
+                    }
                     tries_left = tries_left.saturating_sub(ROUND);
                 }
                 if tries_left == 0 {
-                    give_up(&mut pile, results);
+                    give_up(&mut piles, results);
                 }
             }
             while done < addresses.len() {
-                first::<A, 1>(table, sections, &mut pile, addresses, done, results);
+                first::<A, 1>(sections, &mut piles, addresses, done, results);
                 done += LANES;
             }
-            while pile.count > 0 && tries_left > 0 {
-                let count = pile.count;
+            while tries_left > 0 {
+                let count = piles.narrow.count;
                 if count > LANES {
-                    again::<A, VECTORS>(table, sections, &mut pile, addresses, results);
+                    again::<VECTORS>(sections, &mut piles, results);
+                } else if piles.wide.count > 0 {
+                    again_wide(table, &mut piles, addresses, results);
+                } else if count > 0 {
+                    again::<1>(sections, &mut piles, results);
                 } else {
-                    again::<A, 1>(table, sections, &mut pile, addresses, results);
+                    break;
                 }
-                tries_left = tries_left.saturating_sub(count.min(ROUND));
+                tries_left = tries_left.saturating_sub(count.clamp(1, ROUND));
             }
         }
-        give_up(&mut pile, results);
+        give_up(&mut piles, results);
     }
 
-    /// Forgets what is on the pile.
+    /// Forgets what is on the piles.
     #[inline]
-    fn give_up(pile: &mut Pile, results: &mut [NextHop]) {
-        for key in &pile.key[..pile.count] {
+    fn give_up(piles: &mut Piles, results: &mut [NextHop]) {
+        let (narrow, wide) = (&mut piles.narrow, &mut piles.wide);
+        for key in narrow.key[..narrow.count].iter().chain(&wide.key[..wide.count]) {
             // SAFETY: keys up to the count are there.
             results[unsafe { key.assume_init() } as usize] = NextHop::NONE;
         }
-        pile.count = 0;
+        (narrow.count, wide.count) = (0, 0);
+    }
+
+    /// One more try of a round of the keys whose next length no word holds, or of fewer where there are no more.
+    ///
+    /// # Safety
+    /// The places on the pile must be those of keys and of results.
+    unsafe fn again_wide<A: Address>(
+        table: &WaldvogelTable<A>,
+        piles: &mut Piles,
+        addresses: &[A],
+        results: &mut [NextHop],
+    ) {
+        let Piles { narrow, wide } = piles;
+        let from = wide.count.saturating_sub(BLOCK);
+        let mut round = [Wide::default(); BLOCK];
+        let count = wide.count - from;
+        for (at, key) in (from..).zip(&mut round[..count]) {
+            // SAFETY: keys up to the count are there.
+            let (place, value) = unsafe { (wide.key[at].assume_init(), wide.value[at].assume_init()) };
+            *key = Wide { place, value: Value(value) };
+        }
+        wide.count = from;
+        table.probe_all_wide(addresses, &mut round[..count]);
+        for key in &round[..count] {
+            let at = key.place as usize;
+            results[at] = NextHop(key.value.0);
+            match key.value.says() {
+                Says::Try(Some(_), _) => {
+                    narrow.high[narrow.count] = MaybeUninit::new(halves(addresses[at]).0);
+                    narrow.value[narrow.count] = MaybeUninit::new(key.value.0);
+                    narrow.key[narrow.count] = MaybeUninit::new(key.place);
+                    narrow.count += 1;
+                }
+                Says::Try(None, _) => {
+                    wide.value[wide.count] = MaybeUninit::new(key.value.0);
+                    wide.key[wide.count] = MaybeUninit::new(key.place);
+                    wide.count += 1;
+                }
+                Says::NextHop(_) | Says::Chunk(_) => {}
+            }
+        }
     }
 
     /// The arrays and the first try of so many vectors of keys from `from` on.
@@ -218,9 +297,8 @@ mod avx512 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn first<A: Address, const VECTORS: usize>(
-        table: &WaldvogelTable<A>,
         sections: &Sections<'_>,
-        pile: &mut Pile,
+        piles: &mut Piles,
         addresses: &[A],
         from: usize,
         results: &mut [NextHop],
@@ -267,7 +345,7 @@ mod avx512 {
         // SAFETY: the values come from a table.
         unsafe {
             for keys in &mut keys {
-                finish_wide(table, keys, addresses, results);
+                set_aside(&mut piles.wide, keys);
             }
             let here = keys.map(|keys| keys.open);
             find(sections, &mut keys);
@@ -275,7 +353,7 @@ mod avx512 {
             for (at, (keys, here)) in keys.iter_mut().zip(here).enumerate() {
                 // What is not a next hop yet is overwritten later.
                 _mm512_mask_storeu_epi32(to.add(at * LANES).cast(), here, keys.value);
-                leave(table, pile, keys, addresses, results);
+                leave(piles, keys);
             }
         }
     }
@@ -286,13 +364,12 @@ mod avx512 {
     /// As [`part`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
-    unsafe fn again<A: Address, const VECTORS: usize>(
-        table: &WaldvogelTable<A>,
+    unsafe fn again<const VECTORS: usize>(
         sections: &Sections<'_>,
-        pile: &mut Pile,
-        addresses: &[A],
+        piles: &mut Piles,
         results: &mut [NextHop],
     ) {
+        let pile = &mut piles.narrow;
         let zero = _mm512_setzero_si512();
         let mut keys = [Keys { high: [zero; 2], value: zero, place: zero, open: 0 }; VECTORS];
         let from = pile.count.saturating_sub(LANES * VECTORS);
@@ -321,15 +398,13 @@ mod avx512 {
                 let misses = sections.misses.as_ptr().cast();
                 keys.value = _mm512_mask_i32gather_epi32::<4>(keys.value, missed, record, misses);
                 keys.open = _mm512_mask_cmpge_epu32_mask(keys.open, keys.value, open);
-                let open = keys.open;
-                finish_wide(table, keys, addresses, results);
-                *here &= !(open & !keys.open);
+                set_aside(&mut piles.wide, keys);
             }
             find(sections, &mut keys);
             for (keys, &here) in keys.iter_mut().zip(&here) {
                 // Those that are not done too: they are written again.
                 _mm512_mask_i32scatter_epi32::<4>(results.as_mut_ptr().cast(), here, keys.place, keys.value);
-                leave(table, pile, keys, addresses, results);
+                leave(piles, keys);
             }
         }
     }
@@ -426,19 +501,14 @@ mod avx512 {
     /// As [`part`]; the values must come from a table and the places be those of results. The pile must have room.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
-    unsafe fn leave<A: Address>(
-        table: &WaldvogelTable<A>,
-        pile: &mut Pile,
-        keys: &mut Keys,
-        addresses: &[A],
-        results: &mut [NextHop],
-    ) {
+    unsafe fn leave(piles: &mut Piles, keys: &mut Keys) {
         // SAFETY: as our caller promises.
-        unsafe { finish_wide(table, keys, addresses, results) };
+        unsafe { set_aside(&mut piles.wide, keys) };
+        let pile = &mut piles.narrow;
         let [open, more_open] = keys.open.to_le_bytes();
         let at = pile.count;
         let middle = at + open.count_ones() as usize;
-        debug_assert!(at + 2 * LANES <= 3 * ROUND);
+        debug_assert!(at + 2 * LANES <= 5 * ROUND);
         // SAFETY: there is room for sixteen from `middle` on too.
         unsafe {
             let high = pile.high.as_mut_ptr();
@@ -455,34 +525,29 @@ mod avx512 {
         pile.count = middle + more_open.count_ones() as usize;
     }
 
-    /// Finishes at once the keys whose next length no word holds.
+    /// Puts the keys whose next length no word holds on their own pile. They are open no longer.
     ///
     /// # Safety
     /// As [`leave`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
-    unsafe fn finish_wide<A: Address>(
-        table: &WaldvogelTable<A>,
-        keys: &mut Keys,
-        addresses: &[A],
-        results: &mut [NextHop],
-    ) {
+    unsafe fn set_aside(pile: &mut WidePile, keys: &mut Keys) {
         let wide = _mm512_set1_epi32((OPEN | WIDE << NUMBER_BITS).cast_signed());
         let wide = _mm512_mask_cmpge_epu32_mask(keys.open, keys.value, wide);
-        if wide != 0 {
-            let (mut values, mut places) = ([0u32; LANES], [0u32; LANES]);
-            // SAFETY: sixteen integers of 32 bits each.
-            unsafe {
-                _mm512_storeu_si512(values.as_mut_ptr().cast(), keys.value);
-                _mm512_storeu_si512(places.as_mut_ptr().cast(), keys.place);
-            }
-            for lane in (0..LANES).filter(|lane| wide >> lane & 1 == 1) {
-                let at = places[lane] as usize;
-                let (high, low) = halves(addresses[at]);
-                results[at] = table.search(high, low, Value(values[lane]));
-            }
-            keys.open &= !wide;
+        if wide == 0 {
+            return;
         }
+        let at = pile.count;
+        debug_assert!(at + LANES <= 5 * ROUND);
+        // SAFETY: there is room for sixteen.
+        unsafe {
+            let value = _mm512_maskz_compress_epi32(wide, keys.value);
+            _mm512_storeu_si512(pile.value.as_mut_ptr().add(at).cast(), value);
+            let place = _mm512_maskz_compress_epi32(wide, keys.place);
+            _mm512_storeu_si512(pile.key.as_mut_ptr().add(at).cast(), place);
+        }
+        pile.count += wide.count_ones() as usize;
+        keys.open &= !wide;
     }
 
     /// The upper halves of sixteen numbers of 64 bits.

@@ -28,6 +28,8 @@ use crate::rope::{MOST, Rope};
 const TRIES: u32 = 7;
 /// Routes beneath an element of the root from which on it has a chunk.
 const CHUNK_FROM: usize = 64;
+/// Routes in each region of its chunk on average, at least. Real tables have three and more wherever there are 64.
+const ROUTES_A_REGION: usize = 2;
 
 /// The search trees of all regions.
 #[derive(Clone, Debug, Default)]
@@ -74,21 +76,27 @@ impl<A: Address> Tree<A> {
     pub(crate) fn of(rib: &Rib<A>) -> (Self, Vec<u16>) {
         let mut tree = Self { nodes: FxHashMap::default(), markers: BTreeSet::new() };
         let mut chunked = Vec::new();
-        let routes: Vec<_> =
-            rib.iter().map(|(prefix, _)| prefix).filter(|prefix| prefix.len() > ROOT_BITS).collect();
-        for routes in routes.chunk_by(|a, b| a.address().first_16() == b.address().first_16()) {
-            let first = routes[0].address();
-            // An IPv4 table has routes nearly everywhere and would be pushed down to bit 24 as a whole.
-            if A::FAMILY == Family::V6 && routes.len() >= CHUNK_FROM {
-                chunked.push(first.first_16());
+        let mut routes =
+            rib.iter().map(|(prefix, _)| prefix).filter(|prefix| prefix.len() > ROOT_BITS).peekable();
+        // One element of the root after another, as all routes together would take 32 bytes each.
+        let mut here = Vec::new();
+        while let Some(route) = routes.next() {
+            let element = route.address().first_16();
+            here.push(route);
+            if routes.peek().is_some_and(|next| next.address().first_16() == element) {
+                continue;
+            }
+            if is_chunked(&here) {
+                chunked.push(element);
                 let end = ROOT_BITS + CHUNK_BITS;
-                let longer: Vec<_> = routes.iter().copied().filter(|route| route.len() > end).collect();
+                let longer: Vec<_> = here.iter().copied().filter(|route| route.len() > end).collect();
                 for routes in longer.chunk_by(|a, b| a.address().keep(end) == b.address().keep(end)) {
                     tree.plan(Prefix::around(routes[0].address(), end), routes, TRIES);
                 }
             } else {
-                tree.plan(Prefix::around(first, ROOT_BITS), routes, TRIES);
+                tree.plan(Prefix::around(route.address(), ROOT_BITS), &here, TRIES);
             }
+            here.clear();
         }
         (tree, chunked)
     }
@@ -252,6 +260,19 @@ impl<A: Address> Tree<A> {
         }
         self.nodes.insert(prefix, node);
     }
+}
+
+/// Whether an element of the root has a chunk, so that the search begins eight bits further on, by the routes beneath it, in order.
+fn is_chunked<A: Address>(routes: &[Prefix<A>]) -> bool {
+    // An IPv4 table has routes nearly everywhere and would be pushed down to bit 24 as a whole.
+    if A::FAMILY == Family::V4 || routes.len() < CHUNK_FROM {
+        return false;
+    }
+    let end = ROOT_BITS + CHUNK_BITS;
+    let regions = routes.chunk_by(|a, b| a.address().keep(end) == b.address().keep(end)).count();
+    // Where routes are scattered each would have a region of its own, with a node of 80 bytes; and where all are of one length, one
+    // try finds them from any region.
+    routes.len() >= ROUTES_A_REGION * regions && routes.iter().any(|route| route.len() != routes[0].len())
 }
 
 /// The length to try first: the one with the most routes, of those that leave few enough lengths on both sides.

@@ -8,12 +8,18 @@
 use wirespeed_fib::{Address, Outgrown, Prefix, Rib};
 use wirespeed_image::{Changes, Patch};
 
+use crate::buckets::{Edit, Words};
 use crate::build::Waldvogel;
 use crate::value::MAX_NEXT_HOP;
 
 impl<A: Address> Waldvogel<A> {
-    pub(crate) fn patch(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
-        let mut changes = Changes::collected();
+    pub(crate) fn patch(
+        &mut self,
+        wide: &[u64],
+        rib: &Rib<A>,
+        changed: &[Prefix<A>],
+    ) -> Result<Patch, Outgrown> {
+        let mut edit = Edit { changes: Changes::collected(), wide: Words::live(wide) };
         for &prefix in changed {
             let now = rib.get(prefix).unwrap_or_default().0;
             if now > MAX_NEXT_HOP {
@@ -21,7 +27,7 @@ impl<A: Address> Waldvogel<A> {
             }
             self.results = self.results.max(now);
         }
-        self.form.refresh_all(rib, changed, &mut changes)?;
-        Ok(changes.finish((rib.len() as u64, u64::from(self.results))))
+        self.form.refresh_all(rib, changed, &mut edit)?;
+        Ok(edit.changes.finish((rib.len() as u64, u64::from(self.results))))
     }
 }

@@ -13,6 +13,7 @@ use crate::device::{Device, DeviceSettings};
 use crate::engine::{AUTO, Engines, best, best_on_gpu, choose_by};
 use crate::error::Error;
 use crate::labels::Labels;
+use crate::memory::Cap;
 use crate::table::{Table, with_next_hops};
 
 /// Collects routes, and builds their table. Of several routes of one prefix the last stays, wherever they come from. What goes
@@ -114,8 +115,12 @@ impl<A: Engines> Builder<A> {
         self
     }
 
-    /// Most bytes that the compiled table may take, both of its copies together; past it building fails. Routes come on
-    /// top, and a rebuild takes as much again while it lasts.
+    /// Most bytes that the compiled table may take, both of its copies together; past it building fails, and an update that needs more.
+    /// Routes come on top, and a rebuild takes as much again while it lasts.
+    ///
+    /// Without it half of the machine's memory is the cap, or of what the control group of the process may take. With the engine `auto`,
+    /// which is chosen for the routes that there are when the table is built, 256 MiB and 2 KiB a prefix are one, too: a table that
+    /// comes to need more has got routes of another kind, and is to be built anew or with an engine by name.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.settings.memory_cap = Some(bytes);
         self
@@ -180,9 +185,14 @@ impl<A: Engines> Builder<A> {
         with_next_hops(&rib)?;
         let Settings { engine, memory_cap, next_hops, mut device } = settings;
         device.open(&GpuOptions::default())?;
+        let cap = match memory_cap {
+            Some(cap) => Cap::Stated(cap),
+            None if engine == AUTO => Cap::Auto,
+            None => Cap::Named,
+        };
         let best = || if device.fleet.is_some() { best_on_gpu(&rib) } else { best(&rib) };
         let engine = choose_by::<A>(&engine, best)?;
-        Table::build(rib, engine, next_hops, memory_cap, device)
+        Table::build(rib, engine, next_hops, cap, device)
     }
 
     pub(crate) fn with_settings(mut self, settings: Settings) -> Self {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use wirespeed_fib::{Address, Engine, Family, InFib, Rib, V4, V6};
+use wirespeed_fib::{Address, Engine, Family, InFib, Rib, Strides, V4, V6};
 use wirespeed_image::Table;
 
 /// A table that GPUs look up in too: that of every engine.
@@ -41,12 +41,12 @@ engines! {
 /// Reasons are rows in `benches/record`: on the real tables, with batches of 1,024 keys, nothing that is measured beside the
 /// one named is ahead of it for random keys and for those drawn by prefix both. For one kind of traffic there are faster ones:
 /// `dir24` where IPv4 keys are drawn by prefix, `gamt` and `waldvogel` where most IPv6 keys have no route.
+///
+/// Tables whose routes are scattered, such as host routes all over the address space, get `waldvogel`, which takes a slot a route: chunks
+/// that nobody shares would take up to 22 kB each. What a table would take at most is counted on its routes, in passes that take a
+/// small part of the time to build it.
 pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
-    // As long as a byte holds a next hop FOLD's chunks fit the caches; RANK's words don't grow with what they lead to.
-    match A::FAMILY {
-        Family::V4 if rib.max_next_hop().0 > 254 => EngineName::Rank,
-        _ => EngineName::Fold,
-    }
+    best_by(rib, &Strides::Fastest)
 }
 
 /// The engine that suits a table best where a GPU looks up in it.
@@ -54,9 +54,26 @@ pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
 /// As [`best`], but for IPv4 tables whose next hops fit a byte: there FOLD with hot blocks keeps what most traffic needs in a
 /// multiprocessor's own memory.
 pub fn best_on_gpu<A: Engines>(rib: &Rib<A>) -> EngineName {
-    match (A::FAMILY, best(rib)) {
+    match (A::FAMILY, best_by(rib, &Strides::FastestOnGpu)) {
         (Family::V4, EngineName::Fold) => EngineName::FoldHot,
         (_, other) => other,
+    }
+}
+
+/// Bytes a prefix that chunks may take at most in a table over [`SMALL`], by family. The real tables are at 6 and 61 (128 by
+/// the strides for GPUs), random hosts at some 300 and 6,000.
+const MOST_EACH: [u64; 2] = [96, 768];
+/// Tables that take no more than this may take what they want.
+const SMALL: u64 = 16 << 20;
+
+fn best_by<A: Engines>(rib: &Rib<A>, strides: &Strides) -> EngineName {
+    let most_each = MOST_EACH[usize::from(A::FAMILY == Family::V6)];
+    let is_scattered = A::most_chunks(rib, strides) > (rib.len() as u64).saturating_mul(most_each).max(SMALL);
+    // As long as a byte holds a next hop FOLD's chunks fit the caches; RANK's words don't grow with what they lead to.
+    match A::FAMILY {
+        _ if is_scattered => EngineName::Waldvogel,
+        Family::V4 if rib.max_next_hop().0 > 254 => EngineName::Rank,
+        _ => EngineName::Fold,
     }
 }
 
@@ -114,6 +131,9 @@ pub trait Visitor<A: Address> {
 pub trait Engines: InFib + Key<Self> {
     /// Visits an engine; `None` where it doesn't take the family.
     fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output>;
+
+    /// Bytes that chunks of a table take at most, if no two of them are equal.
+    fn most_chunks(rib: &Rib<Self>, strides: &Strides) -> u64;
 }
 
 /// A name that is no engine's of the family.
@@ -198,6 +218,10 @@ macro_rules! engines {
         }
 
         impl Engines for V4 {
+            fn most_chunks(rib: &Rib<Self>, _: &Strides) -> u64 {
+                wirespeed_fold::v4::most_bytes(rib)
+            }
+
             #[allow(unreachable_code)] // the end, while every engine takes the family
             fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output> {
                 match engine {
@@ -210,6 +234,10 @@ macro_rules! engines {
         }
 
         impl Engines for V6 {
+            fn most_chunks(rib: &Rib<Self>, strides: &Strides) -> u64 {
+                wirespeed_fold::v6::most_bytes(rib, strides)
+            }
+
             #[allow(unreachable_code)] // the end, while every engine takes the family
             fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output> {
                 match engine {
@@ -234,7 +262,9 @@ use if_same;
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_fib::NextHop;
+    use wirespeed_fib::synth::rng::Rng;
+    use wirespeed_fib::synth::{self, TableSpec};
+    use wirespeed_fib::{NextHop, Prefix};
 
     use super::*;
 
@@ -287,6 +317,53 @@ mod tests {
         assert_eq!((best(&few), best_on_gpu(&few)), (EngineName::Fold, EngineName::FoldHot));
         assert_eq!((best(&many), best_on_gpu(&many)), (EngineName::Rank, EngineName::Rank));
         assert_eq!(best_on_gpu(&Rib::<V6>::new()), EngineName::Fold);
+    }
+
+    fn scattered<A: Engines>(routes: u32, len: u8) -> Rib<A> {
+        let mut rng = Rng::new(u64::from(len));
+        // Within 2000::/3, as all that is routed.
+        let mut address =
+            || A::from_u128_low(rng.bits128()).with_octet(0, 0x20 | rng.bits().to_le_bytes()[0] >> 3);
+        (0..routes).map(|_| (Prefix::around(address(), len), NextHop(1))).collect()
+    }
+
+    /// Chunks would take up to 22 kB for each of these routes.
+    #[test]
+    fn scattered_routes_are_hashed() {
+        for len in [64, 128] {
+            let rib = scattered::<V6>(20_000, len);
+            assert_eq!(
+                (best(&rib), best_on_gpu(&rib)),
+                (EngineName::Waldvogel, EngineName::Waldvogel),
+                "/{len}"
+            );
+        }
+        let hosts = scattered::<V4>(200_000, 32);
+        assert_eq!((best(&hosts), best_on_gpu(&hosts)), (EngineName::Waldvogel, EngineName::Waldvogel));
+        // So few that it makes no difference.
+        assert_eq!(best(&scattered::<V6>(500, 128)), EngineName::Fold);
+        assert_eq!(best(&scattered::<V4>(10_000, 32)), EngineName::Fold);
+    }
+
+    #[test]
+    fn tables_like_real_ones_are_folded() {
+        for family in [Family::V4, Family::V6] {
+            for prefixes in [20_000, 250_000] {
+                let spec = TableSpec { prefixes, ..TableSpec::full(family) };
+                let fib = match family {
+                    Family::V4 => synth::fib(Some(&spec), None),
+                    Family::V6 => synth::fib(None, Some(&spec)),
+                }
+                .expect("a table is made");
+                let (four, six) = (&fib.v4, &fib.v6);
+                assert!(matches!(best(four), EngineName::Fold | EngineName::Rank), "{family} {prefixes}");
+                assert_eq!(
+                    (best(six), best_on_gpu(six)),
+                    (EngineName::Fold, EngineName::Fold),
+                    "{family} {prefixes}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@ use wirespeed_fib::{BuildError, Family, TooManyNextHops};
 use wirespeed_gpu::GpuError;
 use wirespeed_image::ImageError;
 
-use crate::engine::UnknownEngine;
+use crate::engine::{EngineName, UnknownEngine};
+use crate::memory::Cap;
 use crate::{classify, names};
 
 /// Why a table could not be built, changed, saved or opened.
@@ -28,6 +29,21 @@ pub enum Error {
         /// Bytes that both copies take.
         needed: u64,
         /// Bytes that they may take.
+        cap: u64,
+    },
+    /// The compiled table takes more than it may where no cap is stated.
+    #[error(
+        "the compiled {family} table takes {needed} bytes in its two copies with the engine {engine}, over the {cap} that it may take \
+         where no cap is stated: build it anew, choose another engine (`engine`), or state a cap (`memory_cap`)"
+    )]
+    DefaultMemoryCap {
+        /// The family of the table.
+        family: Family,
+        /// Its engine.
+        engine: EngineName,
+        /// Bytes that both copies take.
+        needed: u64,
+        /// Bytes that they may take: [`Builder::memory_cap`](crate::Builder::memory_cap) says how many.
         cap: u64,
     },
     /// The engine is none of names; the message lists those that are.
@@ -243,10 +259,14 @@ pub enum Error {
 
 impl Error {
     /// Why a table with this cap could not be built or rebuilt.
-    pub(crate) fn of_build(family: Family, source: BuildError, cap: Option<u64>) -> Self {
+    pub(crate) fn of_build(family: Family, engine: EngineName, source: BuildError, cap: Cap) -> Self {
         match (source, cap) {
-            (BuildError::Image(ImageError::OverCap { needed, .. }), Some(cap)) => {
+            (BuildError::Image(ImageError::OverCap { needed, .. }), Cap::Stated(cap)) => {
                 Self::MemoryCap { family, needed: needed.saturating_mul(2), cap }
+            }
+            (BuildError::Image(ImageError::OverCap { needed, cap }), Cap::Auto | Cap::Named) => {
+                let both = |bytes: u64| bytes.saturating_mul(2);
+                Self::DefaultMemoryCap { family, engine, needed: both(needed), cap: both(cap) }
             }
             (source, _) => Self::Build { family, source },
         }

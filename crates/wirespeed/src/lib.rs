@@ -199,6 +199,7 @@ pub mod image_file;
 mod ip;
 mod key;
 mod labels;
+mod memory;
 pub mod names;
 mod pipeline;
 mod reader;

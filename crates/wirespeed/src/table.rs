@@ -19,6 +19,7 @@ use crate::erased::AnyLive;
 use crate::error::Error;
 use crate::image_file::ImageFile;
 use crate::labels::Labels;
+use crate::memory::Cap;
 use crate::reader::{Reader, open_image};
 
 /// An IPv4 table.
@@ -50,7 +51,7 @@ pub type Ipv6Reader = Reader<V6>;
 pub struct Table<A: Engines> {
     live: Box<dyn AnyLive<A>>,
     engine: EngineName,
-    memory_cap: Option<u64>,
+    cap: Cap,
     /// The same table on GPUs.
     offload: Option<Arc<Offload<A>>>,
     device_note: Option<String>,
@@ -69,18 +70,15 @@ impl<A: Engines> Table<A> {
         rib: Rib<A>,
         engine: EngineName,
         next_hops: u32,
-        memory_cap: Option<u64>,
+        cap: Cap,
         mut device: DeviceSettings,
     ) -> Result<Self, Error> {
-        // There are two copies of a live table, and an engine's cap is for one.
         let strides = Strides::default();
         let strides = if device.fleet.is_some() { strides.on_gpu() } else { strides };
-        let memory_cap_each = memory_cap.map(|cap| cap / 2);
-        let options =
-            BuildOptions { memory_cap: memory_cap_each, next_hops, strides, ..BuildOptions::default() };
-        let of_build = |source| Error::of_build(A::FAMILY, source, memory_cap);
+        let options = BuildOptions { next_hops, strides, ..cap.options() };
+        let of_build = |source| Error::of_build(A::FAMILY, engine, source, cap);
         let (live, offload) = visit(engine, Build { rib, options, device: &mut device, of_build })??;
-        Ok(Self { live, engine, memory_cap, offload, device_note: device.note, refused: 0 })
+        Ok(Self { live, engine, cap, offload, device_note: device.note, refused: 0 })
     }
 
     /// Opens an image file with its routes: ready for lookups as soon as it is read and checked. The first update builds the
@@ -92,7 +90,8 @@ impl<A: Engines> Table<A> {
         let rib = file.routes()?.ok_or_else(|| Error::ImageWithoutRoutes { path: file.path().to_owned() })?;
         let engine = file.engine();
         let live = visit(engine, Resume { rib, file })??;
-        Ok(Self { live, engine, memory_cap: None, offload: None, device_note: None, refused: 0 })
+        let (offload, device_note) = (None, None);
+        Ok(Self { live, engine, cap: Cap::Named, offload, device_note, refused: 0 })
     }
 
     /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one,
@@ -113,7 +112,7 @@ impl<A: Engines> Table<A> {
         updates: &[Update<A>],
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, Error> {
-        let of_build = |source| Error::of_build(A::FAMILY, source, self.memory_cap);
+        let of_build = |source| Error::of_build(A::FAMILY, self.engine, source, self.cap);
         let applied = with_next_hops(updates.iter().filter_map(announced))
             .and_then(|()| self.live.apply_if(updates, is_agreed).map_err(of_build));
         self.refused += u64::from(applied.is_err());
@@ -269,6 +268,6 @@ impl<A: Engines> Visitor<A> for Resume<A> {
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
         let table = self.file.into_bare_table()?;
-        Ok(Box::new(LiveTable::<A, E>::resume(self.rib, table, BuildOptions::default())))
+        Ok(Box::new(LiveTable::<A, E>::resume(self.rib, table, Cap::Named.options())))
     }
 }

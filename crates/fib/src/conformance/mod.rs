@@ -231,7 +231,7 @@ impl<A: Address, E: Engine<A>> Patched<A, E> {
     /// Applies updates; the prefixes that changed.
     fn apply(&mut self, updates: &[Update<A>]) -> Vec<Prefix<A>> {
         let changed: Vec<_> = updates.iter().filter(|u| self.rib.apply(u)).map(Update::prefix).collect();
-        match self.engine.update(&self.rib, &changed) {
+        match self.engine.update_beside(&self.table, &self.rib, &changed) {
             Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
             Err(_) => {
                 (self.engine, self.table) = build::<A, E>(&self.rib);

@@ -63,7 +63,7 @@ fn day_of_updates<A: InFib, E: Engine<A>>(
     let steps = few.chunks(40).chain(many.chunks(250_000));
     for (step, chunk) in steps.enumerate() {
         let changed: Vec<_> = chunk.iter().filter(|update| rib.apply(update)).map(Update::prefix).collect();
-        match engine.update(&rib, &changed) {
+        match engine.update_beside(&table, &rib, &changed) {
             Ok(patch) => table.apply(&patch).expect("an engine's patch fits its table"),
             Err(_) => (engine, table) = build::<A, E>(&rib),
         }

@@ -1,7 +1,8 @@
 //! Walks in table order.
 
 use super::Rib;
-use super::node::{NodeId, split};
+use super::leaf::LeafId;
+use super::node::{Child, NodeId, split};
 use super::preorder::{PLACES, place, run};
 use crate::address::Address;
 use crate::next_hop::NextHop;
@@ -11,12 +12,21 @@ use crate::prefix::Prefix;
 #[derive(Clone, Debug)]
 pub struct Routes<'a, A> {
     rib: &'a Rib<A>,
-    stack: Vec<Frame>,
+    stack: Vec<Frame<A>>,
+}
+
+/// How far the walk is.
+#[derive(Clone, Debug)]
+enum Frame<A> {
+    /// In a node.
+    Node(Part),
+    /// In a list: the next leaf. Those that the prefix of this address and length doesn't cover are passed over.
+    List(LeafId, A, u8),
 }
 
 /// How far the walk is in one node: the next place and the next octet to look at, and where each ends.
 #[derive(Clone, Debug)]
-struct Frame {
+struct Part {
     node: NodeId,
     place: u16,
     place_end: u16,
@@ -24,23 +34,28 @@ struct Frame {
     octet_end: u16,
 }
 
-impl Frame {
-    fn whole(node: NodeId) -> Self {
-        Self { node, place: 0, place_end: PLACES, octet: 0, octet_end: 256 }
+impl<A: Address> Frame<A> {
+    fn whole(child: Child) -> Self {
+        match child {
+            Child::Node(node) => {
+                Self::Node(Part { node, place: 0, place_end: PLACES, octet: 0, octet_end: 256 })
+            }
+            Child::List(head) => Self::List(head, A::MIN, 0),
+        }
     }
 }
 
 impl<'a, A: Address> Routes<'a, A> {
     pub(super) fn all(rib: &'a Rib<A>) -> Self {
-        Self { rib, stack: vec![Frame::whole(NodeId::ROOT)] }
+        Self { rib, stack: vec![Frame::whole(Child::Node(NodeId::ROOT))] }
     }
 
     pub(super) fn covered(rib: &'a Rib<A>, prefix: Prefix<A>) -> Self {
         Self { rib, stack: Self::top(rib, prefix).into_iter().collect() }
     }
 
-    /// The part of the trie that a prefix covers: a run of its own node, or a whole node below it.
-    fn top(rib: &Rib<A>, prefix: Prefix<A>) -> Option<Frame> {
+    /// The part of the trie that a prefix covers: a run of its own node, a whole node below it, or a list.
+    fn top(rib: &Rib<A>, prefix: Prefix<A>) -> Option<Frame<A>> {
         let (depth, bits) = split(prefix.len());
         let mut id = NodeId::ROOT;
         loop {
@@ -49,19 +64,22 @@ impl<'a, A: Address> Routes<'a, A> {
             if node.depth == depth {
                 let start = place(octet, bits);
                 let octets = 1 << (8 - bits);
-                return Some(Frame {
+                return Some(Frame::Node(Part {
                     node: id,
                     place: start,
                     place_end: start + run(bits),
                     octet: u16::from(octet),
                     octet_end: u16::from(octet) + octets,
-                });
+                }));
             }
-            let child = node.child(octet)?;
+            let child = match node.child(octet)?.is() {
+                Child::List(head) => return Some(Frame::List(head, prefix.address(), prefix.len())),
+                Child::Node(child) => child,
+            };
             if rib.is_on_path(child, prefix.address(), depth) {
                 id = child;
             } else if prefix.contains(rib.node(child).base) && rib.node(child).depth > depth {
-                return Some(Frame::whole(child));
+                return Some(Frame::whole(Child::Node(child)));
             } else {
                 return None;
             }
@@ -74,7 +92,23 @@ impl<A: Address> Iterator for Routes<'_, A> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let frame = self.stack.last_mut()?;
+            let frame = match self.stack.last_mut()? {
+                Frame::Node(frame) => frame,
+                Frame::List(next, address, len) => {
+                    match self.rib.leaves.at(*next) {
+                        None => {
+                            self.stack.pop();
+                        }
+                        Some((listed, after)) => {
+                            *next = after;
+                            if Prefix::around(*address, *len).covers(listed.prefix) {
+                                return Some((listed.prefix, listed.next_hop));
+                            }
+                        }
+                    }
+                    continue;
+                }
+            };
             let node = self.rib.node(frame.node);
             let found = node.place_from(frame.place).filter(|&at| at < frame.place_end);
             let child = node.child_from(frame.octet).filter(|&(octet, _)| u16::from(octet) < frame.octet_end);
@@ -87,7 +121,7 @@ impl<A: Address> Iterator for Routes<'_, A> {
                 }
                 (_, Some((octet, id))) => {
                     frame.octet = u16::from(octet) + 1;
-                    self.stack.push(Frame::whole(id));
+                    self.stack.push(Frame::whole(id.is()));
                 }
                 (_, None) => {
                     self.stack.pop();

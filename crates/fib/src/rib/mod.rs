@@ -6,11 +6,12 @@
 //! order, and what a prefix covers is one run. Octet steps are also the steps of the engines' levels, which build
 //! from a [`Cursor`] without searching.
 //!
-//! The real IPv4 table (1,042,325 prefixes) has 27 thousand nodes of 152 bytes plus 4 bytes a prefix; a table of
-//! scattered host routes has about one node a prefix.
+//! A prefix with few others near it is a leaf of a list in place of a node of its own (`leaf.rs`), so that a table of scattered
+//! routes takes some 35 bytes a prefix, too.
 
 mod cursor;
 mod iter;
+mod leaf;
 mod node;
 mod preorder;
 
@@ -21,7 +22,8 @@ use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 use crate::update::{Undo, Update};
-use node::{Node, NodeId, split};
+use leaf::{FEW, LeafId, Leaves, MOST, Put, shared_depth};
+use node::{Child, ChildId, Node, NodeId, split};
 
 /// A routing table: prefixes of one family with their next hops, one each. All operations take time by the number
 /// of octets of a prefix, whatever the size of the table, and the size of their result.
@@ -29,6 +31,7 @@ use node::{Node, NodeId, split};
 pub struct Rib<A> {
     nodes: Vec<Node<A>>,
     free: Vec<NodeId>,
+    leaves: Leaves<A>,
     by_length: Vec<usize>,
     len: usize,
 }
@@ -45,6 +48,7 @@ impl<A: Address> Rib<A> {
         Self {
             nodes: vec![Node::new(A::MIN, 0)],
             free: Vec::new(),
+            leaves: Leaves::new(),
             by_length: vec![0; usize::from(A::BITS) + 1],
             len: 0,
         }
@@ -67,14 +71,13 @@ impl<A: Address> Rib<A> {
 
     /// Bytes of memory held.
     pub fn memory_usage(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node<A>>() + self.nodes.iter().map(Node::heap_bytes).sum::<usize>()
+        let nodes = self.nodes.capacity() * size_of::<Node<A>>() + self.free.capacity() * size_of::<NodeId>();
+        nodes + self.nodes.iter().map(Node::heap_bytes).sum::<usize>() + self.leaves.memory_usage()
     }
 
     /// Puts a route in; the next hop that the prefix had before, if it was there.
     pub fn insert(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Option<NextHop> {
-        let id = self.node_for(prefix);
-        let node = &mut self.nodes[id.index()];
-        let before = node.insert(node.place_of(prefix), next_hop);
+        let before = self.put(prefix, next_hop);
         if before.is_none() {
             self.len += 1;
             self.by_length[usize::from(prefix.len())] += 1;
@@ -88,20 +91,29 @@ impl<A: Address> Rib<A> {
         // The root and at most one node an octet.
         let mut path = [NodeId::ROOT; 17];
         let mut last = 0;
-        loop {
-            let node = &self.nodes[path[last].index()];
+        let removed = loop {
+            let node = &mut self.nodes[path[last].index()];
             if node.depth == depth {
-                break;
+                break node.remove(node.place_of(prefix))?;
             }
-            let child = node.child(node.octet_of(prefix.address()))?;
-            if !self.is_on_path(child, prefix.address(), depth) {
-                return None;
+            let octet = node.octet_of(prefix.address());
+            match node.child(octet)?.is() {
+                Child::List(head) => {
+                    let (removed, left) = self.leaves.take(head, prefix)?;
+                    if left != head {
+                        node.set_child(octet, (left != LeafId::NONE).then(|| left.into()));
+                    }
+                    break removed;
+                }
+                Child::Node(child) => {
+                    if !self.is_on_path(child, prefix.address(), depth) {
+                        return None;
+                    }
+                    last += 1;
+                    path[last] = child;
+                }
             }
-            last += 1;
-            path[last] = child;
-        }
-        let node = &mut self.nodes[path[last].index()];
-        let removed = node.remove(node.place_of(prefix))?;
+        };
         self.len -= 1;
         self.by_length[usize::from(prefix.len())] -= 1;
         self.prune(&path[..=last]);
@@ -144,11 +156,11 @@ impl<A: Address> Rib<A> {
         let (depth, _) = split(prefix.len());
         let mut node = &self.nodes[0];
         while node.depth != depth {
-            let child = node.child(node.octet_of(prefix.address()))?;
-            if !self.is_on_path(child, prefix.address(), depth) {
-                return None;
+            match node.child(node.octet_of(prefix.address()))?.is() {
+                Child::List(head) => return self.leaves.get(head, prefix),
+                Child::Node(child) if !self.is_on_path(child, prefix.address(), depth) => return None,
+                Child::Node(child) => node = &self.nodes[child.index()],
             }
-            node = &self.nodes[child.index()];
         }
         node.get(node.place_of(prefix))
     }
@@ -162,8 +174,16 @@ impl<A: Address> Rib<A> {
             if let Some((at, next_hop)) = node.best(octet) {
                 best = Some((node, at, next_hop));
             }
-            match node.child(octet) {
-                Some(child) if self.is_on_path(child, address, A::BITS / 8) => {
+            match node.child(octet).map(ChildId::is) {
+                Some(Child::List(head)) => {
+                    let listed =
+                        self.leaves.list(head).filter(|listed| listed.prefix.contains(address)).last();
+                    if let Some(listed) = listed {
+                        return Some((listed.prefix, listed.next_hop));
+                    }
+                    break;
+                }
+                Some(Child::Node(child)) if self.is_on_path(child, address, A::BITS / 8) => {
                     node = &self.nodes[child.index()];
                 }
                 _ => break,
@@ -187,8 +207,19 @@ impl<A: Address> Rib<A> {
             if let Some((at, next_hop)) = found {
                 best = Some((node, at, next_hop));
             }
-            match node.child(octet) {
-                Some(child) if node.depth < depth && self.is_on_path(child, prefix.address(), depth) => {
+            if node.depth == depth {
+                break;
+            }
+            match node.child(octet).map(ChildId::is) {
+                Some(Child::List(head)) => {
+                    let covers = |other: Prefix<A>| other.covers(prefix) && other != prefix;
+                    if let Some(listed) = self.leaves.list(head).filter(|listed| covers(listed.prefix)).last()
+                    {
+                        return Some((listed.prefix, listed.next_hop));
+                    }
+                    break;
+                }
+                Some(Child::Node(child)) if self.is_on_path(child, prefix.address(), depth) => {
                     node = &self.nodes[child.index()];
                 }
                 _ => break,
@@ -217,12 +248,9 @@ impl<A: Address> Rib<A> {
 
     /// The largest next-hop index in use, 0 in an empty table. O(prefixes).
     pub fn max_next_hop(&self) -> NextHop {
-        self.nodes
-            .iter()
-            .flat_map(|node| node.places(0, preorder::PLACES))
-            .map(|(_, next_hop)| next_hop)
-            .max()
-            .unwrap_or_default()
+        let nodes = self.nodes.iter().flat_map(|node| node.places(0, preorder::PLACES));
+        let most = nodes.map(|(_, next_hop)| next_hop).max().unwrap_or_default();
+        most.max(self.leaves.max_next_hop())
     }
 
     /// A cursor at the first octet, from which engines build.
@@ -241,21 +269,34 @@ impl<A: Address> Rib<A> {
         child.depth <= depth && address.keep(8 * child.depth) == child.base
     }
 
-    /// The node where a prefix belongs, made where it is missing.
-    fn node_for(&mut self, prefix: Prefix<A>) -> NodeId {
+    /// Puts a route in; the next hop that the prefix had before, if it was there.
+    fn put(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Option<NextHop> {
         let (depth, _) = split(prefix.len());
         let address = prefix.address();
         let mut id = NodeId::ROOT;
         loop {
-            let node = &self.nodes[id.index()];
+            let node = &mut self.nodes[id.index()];
             if node.depth == depth {
-                return id;
+                return node.insert(node.place_of(prefix), next_hop);
             }
             let octet = node.octet_of(address);
-            let Some(child) = node.child(octet) else {
-                let new = self.add(Node::new(address, depth));
-                self.nodes[id.index()].set_child(octet, Some(new));
-                return new;
+            let child = match node.child(octet).map(ChildId::is) {
+                None => {
+                    node.set_child(octet, Some(self.leaves.alone(prefix, next_hop).into()));
+                    return None;
+                }
+                Some(Child::List(head)) => {
+                    match self.leaves.put(head, prefix, next_hop) {
+                        Put::Replaced(before) => return Some(before),
+                        Put::Added(head, count) if count > MOST => {
+                            let full = self.unfold(head);
+                            self.nodes[id.index()].set_child(octet, Some(full.into()));
+                        }
+                        Put::Added(head, _) => node.set_child(octet, Some(head.into())),
+                    }
+                    return None;
+                }
+                Some(Child::Node(child)) => child,
             };
             let (child_base, child_depth) = (self.node(child).base, self.node(child).depth);
             let shared = (address.common_bits(child_base) / 8).min(child_depth).min(depth);
@@ -265,11 +306,29 @@ impl<A: Address> Rib<A> {
             }
             // The path leaves the compressed edge: a node where it does, above the child.
             let mut fork = Node::new(address, shared);
-            fork.set_child(fork.octet_of(child_base), Some(child));
+            fork.set_child(fork.octet_of(child_base), Some(child.into()));
             let fork = self.add(fork);
-            self.nodes[id.index()].set_child(octet, Some(fork));
+            self.nodes[id.index()].set_child(octet, Some(fork.into()));
             id = fork;
         }
+    }
+
+    /// Makes a node of a list of two routes or more.
+    fn unfold(&mut self, head: LeafId) -> NodeId {
+        let routes = self.leaves.dissolve(head);
+        let depth = shared_depth(&routes);
+        let mut node = Node::new(routes[0].0.address(), depth);
+        let (own, longer): (Vec<_>, Vec<_>) =
+            routes.into_iter().partition(|(prefix, _)| split(prefix.len()).0 == depth);
+        for (prefix, next_hop) in own {
+            node.insert(node.place_of(prefix), next_hop);
+        }
+        // In order, those of one octet are next to each other.
+        let octet = |prefix: Prefix<A>| prefix.address().octet(usize::from(depth));
+        for routes in longer.chunk_by(|a, b| octet(a.0) == octet(b.0)) {
+            node.set_child(octet(routes[0].0), Some(self.leaves.of(routes).into()));
+        }
+        self.add(node)
     }
 
     fn add(&mut self, node: Node<A>) -> NodeId {
@@ -285,25 +344,44 @@ impl<A: Address> Rib<A> {
         }
     }
 
-    /// Takes out the nodes at the end of `path` that are no longer needed: an empty one, and one that only leads
-    /// on to a single child.
+    /// Takes out the nodes at the end of `path` that are no longer needed: one with few routes beneath it, and one that only
+    /// leads on to a single child.
     fn prune(&mut self, path: &[NodeId]) {
         for pair in path.windows(2).rev() {
             let (parent, id) = (pair[0], pair[1]);
-            let node = self.node(id);
-            let octet = self.node(parent).octet_of(node.base);
-            let heir = match (node.has_prefixes(), node.children()) {
-                (false, []) => None,
-                (false, &[only]) => Some(only),
-                _ => break,
+            let octet = self.node(parent).octet_of(self.node(id).base);
+            let heir = match (self.few_routes(id), self.node(id).prefixes(), self.node(id).children()) {
+                (Some(routes), ..) => {
+                    for child in self.node(id).children().to_vec() {
+                        if let Child::List(head) = child.is() {
+                            self.leaves.dissolve(head);
+                        }
+                    }
+                    (!routes.is_empty()).then(|| self.leaves.of(&routes).into())
+                }
+                (None, 0, &[only]) => Some(only),
+                _ => return,
             };
             self.nodes[parent.index()].set_child(octet, heir);
             self.nodes[id.index()] = Node::new(A::MIN, 0);
             self.free.push(id);
-            if heir.is_some() {
-                break;
-            }
         }
+    }
+
+    /// The routes beneath a node, in order, where they are few enough for a list.
+    fn few_routes(&self, id: NodeId) -> Option<Vec<(Prefix<A>, NextHop)>> {
+        let node = self.node(id);
+        if node.prefixes() + node.children().len() > FEW {
+            return None;
+        }
+        let mut routes: Vec<_> =
+            node.places(0, preorder::PLACES).map(|(at, next_hop)| (node.prefix_at(at), next_hop)).collect();
+        for child in node.children() {
+            let Child::List(head) = child.is() else { return None };
+            routes.extend(self.leaves.list(head).map(|listed| (listed.prefix, listed.next_hop)));
+        }
+        routes.sort_unstable_by_key(|&(prefix, _)| prefix);
+        (routes.len() <= FEW).then_some(routes)
     }
 }
 

@@ -1,5 +1,6 @@
 //! One node of the trie: the prefixes that end in one octet, and the nodes that go on after it.
 
+use super::leaf::LeafId;
 use super::preorder::{AT, PATH, Ranked, first_from, has, last_common, last_common_below, place, run};
 use crate::address::Address;
 use crate::next_hop::NextHop;
@@ -9,13 +10,51 @@ use crate::prefix::Prefix;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NodeId(u32);
 
+/// What an octet leads to: from [`FIRST_LIST`] on a list of leaves, else a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ChildId(u32);
+
+/// Children from here on are lists.
+pub(super) const FIRST_LIST: u32 = 1 << 31;
+
+/// What a child is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Child {
+    Node(NodeId),
+    /// A list, from its head on.
+    List(LeafId),
+}
+
+impl ChildId {
+    #[inline]
+    pub(super) fn is(self) -> Child {
+        match self.0.checked_sub(FIRST_LIST) {
+            Some(leaf) => Child::List(LeafId(leaf)),
+            None => Child::Node(NodeId(self.0)),
+        }
+    }
+}
+
+impl From<NodeId> for ChildId {
+    fn from(NodeId(node): NodeId) -> Self {
+        Self(node)
+    }
+}
+
+impl From<LeafId> for ChildId {
+    fn from(LeafId(leaf): LeafId) -> Self {
+        Self(FIRST_LIST + leaf)
+    }
+}
+
 impl NodeId {
     /// The node of the first octet, which is always there.
     pub(super) const ROOT: Self = Self(0);
 
-    /// Panics past 2^32 nodes, which would take over 600 GB.
+    /// Panics past 2^31 nodes, which would take over 300 GB.
     pub(super) fn new(index: usize) -> Self {
-        Self(u32::try_from(index).expect("a table has under 2^32 nodes"))
+        let id = u32::try_from(index).ok().filter(|&id| id < FIRST_LIST);
+        Self(id.expect("a table has under 2^31 nodes"))
     }
 
     pub(super) fn index(self) -> usize {
@@ -34,7 +73,7 @@ pub(super) struct Node<A> {
     prefixes: Ranked<8>,
     children: Ranked<4>,
     next_hops: Vec<NextHop>,
-    child_ids: Vec<NodeId>,
+    child_ids: Vec<ChildId>,
 }
 
 /// Where a prefix goes: the depth of its node and its bits there.
@@ -146,19 +185,19 @@ impl<A: Address> Node<A> {
     }
 
     #[inline]
-    pub(super) fn child(&self, octet: u8) -> Option<NodeId> {
+    pub(super) fn child(&self, octet: u8) -> Option<ChildId> {
         has(&self.children, u16::from(octet)).then(|| self.child_ids[self.children.rank(u16::from(octet))])
     }
 
     /// The first octet at or after `from` that has a child. `from` may be 256.
     #[inline]
-    pub(super) fn child_from(&self, from: u16) -> Option<(u8, NodeId)> {
+    pub(super) fn child_from(&self, from: u16) -> Option<(u8, ChildId)> {
         let octet = if from < 256 { first_from(&self.children, from)? } else { return None };
         Some((octet.to_le_bytes()[0], self.child_ids[self.children.rank(octet)]))
     }
 
     /// Sets, replaces or (with `None`) removes the child of an octet.
-    pub(super) fn set_child(&mut self, octet: u8, child: Option<NodeId>) {
+    pub(super) fn set_child(&mut self, octet: u8, child: Option<ChildId>) {
         let at = u16::from(octet);
         let index = self.children.rank(at);
         match (has(&self.children, at), child) {
@@ -172,16 +211,17 @@ impl<A: Address> Node<A> {
         self.children.put(at, child.is_some());
     }
 
-    pub(super) fn children(&self) -> &[NodeId] {
+    pub(super) fn children(&self) -> &[ChildId] {
         &self.child_ids
     }
 
-    pub(super) fn has_prefixes(&self) -> bool {
-        !self.next_hops.is_empty()
+    /// Number of prefixes that end here.
+    pub(super) fn prefixes(&self) -> usize {
+        self.next_hops.len()
     }
 
     /// Bytes of the packed arrays, reserve included.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.next_hops.capacity() * size_of::<NextHop>() + self.child_ids.capacity() * size_of::<NodeId>()
+        self.next_hops.capacity() * size_of::<NextHop>() + self.child_ids.capacity() * size_of::<ChildId>()
     }
 }

@@ -103,3 +103,28 @@ fn an_announcement_without_a_next_hop_keeps_what_is_there() {
     assert!(rib.apply(&Update::Withdraw { prefix: p }));
     assert!(!rib.apply(&Update::Withdraw { prefix: p }));
 }
+
+/// As nodes they would take over 200 bytes each.
+#[test]
+fn scattered_hosts_take_little_memory() {
+    const HOSTS: usize = 200_000;
+    let mut rng = wirespeed_rng::Rng::new(1);
+    let hosts: Vec<_> = (0..HOSTS).map(|_| Prefix::host(V6(rng.bits128() >> 3 | 1 << 125))).collect();
+    let mut rib: Rib<V6> = hosts.iter().map(|&host| (host, NextHop(1))).collect();
+    assert_eq!(rib.len(), HOSTS);
+    let full = rib.memory_usage();
+    assert!(full < 56 * HOSTS, "{} bytes each", full / HOSTS);
+    // What comes and goes leaves nothing behind.
+    for round in 0..3u32 {
+        for host in &hosts[..HOSTS / 2] {
+            assert!(rib.remove(*host).is_some(), "{host} in round {round}");
+        }
+        for host in &hosts[..HOSTS / 2] {
+            assert_eq!(rib.insert(*host, NextHop(2 + round)), None);
+        }
+    }
+    assert!(rib.memory_usage() < full + full / 8, "{} and then {}", full, rib.memory_usage());
+    assert_eq!(rib.max_next_hop(), NextHop(4));
+    hosts.iter().for_each(|&host| assert!(rib.remove(host).is_some()));
+    assert_eq!((rib.iter().count(), rib.max_next_hop()), (0, NextHop::NONE));
+}

@@ -10,5 +10,5 @@ mod simd;
 mod update;
 pub(crate) mod walk;
 
-pub use build::FoldV4;
+pub use build::{FoldV4, most_bytes};
 pub use layout::FoldTableV4;

@@ -80,21 +80,50 @@ fn shape_for(rib: &Rib<V6>, strides: &Strides) -> Result<&'static [u8], BuildErr
     Ok(if is_scattered { SMALLEST } else { FASTEST })
 }
 
+/// Bytes that an image takes at most: as if no two chunks were equal, with next hops of two bytes and without head room. Real tables stay
+/// far below, scattered host routes take all of it. Nothing is built: passes over the routes.
+pub fn most_bytes(rib: &Rib<V6>, strides: &Strides) -> u64 {
+    let shape = shape_for(rib, strides).unwrap_or(FASTEST);
+    bytes_of(shape, &places(rib, shape))
+}
+
 /// What the steps of a shape take whose chunks aren't shared.
-fn upper_bytes(rib: &Rib<V6>, shape: &[u8]) -> u64 {
-    let (mut from, mut bytes) = (0, 0);
-    for &stride in shape {
-        if from >= SHARED_FROM {
-            break;
+fn upper_bytes(rib: &Rib<V6>, shape: &'static [u8]) -> u64 {
+    let upper = shape.iter().scan(0, |from, stride| {
+        let before = *from;
+        *from += stride;
+        Some(before)
+    });
+    let steps = upper.take_while(|&from| from < SHARED_FROM).count();
+    bytes_of(&shape[..steps], &places(rib, &shape[..steps]))
+}
+
+/// What so many chunks of each step take.
+fn bytes_of(shape: &[u8], chunks: &[u64]) -> u64 {
+    let bytes = |&stride: &u8| chunk_bytes(stride, Width::Two) as u64;
+    shape.iter().map(bytes).zip(chunks).map(|(bytes, chunks)| bytes * chunks).sum()
+}
+
+/// For each step the number of places where it begins that have longer routes: its chunks, where no two are equal.
+fn places(rib: &Rib<V6>, shape: &[u8]) -> Vec<u64> {
+    let mut count = vec![0; shape.len()];
+    // Of each step, the last route that is longer than what comes before it. They come in order.
+    let mut last = vec![None::<V6>; shape.len()];
+    for (prefix, _) in rib {
+        let mut from = 0;
+        for ((&stride, count), last) in shape.iter().zip(&mut count).zip(&mut last) {
+            if prefix.len() <= from {
+                break;
+            }
+            let is_new = last.is_none_or(|last| last.common_bits(prefix.address()) < from);
+            *count += u64::from(is_new);
+            *last = Some(prefix.address());
+            from += stride;
         }
-        // The places that have longer routes come in order.
-        let mut last = None;
-        let longer = rib.iter().filter(|(prefix, _)| prefix.len() > from);
-        let places = longer.filter(|(prefix, _)| last.replace(prefix.address().keep(from)) != last).count();
-        bytes += places as u64 * chunk_bytes(stride, Width::Two) as u64;
-        from += stride;
     }
-    bytes
+    // The first is there whatever the routes.
+    count[0] = 1;
+    count
 }
 
 /// The form of a whole Rib.
@@ -134,4 +163,38 @@ fn compile(
     }
     image.set_counts(routes as u64, u64::from(results));
     Ok(image)
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::NextHop;
+    use wirespeed_fib::conformance::tables;
+    use wirespeed_image::Table;
+
+    use super::*;
+
+    /// By hand, and as a bound of what is built.
+    #[test]
+    fn what_a_table_takes_at_most() {
+        let host: Rib<V6> = [("2001:db8::1/128".parse().unwrap(), NextHop(1))].into_iter().collect();
+        let chunks: u64 = FASTEST.iter().map(|stride| 2 << stride).sum();
+        assert_eq!(most_bytes(&host, &Strides::Fastest), chunks);
+        assert_eq!(places(&host, FASTEST), [1; 15]);
+        let two: Rib<V6> = ["2001:db8::/33", "2001:db8:8000::/48"]
+            .map(|text| (text.parse().unwrap(), NextHop(1)))
+            .into_iter()
+            .collect();
+        // The second one goes its own way from bit 37 on.
+        assert_eq!(places(&two, FASTEST)[..6], [1, 1, 1, 1, 1, 0]);
+        for (name, rib) in tables::hand_picked::<V6>() {
+            let options = BuildOptions::default();
+            let (_, table) = FoldV6::build(&rib, &options).expect("a valid table is built");
+            if table.entry_width() == 2 {
+                // Head room is an eighth, and nine chunks a step with it.
+                let spare: u64 = table.strides()[1..].iter().map(|stride| 9 * (2 << stride)).sum();
+                let most = most_bytes(&rib, &options.strides) / 8 * 9 + spare + 4_096;
+                assert!(table.image().bytes() <= most, "{name}: {} {most}", table.image().bytes());
+            }
+        }
+    }
 }

@@ -8,5 +8,5 @@ mod simd;
 mod update;
 mod walk;
 
-pub use build::FoldV6;
+pub use build::{FoldV6, most_bytes};
 pub use layout::FoldTableV6;

@@ -27,6 +27,15 @@ where
         self.0.update(rib, changed)
     }
 
+    fn update_beside(
+        &mut self,
+        table: &Self::Table,
+        rib: &Rib<A>,
+        changed: &[Prefix<A>],
+    ) -> Result<Patch, Outgrown> {
+        self.0.update_beside(&table.table, rib, changed)
+    }
+
     fn memory_usage(&self) -> u64 {
         self.0.memory_usage()
     }

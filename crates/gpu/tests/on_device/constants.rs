@@ -151,6 +151,9 @@ layouts! {
         WALDVOGEL_FOLD: waldvogel::FOLD,
         WALDVOGEL_BUCKET_WORDS: waldvogel::BUCKET_WORDS,
         WALDVOGEL_BUCKET_SLOTS: waldvogel::BUCKET_SLOTS,
+        WALDVOGEL_BUCKET_VALUES: waldvogel::BUCKET_VALUES,
+        WALDVOGEL_BUCKET_LENGTHS: waldvogel::BUCKET_LENGTHS,
+        WALDVOGEL_BUCKET_SPILLED: waldvogel::BUCKET_SPILLED,
     }
 }
 

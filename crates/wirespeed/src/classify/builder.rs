@@ -19,6 +19,7 @@ use crate::builder::parse;
 use crate::device::{Device, DeviceSettings};
 use crate::error::Error;
 use crate::labels::Labels;
+use crate::memory::half;
 
 /// Collects rules, and builds their classifier. Of rules of one priority the one that was added first wins, so the order of calls is the
 /// order of rules. What goes wrong on the way is told by [`build`](Self::build).
@@ -233,7 +234,8 @@ impl<T: Tuple> ClassifierBuilder<T> {
     }
 
     /// Most bytes that the compiled table may take, both of its copies together; past it building fails. Rules come on top, and a
-    /// rebuild takes as much again while it lasts.
+    /// rebuild takes as much again while it lasts. Without it half of the machine's memory is the cap, or of what the control group of the
+    /// process may take.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.memory_cap = Some(bytes);
         self
@@ -312,13 +314,14 @@ impl<T: Tuple> ClassifierBuilder<T> {
         let best = || if device.fleet.is_some() { best_on_gpu(&self.rules) } else { best(&self.rules) };
         let engine = choose_by(&self.engine, best)?;
         // There are two copies of a live table, and an engine's cap is for one.
+        let memory_cap = self.memory_cap.or_else(half);
         let options = BuildOptions {
-            memory_cap: self.memory_cap.map(|cap| cap / 2),
+            memory_cap: memory_cap.map(|cap| cap / 2),
             head_room: self.head_room,
             seed: self.seed,
             ..BuildOptions::default()
         };
-        Classifier::build(self.rules, engine, options, self.memory_cap, device, (reports, self.doubts))
+        Classifier::build(self.rules, engine, options, memory_cap, device, (reports, self.doubts))
     }
 
     /// Keeps the first error.

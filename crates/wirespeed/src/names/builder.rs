@@ -19,6 +19,7 @@ use crate::device::{Device, DeviceSettings};
 use crate::engine::AUTO;
 use crate::error::Error;
 use crate::labels::Labels;
+use crate::memory::half;
 
 /// Collects names, and builds their table. Of several results of one name the last stays, wherever they come from. What goes wrong
 /// on the way is told by [`build`](Self::build).
@@ -144,7 +145,8 @@ impl NameBuilder {
     }
 
     /// Most bytes that the compiled table may take, both of its copies together; past it building fails. Names come on top, and a
-    /// rebuild takes as much again while it lasts.
+    /// rebuild takes as much again while it lasts. Without it half of the machine's memory is the cap, or of what the control group of the
+    /// process may take.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.memory_cap = Some(bytes);
         self
@@ -238,14 +240,15 @@ impl NameBuilder {
         device.open(&device::options())?;
         let engine = choose(&self.engine, &self.names)?;
         // There are two copies of a live table, and an engine's cap is for one.
+        let memory_cap = self.memory_cap.or_else(half);
         let options = BuildOptions {
-            memory_cap: self.memory_cap.map(|cap| cap / 2),
+            memory_cap: memory_cap.map(|cap| cap / 2),
             results: self.results,
             seed: self.seed,
             aggregate: self.aggregate,
             ..BuildOptions::default()
         };
-        NameTable::build(self.names, engine, options, self.memory_cap, device)
+        NameTable::build(self.names, engine, options, memory_cap, device)
     }
 
     /// Keeps the first error.

@@ -13,4 +13,5 @@ mod ip_table;
 mod live;
 mod names;
 mod names_gpu;
+mod scattered;
 mod sources;
