@@ -156,6 +156,10 @@ impl Field {
             };
             return Ok(FieldMatch::Masked { value: self.parse(value)? & mask, mask });
         }
+        // Some names have a hyphen: ipv6-icmp.
+        if let Ok(value) = self.parse(text) {
+            return Ok(FieldMatch::Masked { value, mask: self.all() });
+        }
         if let Some((from, to)) = text.split_once('-') {
             let (from, to) = (self.parse(from.trim())?, self.parse(to.trim())?);
             if from > to {
@@ -309,6 +313,9 @@ mod tests {
     #[test]
     fn matches_are_read_and_written() {
         let masked = |value, mask| FieldMatch::Masked { value, mask };
+        let proto = Field::new("proto", 0, 8, Kind::Protocol);
+        assert_eq!(proto.parse_match("ipv6-icmp"), Ok(masked(58, 0xff)));
+        assert_eq!(proto.parse_match("tcp-udp"), Ok(FieldMatch::Range(6, 17)));
         for (field, text, wanted) in [
             (PORT, "443", masked(443, 0xffff)),
             (PORT, "1024-65535", FieldMatch::Range(1024, 65535)),

@@ -10,19 +10,19 @@
 //!
 //! Rules, their patterns and the work on all this are bounded; past a bound the chain is refused.
 
+mod emit;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fact::Truth;
 use super::program::{Go, Program};
-use super::region::{Cell, Region, TooMany};
+use super::region::{Region, TooMany};
 use super::{Chains, End, Line, Then};
-use crate::expand::FieldRange;
 use crate::read::assume::{Assumption, AssumptionKey, Assumptions};
 use crate::read::report::{LeftOut, ReadError, Reading};
-use crate::read::uncertain::{Effect, Uncertain};
+use crate::read::uncertain::Effect;
 use crate::read::{ReadOptions, RuleFile};
-use crate::rule::{Pattern, Rule, RuleError};
-use crate::tuple::{FieldMatch, Tuple};
+use crate::tuple::Tuple;
 
 /// The most parts of regions that may be compared: some seconds.
 const MOST_WORK: u64 = 30_000_000;
@@ -63,11 +63,9 @@ pub(in crate::read) fn flatten<T: Tuple>(
     let report = &mut reading.report;
     report.elsewhere += program.elsewhere;
     report.without_verdict += without_verdict.len() as u64;
-    for (line, one) in left_out {
-        if report.left_out.iter().all(|known| known.line != line) {
-            report.left_out.push(one);
-        }
-    }
+    let known: BTreeSet<u64> = report.left_out.iter().map(|one| one.line).collect();
+    let more = left_out.into_iter().filter(|(line, _)| !known.contains(line));
+    report.left_out.extend(more.map(|(_, one)| one));
     report.left_out.sort_by_key(|one| one.line);
     report.assumed.clone_from(&assumed);
     file.doubts.assumed = assumed;
@@ -327,7 +325,7 @@ impl<T: Tuple> Walk<'_, T> {
             if let Some(why) = &met.doubt {
                 match step.then {
                     Go::Verdict(verdict) => {
-                        drop(self.uncertain(&met.region, Effect::Action, verdict, why)?)
+                        drop(self.uncertain(&met.region, Effect::Action, verdict, why)?);
                     }
                     Go::Unknown(_) => drop(self.uncertain(&met.region, Effect::Any, "", why)?),
                     Go::Continue | Go::Change => self.pass(step.line),
@@ -445,85 +443,6 @@ impl<T: Tuple> Walk<'_, T> {
         }
     }
 
-    /// Adds rules of a verdict for the packets of a region.
-    fn rules(&mut self, region: &Region<T>, verdict: &str) -> Result<(), Excess> {
-        let action = self.file.intern(verdict);
-        self.each_rule(region, action, |walk, rule| {
-            // There are numbers for more rules than the bound.
-            let _ = walk.file.rules.insert(rule);
-        })
-    }
-
-    /// Adds uncertain rules for the packets of a region: which they are.
-    fn uncertain(
-        &mut self,
-        region: &Region<T>,
-        effect: Effect,
-        verdict: &str,
-        why: &LeftOut,
-    ) -> Result<Vec<usize>, Excess> {
-        let action = if effect == Effect::Action { self.file.intern(verdict) } else { 0 };
-        let before = self.file.rules.last_number().saturating_add(1);
-        let from = self.file.doubts.uncertain.len();
-        self.each_rule(region, action, |walk, rule| {
-            let why = why.clone();
-            walk.file.doubts.uncertain.push(Uncertain { rule, effect, before, skips: 0, why });
-        })?;
-        if effect != Effect::Skip {
-            self.left_out.entry(why.line).or_insert_with(|| why.clone());
-        }
-        Ok((from..self.file.doubts.uncertain.len()).collect())
-    }
-
-    /// Makes the rules that a region takes.
-    fn each_rule(
-        &mut self,
-        region: &Region<T>,
-        action: u32,
-        mut put: impl FnMut(&mut Self, Rule<T>),
-    ) -> Result<(), Excess> {
-        for cell in region.cells() {
-            for wanted in combinations(cell) {
-                self.one_rule(&wanted, action, &mut put)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a rule, or several where its ranges make more patterns than one may have.
-    fn one_rule(
-        &mut self,
-        wanted: &[(usize, FieldMatch)],
-        action: u32,
-        put: &mut impl FnMut(&mut Self, Rule<T>),
-    ) -> Result<(), Excess> {
-        match rule(wanted, action) {
-            Ok(rule) => {
-                self.rules += 1;
-                self.patterns += rule.patterns().len() as u64;
-                within("rules", self.rules, self.most_rules)?;
-                within("patterns", self.patterns, self.most_patterns)?;
-                put(self, rule);
-                Ok(())
-            }
-            Err(_) => {
-                let is_range = |one: &&(usize, FieldMatch)| matches!(one.1, FieldMatch::Range(..));
-                let &(at, FieldMatch::Range(from, to)) =
-                    wanted.iter().find(is_range).expect("only ranges make many")
-                else {
-                    unreachable!("a range was looked for")
-                };
-                for (value, mask) in crate::expand::prefixes(T::FIELDS[at].all(), from, to) {
-                    let mut part = wanted.to_vec();
-                    part.retain(|one| one.0 != at);
-                    part.push((at, FieldMatch::Masked { value, mask }));
-                    self.one_rule(&part, action, put)?;
-                }
-                Ok(())
-            }
-        }
-    }
-
     fn work(&mut self, a: &Region<T>, b: &Region<T>) -> Result<(), Excess> {
         let (cells_a, cells_b) = (a.cells().len() as u64, b.cells().len() as u64);
         let work = a.weight().saturating_mul(cells_b).saturating_add(b.weight().saturating_mul(cells_a));
@@ -538,40 +457,6 @@ fn within(what: &'static str, found: u64, limit: u64) -> Result<(), Excess> {
 
 fn left_out<T>(line: &Line<T>, why: String) -> LeftOut {
     LeftOut { line: line.at, why, text: line.text.clone() }
-}
-
-/// What rules want of fields, by their places, to have a box.
-fn combinations<T: Tuple>(cell: &Cell<T>) -> impl Iterator<Item = Vec<(usize, FieldMatch)>> {
-    let place = |field| T::FIELDS.iter().position(|own| own == field).expect("a field of the tuple");
-    let choices: Vec<(usize, Vec<FieldMatch>)> =
-        cell.fields().map(|(field, set)| (place(field), set.matches().collect())).collect();
-    let mut next = Some(vec![0; choices.len()]);
-    std::iter::from_fn(move || {
-        let at = next.take()?;
-        let all = choices.iter().zip(&at).map(|((field, wanted), &at)| (*field, wanted[at])).collect();
-        let mut after = at;
-        for (digit, (_, wanted)) in after.iter_mut().zip(&choices) {
-            *digit += 1;
-            if *digit < wanted.len() {
-                next = Some(after);
-                break;
-            }
-            *digit = 0;
-        }
-        Some(all)
-    })
-}
-
-fn rule<T: Tuple>(wanted: &[(usize, FieldMatch)], action: u32) -> Result<Rule<T>, RuleError> {
-    let (mut pattern, mut ranges) = (Pattern::all(), Vec::new());
-    for &(at, wanted) in wanted {
-        let field = &T::FIELDS[at];
-        match wanted {
-            FieldMatch::Masked { value, mask } => pattern = pattern.with(field, value, mask),
-            FieldMatch::Range(from, to) => ranges.push(FieldRange::new(*field, from, to)?),
-        }
-    }
-    Rule::with_ranges(pattern, ranges, 0, action)
 }
 
 #[cfg(test)]

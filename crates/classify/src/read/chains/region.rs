@@ -65,9 +65,9 @@ impl<T: Tuple> Region<T> {
         self.cells.is_empty()
     }
 
-    /// Whether it is known to have all tuples: one box is all of them.
+    /// Whether it is known to have all tuples: its one box is all of them.
     pub(in crate::read) fn is_all(&self) -> bool {
-        self.cells.iter().any(Cell::is_all)
+        matches!(&*self.cells, [cell] if cell.is_all())
     }
 
     /// Whether it has a tuple.
@@ -111,17 +111,24 @@ impl<T: Tuple> Region<T> {
 
     /// The tuples that either has.
     pub(in crate::read) fn or(&self, other: &Self) -> Result<Self, TooMany> {
+        let mut either = self.clone();
+        either.add(other)?;
+        Ok(either)
+    }
+
+    /// Adds the tuples of another.
+    pub(in crate::read) fn add(&mut self, other: &Self) -> Result<(), TooMany> {
         if self.is_all() || other.is_all() {
-            return Ok(Self::all());
+            *self = Self::all();
+            return Ok(());
         }
-        let mut cells = self.cells.clone();
         for cell in &other.cells {
-            match cells.last_mut().map(|last| last.joined(cell)).transpose()?.flatten() {
-                Some(joined) => *cells.last_mut().expect("it was joined to") = joined,
-                None => push(&mut cells, Some(cell.clone()))?,
+            match self.cells.last_mut().map(|last| last.joined(cell)).transpose()?.flatten() {
+                Some(joined) => *self.cells.last_mut().expect("it was joined to") = joined,
+                None => push(&mut self.cells, Some(cell.clone()))?,
             }
         }
-        Ok(Self { cells })
+        Ok(())
     }
 
     /// The tuples that it has and another has not.

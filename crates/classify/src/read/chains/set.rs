@@ -53,7 +53,7 @@ impl FieldSet {
     /// The numbers whose bits under a mask are those of a value; no others count.
     pub(in crate::read) fn masked(field: &Field, value: u128, mask: u128) -> Self {
         let (all, mask) = (field.all(), mask & field.all());
-        Self { all, parts: Parts::Masked(vec![(value & mask, mask)]) }.as_intervals()
+        Self { all, parts: Parts::Masked(vec![(value & mask, mask)]) }.into_intervals()
     }
 
     /// The numbers of any of some intervals, in any order.
@@ -108,7 +108,7 @@ impl FieldSet {
                 bounded(a.iter().flat_map(|&a| b.iter().filter_map(move |&b| both(a, b))))?
             }
         };
-        Ok(Self { all: self.all, parts }.as_intervals())
+        Ok(Self { all: self.all, parts }.into_intervals())
     }
 
     /// The numbers that either has.
@@ -121,7 +121,19 @@ impl FieldSet {
                 bounded(a.into_iter().chain(b))?
             }
         };
-        Ok(Self { all: self.all, parts }.as_intervals())
+        Ok(Self { all: self.all, parts }.into_intervals())
+    }
+
+    /// The numbers that any of some sets has.
+    pub(in crate::read) fn any(field: &Field, sets: &[Self]) -> Result<Self, TooMany> {
+        let (mut intervals, mut masked) = (Vec::new(), Self::none(field));
+        for set in sets {
+            match &set.parts {
+                Parts::Intervals(parts) => intervals.extend_from_slice(parts),
+                Parts::Masked(_) => masked = masked.or(set)?,
+            }
+        }
+        Self::ranges(field, intervals).or(&masked)
     }
 
     /// The numbers that it doesn't have.
@@ -153,7 +165,7 @@ impl FieldSet {
                 Parts::Masked(rest)
             }
         };
-        Ok(Self { all: self.all, parts }.as_intervals())
+        Ok(Self { all: self.all, parts }.into_intervals())
     }
 
     /// What rules can want of the field: together all of it, and no two the same number.
@@ -187,7 +199,7 @@ impl FieldSet {
     }
 
     /// The same as intervals where all masks are prefixes, or all numbers are there.
-    fn as_intervals(self) -> Self {
+    fn into_intervals(self) -> Self {
         let Parts::Masked(parts) = &self.parts else { return self };
         // No number is there twice; all of 128 bits wrap around to 0.
         let numbers =
@@ -317,6 +329,8 @@ mod tests {
             is_sound(&both, a.1 & b.1);
             let either = a.0.or(&b.0).expect("few");
             is_sound(&either, a.1 | b.1);
+            let any = FieldSet::any(&FIELD, &[a.0.clone(), b.0.clone(), c.0.clone()]).expect("few");
+            is_sound(&any, a.1 | b.1 | c.1);
             is_sound(&either.and(&c.0).expect("few"), (a.1 | b.1) & c.1);
             is_sound(&either.not().expect("few"), !(a.1 | b.1));
             is_sound(&both.or(&c.0).expect("few").not().expect("few"), !(a.1 & b.1 | c.1));
@@ -339,7 +353,7 @@ mod tests {
     #[test]
     fn too_many_masks_are_refused() {
         let field = Field::new("f", 0, 128, Kind::Ipv6);
-        let holes = |n: u32| FieldSet::masked(&field, 0, u128::MAX / 3 << n);
+        let holes = |n: u32| FieldSet::masked(&field, 0, (u128::MAX / 3) << n);
         let two = holes(0).not().and_then(|a| holes(1).not()?.and(&a)).expect("64 of each");
         let three = FieldSet::masked(&field, 0, u128::MAX / 5).not().and_then(|third| third.and(&two));
         assert!(three.is_err(), "{:?}", three.map(|set| set.parts_len()));

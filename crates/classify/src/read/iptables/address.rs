@@ -38,7 +38,7 @@ fn address(field: &Field, text: &str) -> Result<Option<u128>, Wrong> {
 
 /// Addresses: `A`, `A/LENGTH` or `A/MASK`, and several joined by commas.
 pub(super) fn addresses(field: &Field, text: &str) -> Result<Read, Wrong> {
-    let mut all = FieldSet::none(field);
+    let mut all = Vec::new();
     for one in text.split(',') {
         let (host, mask) = one.split_once('/').map_or((one, None), |(host, mask)| (host, Some(mask)));
         let wrong = || Wrong::Bad(format!("{one:?} is no address"));
@@ -56,9 +56,9 @@ pub(super) fn addresses(field: &Field, text: &str) -> Result<Read, Wrong> {
             None if is_name(host) => return Ok(Read::Name),
             None => return Err(wrong()),
         };
-        all = all.or(&FieldSet::masked(field, value, mask)).map_err(|more| Wrong::Bad(more.to_string()))?;
+        all.push(FieldSet::masked(field, value, mask));
     }
-    Ok(Read::Set(all))
+    Ok(Read::Set(FieldSet::any(field, &all)?))
 }
 
 /// Whether a text could be the name of a host; short forms of addresses, such as `10.1`, are, too: what they mean depends on who reads.
@@ -106,14 +106,14 @@ pub(super) fn ports(field: &Field, text: &str) -> Result<Read, Wrong> {
 
 /// A list of ports.
 pub(super) fn port_list(field: &Field, text: &str) -> Result<Read, Wrong> {
-    let mut all = FieldSet::none(field);
+    let mut all = Vec::new();
     for one in text.split(',') {
         match ports(field, one)? {
-            Read::Set(set) => all = all.or(&set).map_err(|more| Wrong::Bad(more.to_string()))?,
+            Read::Set(set) => all.push(set),
             Read::Name => return Ok(Read::Name),
         }
     }
-    Ok(Read::Set(all))
+    Ok(Read::Set(FieldSet::any(field, &all)?))
 }
 
 /// A protocol by its number or name; `None` of all of them.

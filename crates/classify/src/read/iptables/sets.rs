@@ -138,7 +138,7 @@ impl Set {
             match option {
                 "family" => set.is_v6 = options.next() == Some(&"inet6"),
                 "hashsize" | "maxelem" | "bucketsize" | "initval" | "range" | "timeout" | "size" => {
-                    _ = options.next()
+                    _ = options.next();
                 }
                 "counters" | "comment" | "skbinfo" | "forceadd" => {}
                 other => set.unknown = Some(format!("the option {other} of a set")),
@@ -193,7 +193,7 @@ impl Set {
                     }
                 };
             }
-            all = all.or(&one)?;
+            all.add(&one)?;
         }
         Ok(all)
     }

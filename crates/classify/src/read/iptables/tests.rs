@@ -452,3 +452,50 @@ fn sets_by_their_content() {
             .starts_with("ipset save:1: ")
     );
 }
+
+/// Time grows with the length of a file, not with its square.
+#[test]
+fn long_files_are_read_soon() {
+    let address = |n: u32| std::net::Ipv4Addr::from_bits(n * 5);
+    let mut text = String::from("*filter\n:INPUT ACCEPT [0:0]\n:list - [0:0]\n-A INPUT -j list\n");
+    for n in 0..60_000 {
+        text.push_str(&format!(
+            "-A list -s {}/32 -j REJECT --reject-with icmp-port-unreachable\n",
+            address(n)
+        ));
+    }
+    let many: Vec<String> = (0..10_000).map(|n| address(n).to_string()).collect();
+    text.push_str(&format!("-A list -j RETURN\n-A INPUT -s {} -j DROP\n", many.join(",")));
+    text.push_str("-A INPUT -m set --match-set web dst,dst -j DROP\nCOMMIT\n");
+    let mut sets = String::from("create web hash:ip,port family inet\n");
+    for n in 0..30_000 {
+        sets.push_str(&format!("add web {},tcp:{}\n", address(n), n % 60_000 + 1));
+    }
+    let options = ReadOptions { sets: Some(sets), ..assuming(&["fragment=no"]) };
+    let began = std::time::Instant::now();
+    let (file, report) = read_with::<Ipv4Tuple>(&text, &options).expect("a long list");
+    assert_eq!(file.rules.len(), 60_000 + 10_000 + 30_000 + 1, "{report}");
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(2_000))]
+
+    /// Whatever options a line has, it is read or refused; leniently it is always read.
+    #[test]
+    fn any_options_are_read_or_refused(words in proptest::collection::vec(proptest::sample::select(vec![
+        "-s", "-d", "!", "-p", "tcp", "udp", "icmp", "-m", "multiport", "--ports", "--dport", "1:2", ",", "10.0.0.0/8", "-j", "ACCEPT",
+        "user", "-g", "RETURN", "--syn", "--tcp-flags", "ALL", "SYN", "--match-set", "set", "src", "a-b", "-i", "+", "--dport=7", "-sx",
+        "conntrack", "--ctstate", "NEW", "\"\"", "é", "-f", "-", "--", "--ctdir", "LOG", "--log-prefix", "MARK", "--set-mark", "mark", "--mark",
+        "addrtype", "--dst-type", "LOCAL", "iprange", "--src-range", "1.1.1.1-2.2.2.2", "-c", "1", "recent", "--set", "comment", "--comment",
+    ]), 0..9), v6 in proptest::prelude::any::<bool>()) {
+        let text = input(&format!("-A INPUT {}\n-A user -p tcp {}", words.join(" "), words.concat()));
+        let lenient = ReadOptions { lenient: true, ..ReadOptions::default() };
+        let (strictly, leniently) = match v6 {
+            true => (read_with::<Ipv6Tuple>(&text, &ReadOptions::default()).is_ok(), read_with::<Ipv6Tuple>(&text, &lenient).is_ok()),
+            false => (read_with::<Ipv4Tuple>(&text, &ReadOptions::default()).is_ok(), read_with::<Ipv4Tuple>(&text, &lenient).is_ok()),
+        };
+        proptest::prop_assert!(leniently || !strictly);
+        proptest::prop_assert!(leniently, "{text}");
+    }
+}

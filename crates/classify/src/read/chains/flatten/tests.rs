@@ -303,6 +303,16 @@ fn jumps_that_lead_nowhere_or_back_are_faults() {
     let chain = |n: usize| {
         line(n as u64, port(1), Vec::new(), if n == 299 { verdict("DROP") } else { to(&names[n + 1]) })
     };
+    let last = |n: usize| {
+        let then = if n == 199 { verdict("ACCEPT") } else { to(&names[n + 1]) };
+        vec![
+            line(n as u64, port(1), vec![Fact::unknown("x")], Then::Return),
+            line(n as u64, port(1), Vec::new(), then),
+        ]
+    };
+    let deepest = chains((0..200).map(|n| (&*names[n], last(n))).collect());
+    let (file, _) = write_out(&deepest, &ReadOptions::default()).expect("as deep as may be");
+    assert_eq!(file.rules.len(), 2);
     let deep = chains((0..300).map(|n| (&*names[n], vec![chain(n)])).collect());
     let error = write_out(&deep, &ReadOptions::default()).expect_err("too deep").to_string();
     assert_eq!(error, "chains: written out it makes at least 201 chains within each other, 200 are allowed");
