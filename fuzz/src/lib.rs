@@ -1,6 +1,8 @@
 //! What the fuzz targets share. Of the readers they check that nothing panics, and that whatever is read, written in
 //! plain, reads back equal.
 
+#[path = "../../crates/classify/tests/hostile/mod.rs"]
+mod hostile;
 mod rules;
 
 pub use rules::{rule_updates, rules};
@@ -10,6 +12,16 @@ use wirespeed_fib::read::{
 };
 use wirespeed_fib::write::{write_fib, write_updates};
 use wirespeed_fib::{Fib, NextHops};
+
+/// Makes a hostile file of rules by choices that the bytes give, and holds what is read of it against what it means.
+pub fn hostile_rules(bytes: &[u8]) {
+    let mut bytes = bytes.iter();
+    hostile::check(&mut |bound| {
+        let mut next = || usize::from(bytes.next().copied().unwrap_or_default());
+        let choice = if bound > 256 { next() << 8 | next() } else { next() };
+        choice % bound
+    });
+}
 
 /// Reads bytes as a table, strictly and leniently; `None` leaves the format to be recognised.
 pub fn table(format: Option<Format>, bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! Readers of rules: nothing panics, strict and lenient reading agree, and what is read, written in plain, reads back equal.
 
-use wirespeed_classify::read::{ReadOptions, RuleFile, RuleFormat, read_rules_from, read_updates_from};
+use wirespeed_classify::read::{Doubts, ReadOptions, RuleFile, RuleFormat, read_rules_from, read_updates_from};
 use wirespeed_classify::write::{write_classbench, write_rules, write_updates};
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
 
@@ -54,6 +54,7 @@ fn of<T: Tuple>(format: Option<RuleFormat>, bytes: &[u8]) {
             let _shown = report.to_string();
             assert_eq!((report.rules, report.entries), (file.rules.len(), file.rules.entries_len()));
             actions(&file);
+            assert_eq!(Doubts::from_text(&file.doubts.to_text()), Ok(file.doubts.clone()));
             reads_back(&file.rules);
             as_filters(&file.rules);
             if let Ok((strictly, with)) = strictly {

@@ -3,6 +3,8 @@
 //!
 //! It takes root, `unshare`, `ip`, `nft` and python3, and says `skipped:` without them. `WIRESPEED_KERNEL_CASES` is how many rule sets there are.
 
+#![allow(clippy::cast_possible_truncation)] // small numbers, made here
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;

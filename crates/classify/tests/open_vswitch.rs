@@ -4,6 +4,7 @@
 //! It takes ovsdb-server, ovs-vswitchd and their tools, and says `skipped:` without them. `WIRESPEED_OVS_CASES` is how many tables there are.
 
 #![cfg(unix)]
+#![allow(clippy::cast_possible_truncation)] // small numbers, made here
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -282,12 +283,12 @@ fn matches(rng: &mut Rng, odd: bool) -> String {
             words.insert(name, format!("{name}={}", port(rng)));
         }
         "icmp" | "icmp6" if rng.chance(0.6) => {
-            _ = words.insert(
-                "type",
-                rng.one_of(&["icmp_type=8", "icmp_type=3,icmp_code=1", "icmp_code=0"]).to_owned(),
-            )
+            let kind = rng.one_of(&["icmp_type=8", "icmp_type=3,icmp_code=1", "icmp_code=0"]);
+            words.insert("type", kind.to_owned());
         }
-        "arp" if rng.chance(0.5) => _ = words.insert("op", "arp_op=1".to_owned()),
+        "arp" if rng.chance(0.5) => {
+            words.insert("op", "arp_op=1".to_owned());
+        }
         _ => {}
     }
     if odd {

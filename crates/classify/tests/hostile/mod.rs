@@ -5,12 +5,12 @@
 
 use wirespeed_classify::oracle::{Oracle, Right};
 use wirespeed_classify::read::{
-    ReadOptions, RuleFormat, read_rules_from, read_trace_from, read_updates_from,
+    Assumptions, ReadOptions, RuleFormat, read_rules_from, read_trace_from, read_updates_from,
 };
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
 
 /// Where choices come from: numbers below a bound.
-pub type Choices<'c> = &'c mut dyn FnMut(usize) -> usize;
+pub(crate) type Choices<'c> = &'c mut dyn FnMut(usize) -> usize;
 
 /// What a rule means.
 struct Meaning {
@@ -58,7 +58,7 @@ impl Meaning {
 }
 
 /// Makes a file of a format and holds what is read of it against what it means; whether nothing was in doubt or refused.
-pub fn check(choose: Choices<'_>) -> bool {
+pub(crate) fn check(choose: Choices<'_>) -> bool {
     let format = RuleFormat::ALL[choose(RuleFormat::ALL.len())];
     let rules: Vec<Meaning> = (0..1 + choose(8)).map(|_| Meaning::of(choose, format)).collect();
     let is_policy_accepting = choose(2) == 0;
@@ -69,7 +69,10 @@ pub fn check(choose: Choices<'_>) -> bool {
 }
 
 fn compare(text: &str, format: RuleFormat, rules: &[Meaning], policy: bool, choose: Choices<'_>) -> bool {
-    let options = |lenient| ReadOptions { format: Some(format), lenient, ..ReadOptions::default() };
+    // A port of 0 might be a fragment's otherwise.
+    let whole = || Assumptions::new(["fragment=no".parse().expect("an assumption")]).expect("one");
+    let options =
+        |lenient| ReadOptions { format: Some(format), lenient, assume: whole(), ..ReadOptions::default() };
     let strict = read_rules_from::<Ipv4Tuple>(text.as_bytes(), "hostile", &options(false));
     let is_spoilt = rules.iter().any(|rule| rule.is_spoilt);
     if let Ok((_, report)) = &strict {

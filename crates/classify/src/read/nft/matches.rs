@@ -381,7 +381,7 @@ fn words(
         match (value, single(value)) {
             (Value::String(word), _) => words.push(word.as_str()),
             (Value::Array(list), _) => {
-                words.extend(list.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?)
+                words.extend(list.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?);
             }
             (_, Some(("|", Value::Array(list)))) if !is_set => {
                 is_union = true;

@@ -48,9 +48,9 @@ impl Reader<'_> {
             let when = When { region: condition.region.clone(), facts: condition.facts.clone() };
             let line = Line { at, text: text.to_owned(), when, then: then.clone() };
             if condition.is_transport {
-                lines.extend(line.of_transport()?)
+                lines.extend(line.of_transport()?);
             } else {
-                lines.push(line)
+                lines.push(line);
             }
             Ok(())
         };

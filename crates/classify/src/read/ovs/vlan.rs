@@ -94,7 +94,7 @@ impl Vlan {
             return None;
         }
         let is_tagged = of.mask & PRESENT == 0 || of.value & PRESENT != 0;
-        let tagged = is_tagged.then(|| Tagged {
+        let tagged = is_tagged.then_some(Tagged {
             vid: Masked { value: of.value & 0xfff, mask: of.mask & 0xfff },
             pcp: Masked { value: of.value >> 13, mask: of.mask >> 13 },
         });
