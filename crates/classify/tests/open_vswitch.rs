@@ -145,15 +145,12 @@ impl Switch {
         };
         let text = reply["result"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned();
         let mut lines = text.lines();
-        let _flow = lines.find(|line| line.starts_with(" 0. ")).unwrap_or_else(|| panic!("{text}"));
-        if _flow.contains("No match") {
+        let flow = lines.find(|line| line.starts_with(" 0. ")).unwrap_or_else(|| panic!("{text}"));
+        if flow.contains("No match") {
             return "none".to_owned();
         }
         // What is written to a register tells the flows apart; a conjunction is told before it.
-        let action = text
-            .lines()
-            .map(str::trim)
-            .find(|line| line.starts_with("set_field:") || line.starts_with("load:"));
+        let action = text.lines().map(str::trim).find(|line| line.starts_with("load:"));
         action.unwrap_or_else(|| panic!("{text}")).to_owned()
     }
 }
@@ -177,7 +174,7 @@ fn table(rng: &mut Rng) -> String {
     let mut number = 0;
     let mut action = || {
         number += 1;
-        format!("set_field:{number:#x}->reg0")
+        format!("load:{number:#x}->NXM_NX_REG0[]")
     };
     for &priority in &priorities[..flows] {
         if rng.chance(0.15) {
@@ -294,11 +291,12 @@ fn matches(rng: &mut Rng, odd: bool) -> String {
         _ => {}
     }
     if odd {
-        words.insert(
-            "odd",
-            rng.one_of(&["tp_dst=80", "nw_src=10.0.0.1", "reg1=0", "metadata=0", "reg2=5", "ct_state=-trk"])
-                .to_owned(),
-        );
+        let odd =
+            rng.one_of(&["tp_dst=80", "nw_src=10.0.0.1", "reg1=0", "metadata=0", "reg2=5", "ct_state=-trk"]);
+        // A field that is there already would be two demands of it.
+        if !words.values().any(|word| word.split('=').next() == odd.split('=').next()) {
+            words.insert("odd", odd.to_owned());
+        }
     }
     let mut words: Vec<String> = words.into_values().collect();
     rng.shuffle(&mut words);

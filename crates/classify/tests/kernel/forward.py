@@ -147,8 +147,10 @@ def main():
             run(f"ip{each}tables-restore", input=b"*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n")
         run("ipset", "destroy")
         sets = (folder / (name + ".sets")).read_bytes()
-        if sets:
-            run("ipset", "-exist", "restore", input=sets)
+        filled = subprocess.run(["ipset", "-exist", "restore"], input=sets, capture_output=True)
+        if filled.returncode != 0:
+            (folder / (name + ".refused")).write_bytes(filled.stderr)
+            continue
         loaded = subprocess.run([f"ip{six}tables-restore", folder / (name + ".rules")], capture_output=True)
         if loaded.returncode != 0:
             (folder / (name + ".refused")).write_bytes(loaded.stderr)

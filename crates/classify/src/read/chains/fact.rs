@@ -24,6 +24,7 @@ pub(in crate::read) enum Wanted {
     /// A number whose bits under the mask are those of the value.
     Masked { value: u32, mask: u32 },
     /// A number from one to another.
+    #[allow(dead_code)] // rules of nft want it
     Range(u32, u32),
     /// TCP flags: those under the mask are set as here, and no others of them.
     Flags { mask: u8, set: u8 },

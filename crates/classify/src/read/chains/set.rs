@@ -56,14 +56,6 @@ impl FieldSet {
         Self { all, parts: Parts::Masked(vec![(value & mask, mask)]) }.as_intervals()
     }
 
-    /// The numbers that a rule in words wants.
-    pub(in crate::read) fn of_match(field: &Field, wanted: FieldMatch) -> Self {
-        match wanted {
-            FieldMatch::Masked { value, mask } => Self::masked(field, value, mask),
-            FieldMatch::Range(from, to) => Self::range(field, from, to),
-        }
-    }
-
     /// The numbers of any of some intervals, in any order.
     pub(in crate::read) fn ranges(field: &Field, ranges: impl IntoIterator<Item = (u128, u128)>) -> Self {
         let cut = ranges.into_iter().map(|(from, to)| (from, to.min(field.all())));
@@ -96,6 +88,7 @@ impl FieldSet {
     }
 
     /// Whether it has a number.
+    #[cfg(test)]
     pub(in crate::read) fn contains(&self, number: u128) -> bool {
         match &self.parts {
             Parts::Intervals(parts) => {

@@ -47,6 +47,13 @@ impl<T: Tuple> Conditions<T> {
     /// What options want. Where something in them isn't known it is a fact that nobody knows.
     pub(super) fn of(parsed: &Parsed, context: &Context<'_>) -> Result<Self, Wrong> {
         let mut all = Self { any: vec![When::always()], is_of_transport: false };
+        let mut addresses =
+            parsed.base.iter().filter(|given| matches!(given.name, "--source" | "--destination"));
+        if addresses.clone().any(|given| given.value().contains(','))
+            && addresses.any(|given| given.is_negated)
+        {
+            return Err(Wrong::Bad("a list of addresses beside a negation".to_owned()));
+        }
         for given in &parsed.base {
             all.take(given, |given| base(given, context))?;
         }
@@ -123,6 +130,10 @@ fn is_in<T: Tuple>(field: &Field, set: FieldSet, is_negated: bool) -> Result<Opt
 
 fn named<T: Tuple>(field: &Field, read: Read, given: &Given) -> Result<Option<Means<T>>, Wrong> {
     match read {
+        // A negation of everything is dropped by iptables over nftables, and matches nothing over the older tables.
+        Read::Set(set) if set.is_all() && given.is_negated => {
+            Err(Wrong::Unknown(format!("a negation of everything ({given})")))
+        }
         Read::Set(set) => is_in(field, set, given.is_negated),
         Read::Name => Err(Wrong::Unknown(format!("a name ({given})"))),
     }
@@ -134,9 +145,6 @@ fn base<T: Tuple>(given: &Given, context: &Context<'_>) -> Result<Option<Means<T
     match given.name {
         "--source" | "--destination" => {
             let field = field::<T>(if given.name == "--source" { "src" } else { "dst" })?;
-            if given.is_negated && value.contains(',') {
-                return Err(Wrong::Bad("a list of addresses can't be negated".to_owned()));
-            }
             named(field, addresses(field, value)?, given)
         }
         "--protocol" => {

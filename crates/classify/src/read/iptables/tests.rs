@@ -229,6 +229,12 @@ fn what_no_tuple_holds_is_in_doubt() {
         ("-s 1.0.0.0/8 -m geoip --source-country DE -j ACCEPT", "src=2.2.3.4", "DROP", ""),
         ("-j ACCEPT --frobnicate 1", "tcp", "DROP? *", "an option that isn't known (--frobnicate)"),
         ("-s 1.1.1.1 -j DELUDE", "src=1.1.1.1", "DROP? *", "a target that isn't known (DELUDE)"),
+        (
+            "-p tcp ! --dport :65535 -j ACCEPT",
+            "tcp",
+            "DROP? ACCEPT",
+            "a negation of everything (! --destination-port :65535)",
+        ),
         ("-f -j ACCEPT", "tcp", "DROP? ACCEPT", "a match of fragments (-f)"),
         ("-f -j ACCEPT", "tcp dport=1", "DROP", ""),
         ("-p tcp --dport 0:9 -j ACCEPT", "tcp", "DROP? ACCEPT", "a tuple without ports may be a fragment's"),

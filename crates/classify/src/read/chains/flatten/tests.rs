@@ -315,9 +315,8 @@ fn what_grows_too_large_is_refused() {
         (0..n)
             .map(|at| {
                 let field = &Ipv4Tuple::FIELDS[usize::try_from(at).expect("few") % 4];
-                let odd =
-                    FieldMatch::Range(u128::from(at) * 2 + 1, u128::from(at) * 2 + 70_000_000 % field.all());
-                let set = super::super::FieldSet::of_match(field, odd);
+                let from = u128::from(at) * 2 + 1;
+                let set = super::super::FieldSet::range(field, from, from + 70_000_000 % field.all());
                 line(at, Region::of(field, set), Vec::new(), Then::Jump(to.to_owned()))
             })
             .collect::<Vec<_>>()
