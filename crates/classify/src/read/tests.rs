@@ -62,7 +62,7 @@ fn classbench_filters_and_traces() {
     );
     assert_eq!((report.format, report.rules, report.entries), (RuleFormat::ClassBench, 2, 7));
     assert_eq!(report.widened, 1);
-    assert!(report.to_string().contains("1 filters are wider than they say"), "{report}");
+    assert!(report.to_string().contains("1 filter is wider than said"), "{report}");
     let mut written = Vec::new();
     write::write_classbench(&file.rules, &mut written).expect("filters");
     let again =
