@@ -34,7 +34,7 @@ impl<T: Tuple> Cell<T> {
     pub(super) fn each<E>(rule: &Rule<T>, mut f: impl FnMut(Self) -> Result<(), E>) -> Result<(), E> {
         match Self::of(rule) {
             Some(cell) => f(cell),
-            None => rule.patterns().iter().try_for_each(|pattern| f(Self::of_pattern(pattern))),
+            None => rule.patterns().try_for_each(|pattern| f(Self::of_pattern(&pattern))),
         }
     }
 

@@ -115,8 +115,8 @@ impl<T: Tuple> Store<T> {
     #[cold]
     fn put_patterns(&self, rule: &Rule<T>, ranks: (Rank, Rank), steps: &mut Vec<Step<T>>) {
         let patterns = rule.patterns();
-        let cells = patterns.iter().map(Cell::of_pattern);
-        cells.for_each(|cell| self.put_cell(cell, patterns.len() == 1, ranks, steps));
+        let is_only = patterns.len() == 1;
+        patterns.for_each(|pattern| self.put_cell(Cell::of_pattern(&pattern), is_only, ranks, steps));
     }
 
     #[inline(always)]
