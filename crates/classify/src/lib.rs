@@ -84,6 +84,7 @@ mod patterns;
 pub mod quilt;
 mod rank;
 pub mod read;
+mod regions;
 mod rule;
 mod rules;
 mod seeded;
