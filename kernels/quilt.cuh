@@ -6,6 +6,7 @@
 //     slots    top | filter | form | groups - 1 | group                         8 bytes
 //     cells    by groups of four: of each block a of 4 cells, b of 4 cells      128·B bytes
 //     ranks    of four cells                                                    32 bytes
+//     scan     cells that no layer tells apart, by groups of 16: of each word 16 masks, 16 least numbers, 16 spans; tops and ranks beside it
 //
 // Counted before it was written. A multiprocessor answers a warp's 32 loads from as many places of the memory in 32 cycles, wherever they
 // hit, and from as many places of shared memory in 3 or 4. So a block first brings the records of the layers to its shared memory, and of
@@ -35,6 +36,10 @@
 // Where there are more slots than fit (a directory that ends past them) the filter is read from the slot itself: a read more a layer, none
 // of which waits for another.
 //
+// Scanned cells, which ordinary sets have none of, come after the layers: all threads of a warp read the same four cells at once, about
+// 14 operations and less than a read for each word of IPv4 of a cell. Groups whose top is not above what any tuple of a thread found are
+// passed over.
+//
 // Answers are those of the CPU's lookups in any image, also one whose bounds are wrong: layers go by four, and what was found is held
 // against the bound of the next four only between them.
 
@@ -52,6 +57,9 @@ WS_CONSTANT(quilt, QUILT_FILTER_SHIFT, 24)
 WS_CONSTANT(quilt, QUILT_LAYERS_AT_ONCE, 4)
 WS_CONSTANT(quilt, QUILT_KEYS, 16)
 WS_CONSTANT(quilt, QUILT_FILTERS, 64)
+WS_CONSTANT(quilt, QUILT_SCAN_AT, 12)
+WS_CONSTANT(quilt, QUILT_SCAN_LANES, 16)
+WS_CONSTANT(quilt, QUILT_TOPS, 2)
 
 struct Quilt {
     const u64* head;
@@ -59,6 +67,9 @@ struct Quilt {
     const u64* slots;
     const u64* cells;
     const u64* ranks;
+    const u64* tops;
+    const u32* scan;
+    const u64* scan_ranks;
     // What the keys of words that the tuple doesn't have give to every hash.
     u64 padding;
     u32 keys[QUILT_KEYS];
@@ -158,6 +169,7 @@ struct Quilt {
             for (int i = 0; i < N<Tuple>; i++) passed[i] = (live >> i & 1) != 0 ? passed[i] : 0;
             look<Tuple>(shared, tuples, layer, passed, bests, &live);
         }
+        scan_all<Tuple>(tuples, bests);
         WS_UNROLL
         for (int i = 0; i < N<Tuple>; i++) {
             u64 number = first + u64(i) * apart;
@@ -270,6 +282,62 @@ struct Quilt {
             }
         }
         return best;
+    }
+
+    // Holds tuples against the scanned cells.
+    template <class Tuple>
+    WS_FN void scan_all(const Tuple* tuples, u64* bests) const {
+        u32 groups = u32(element(head + QUILT_SCAN_AT)), live = (1u << N<Tuple>) - 1;
+        for (u32 group = 0; group < groups; group++) {
+            u64 top = element(tops + u64(group) * QUILT_TOPS), rest = element(tops + u64(group) * QUILT_TOPS + 1);
+            // A bit for each tuple that the group may better, and that it or a later one may.
+            u32 open = 0;
+            WS_UNROLL
+            for (int i = 0; i < N<Tuple>; i++) {
+                live &= ~(u32(rest <= bests[i]) << i);
+                open |= u32(top > bests[i]) << i;
+            }
+            if (live == 0) break;
+            open &= live;
+            if (open == 0) continue;
+            const u32* cells_here = scan + u64(group) * (Tuple::WORDS * 3 * QUILT_SCAN_LANES);
+            const u64* ranks_here = scan_ranks + u64(group) * QUILT_SCAN_LANES;
+            for (u32 lane = 0; lane < QUILT_SCAN_LANES; lane += 4) {
+                u32 differ = differing<Tuple>(tuples, cells_here + lane);
+                WS_UNROLL
+                for (int i = 0; i < N<Tuple>; i++) {
+                    if ((open >> i & 1) == 0) continue;
+                    WS_UNROLL
+                    for (int j = 0; j < 4; j++) {
+                        if ((differ >> (4 * i + j) & 1) != 0) continue;
+                        u64 rank = element(ranks_here + lane + u32(j));
+                        if (rank > bests[i]) bests[i] = rank;
+                    }
+                }
+            }
+        }
+    }
+
+    // Which of four scanned cells each tuple doesn't match, four bits a tuple.
+    template <class Tuple>
+    static WS_FN u32 differing(const Tuple* tuples, const u32* at) {
+        u32 differ = 0;
+        WS_UNROLL
+        for (int word = 0; word < Tuple::WORDS; word++) {
+            const u32* here = at + u32(word) * 3 * QUILT_SCAN_LANES;
+            auto masks = four_elements(here), least = four_elements(here + QUILT_SCAN_LANES);
+            auto spans = four_elements(here + 2 * QUILT_SCAN_LANES);
+            WS_UNROLL
+            for (int i = 0; i < N<Tuple>; i++) {
+                WS_UNROLL
+                for (int j = 0; j < 4; j++) {
+                    differ |= u32(!is_in(tuples[i].at[word] & masks.at[j], least.at[j], spans.at[j])) << (4 * i + j);
+                }
+            }
+            // Most are out after a word or two; and no more than a word's elements are to be in registers.
+            if (differ == (1u << 4 * N<Tuple>) - 1) break;
+        }
+        return differ;
     }
 
     template <class Tuple>

@@ -1,5 +1,7 @@
 //! [`Classes`]: the entries of a set by their masks (the paper's section 4.2).
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
 use crate::rank::Rank;
@@ -36,6 +38,26 @@ impl<T: Tuple> Classes<T> {
         Self(classes)
     }
 
+    /// How many entries each class of a set has, in any order: what [`of`](Self::of) would find, in the memory of a number for each
+    /// mask. O(masks of all rules).
+    pub fn sizes(rules: &RuleSet<T>) -> Vec<u64> {
+        let mut sizes: FxHashMap<T, u64> = FxHashMap::default();
+        for (_, rule) in rules.iter() {
+            let mut masks = vec![(*rule.base().mask(), 1)];
+            for range in rule.ranges() {
+                let (field, mut of_range) = (range.field(), BTreeMap::<u128, u64>::new());
+                range.prefixes().for_each(|(_, mask)| *of_range.entry(mask).or_default() += 1);
+                let with = |(mask, count): &(T, u64)| {
+                    let (mask, count) = (*mask, *count);
+                    of_range.iter().map(move |(&bits, &more)| (mask.with(&field, bits), count * more))
+                };
+                masks = masks.iter().flat_map(with).collect();
+            }
+            masks.into_iter().for_each(|(mask, count)| *sizes.entry(mask).or_default() += count);
+        }
+        sizes.into_values().collect()
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -56,7 +78,24 @@ impl<T: Tuple> Classes<T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Ipv4Tuple, RuleSet};
+    use crate::{Classes, Ipv4Tuple, RuleSet};
+
+    #[test]
+    fn sizes_are_those_of_the_classes() {
+        let texts = [
+            "tcp",
+            "udp",
+            "src=10.0.0.0/8 sport=1-6",
+            "src=10.0.0.1-10.0.0.9 dport=1-65534",
+            "udp dport=1-6",
+        ];
+        let rules: RuleSet<Ipv4Tuple> = texts.map(|text| text.parse().expect("a rule")).into_iter().collect();
+        let mut sizes = Classes::sizes(&rules);
+        let mut right: Vec<u64> = rules.classes().0.iter().map(|class| class.entries.len() as u64).collect();
+        sizes.sort_unstable();
+        right.sort_unstable();
+        assert_eq!(sizes, right);
+    }
 
     #[test]
     fn classes_are_by_mask_and_best_first() {

@@ -1,9 +1,9 @@
 //! [`FieldRange`]: a range of a field's numbers, and how it becomes prefixes.
 
-use crate::rule::{Pattern, RuleError};
-use crate::tuple::{Field, Tuple};
+use crate::rule::RuleError;
+use crate::tuple::Field;
 
-/// The most patterns that a rule may be expanded to: two ranges of ports make 900 at most, three of 32 bits 238,328.
+/// The most patterns that a rule may make: two ranges of ports make 900 at most, three of 32 bits 238,328.
 pub const MOST_PATTERNS: usize = 1 << 18;
 
 /// A range of a field's numbers, both ends included.
@@ -66,33 +66,13 @@ pub(crate) fn prefixes(all: u128, from: u128, to: u128) -> impl Iterator<Item = 
     })
 }
 
-/// The patterns of a rule with ranges: each combination of their prefixes.
-pub(crate) fn expand<T: Tuple>(
-    base: Pattern<T>,
-    ranges: &[FieldRange],
-) -> Result<Vec<Pattern<T>>, RuleError> {
-    let found = ranges.iter().map(|range| range.prefixes().count() as u128).fold(1, u128::saturating_mul);
-    if found > MOST_PATTERNS as u128 {
-        return Err(RuleError::Patterns { found, limit: MOST_PATTERNS });
-    }
-    let mut patterns = vec![base];
-    for range in ranges {
-        let field = range.field();
-        patterns = patterns
-            .iter()
-            .flat_map(|pattern| range.prefixes().map(move |(value, mask)| pattern.with(&field, value, mask)))
-            .collect();
-    }
-    Ok(patterns)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::tuple::Kind;
-    use crate::{Ipv4Tuple, Ipv6Tuple, Rule};
+    use crate::{Ipv4Tuple, Ipv6Tuple, Pattern, Rule};
 
     #[test]
     fn the_worst_ranges() {

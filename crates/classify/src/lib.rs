@@ -80,9 +80,11 @@ pub mod linear;
 mod live;
 mod lookup;
 pub mod oracle;
+mod patterns;
 pub mod quilt;
 mod rank;
 pub mod read;
+mod regions;
 mod rule;
 mod rules;
 mod seeded;
@@ -97,7 +99,10 @@ pub use actions::{Actions, ActionsChange};
 pub use classes::{Class, Classes};
 pub use expand::{FieldRange, MOST_PATTERNS};
 pub use live::{BesideRules, LiveRules, RuleUpdate, UpdateError};
-pub use lookup::{BuildError, BuildOptions, Classify, ClassifyEngine, Load, Outgrown, Step};
+pub use lookup::{
+    BuildError, BuildOptions, Classify, ClassifyEngine, ENTRIES_A_RULE, Load, MOST_ENTRIES, Outgrown, Step,
+};
+pub use patterns::Patterns;
 pub use rank::{Rank, RuleNumber};
 pub use rule::{Pattern, Rule, RuleError};
 pub use rules::{Changed, Entry, RuleSet};

@@ -113,6 +113,31 @@ pub struct BuildOptions {
     pub seed: Option<u64>,
 }
 
+/// The entries that an engine takes of a set which makes entries of ranges: so many, and [`ENTRIES_A_RULE`] for each rule. A few rules may
+/// have millions, which take seconds and hundreds of megabytes.
+pub const MOST_ENTRIES: u64 = 1 << 20;
+/// See [`MOST_ENTRIES`]. Rules as they are in use have two or three on average.
+pub const ENTRIES_A_RULE: u64 = 16;
+
+/// How many entries the set has, and how many it may have.
+pub(crate) fn entries_of<T: Tuple>(rules: &RuleSet<T>) -> (u64, u64) {
+    (rules.entries_len(), MOST_ENTRIES + ENTRIES_A_RULE * rules.len() as u64)
+}
+
+/// Refuses a set of too many entries before any is made.
+pub(crate) fn check_entries<T: Tuple>(engine: &'static str, rules: &RuleSet<T>) -> Result<(), BuildError> {
+    match entries_of(rules) {
+        (found, limit) if found > limit => Err(BuildError::Limit { engine, what: "entries", limit, found }),
+        _ => Ok(()),
+    }
+}
+
+/// The same while a table is kept up to date.
+pub(crate) fn take_entries<T: Tuple>(rules: &RuleSet<T>) -> Result<(), Outgrown> {
+    let (found, limit) = entries_of(rules);
+    if found > limit { Err(Outgrown("entries")) } else { Ok(()) }
+}
+
 /// Why a table can't be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

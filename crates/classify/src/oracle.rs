@@ -51,28 +51,39 @@ impl<T: Tuple> Right<T> for Oracle<T> {
 }
 
 /// The same answers in O(masks), for sets too large to be scanned for each of many tuples: a map for each mask. Shares nothing with
-/// engines; the suite holds it against the scan.
+/// engines; the suite holds it against the scan. Rules of very many patterns are scanned here, too.
 #[derive(Clone, Debug)]
 pub struct Expected<T> {
     /// By mask, with the best rank in the map.
     classes: Vec<(T, Rank, HashMap<T, Rank>)>,
+    /// Rules that are in no map, the best first.
+    scanned: Vec<(Rank, Rule<T>)>,
 }
+
+/// The most patterns of a rule that are put into maps: two ranges of ports make 900 at most.
+const MAPPED: usize = 1_000;
 
 impl<T: Tuple> Expected<T> {
     /// Of the rules as they are now. O(n).
     pub fn of(rules: &RuleSet<T>) -> Self {
         let mut by_mask: HashMap<T, HashMap<T, Rank>> = HashMap::new();
-        for entry in rules.entries() {
-            let best =
-                by_mask.entry(*entry.pattern.mask()).or_default().entry(*entry.pattern.value()).or_default();
-            *best = entry.rank.max(*best);
+        let (mapped, mut scanned) = rules
+            .iter()
+            .map(|(number, rule)| (Rank::new(rule.priority(), number), rule))
+            .partition::<Vec<_>, _>(|(_, rule)| rule.patterns_len() <= MAPPED);
+        let entries = mapped.into_iter().flat_map(|(rank, rule)| rule.patterns().map(move |p| (p, rank)));
+        for (pattern, rank) in entries {
+            let best = by_mask.entry(*pattern.mask()).or_default().entry(*pattern.value()).or_default();
+            *best = rank.max(*best);
         }
         let mut classes: Vec<_> = by_mask
             .into_iter()
             .map(|(mask, values)| (mask, values.values().copied().max().unwrap_or(Rank::NONE), values))
             .collect();
         classes.sort_by_key(|class| std::cmp::Reverse(class.1));
-        Self { classes }
+        scanned.sort_by_key(|&(rank, _)| std::cmp::Reverse(rank));
+        let scanned = scanned.into_iter().map(|(rank, rule)| (rank, rule.clone())).collect();
+        Self { classes, scanned }
     }
 }
 
@@ -85,6 +96,8 @@ impl<T: Tuple> Right<T> for Expected<T> {
             }
             best = values.get(&tuple.and(mask)).map_or(best, |&rank| rank.max(best));
         }
+        let better = self.scanned.iter().take_while(|&&(rank, _)| rank > best);
+        best = better.clone().find(|(_, rule)| rule.matches(tuple)).map_or(best, |&(rank, _)| rank);
         best.result()
     }
 }

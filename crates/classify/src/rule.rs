@@ -1,13 +1,15 @@
 //! [`Rule`]: what a packet has to look like, how much that matters, and what the user makes of it.
 //!
-//! A rule has one [`Pattern`], a value under a mask. A rule with ranges of ports (or of any field) is expanded into several, one for
-//! each combination of the prefixes that the ranges are made of; all are the same rule, with one number. See [`FieldRange`].
+//! A rule has one [`Pattern`], a value under a mask. A rule with ranges of ports (or of any field) makes several, one for
+//! each combination of the prefixes that the ranges are made of; all are one rule, with one number. It holds the ranges and makes the
+//! patterns when they are asked for, as there may be many. See [`FieldRange`].
 
 use std::sync::Arc;
 
 use wirespeed_image::{prefetch_all, prefetch_at};
 
-use crate::expand::{FieldRange, expand};
+use crate::expand::FieldRange;
+use crate::patterns::{Patterns, count};
 use crate::spans::Spans;
 use crate::tuple::{Field, FieldMatch, Tuple};
 
@@ -63,7 +65,7 @@ impl<T: Tuple> Pattern<T> {
     }
 }
 
-/// A rule: patterns, a priority, and the user's action. Cheap to clone: what ranges were expanded to is shared.
+/// A rule: a pattern, ranges, a priority, and the user's action. Cheap to clone: the ranges are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule<T> {
     /// Without the ranges.
@@ -77,7 +79,8 @@ pub struct Rule<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 struct Ranges<T> {
-    patterns: Box<[Pattern<T>]>,
+    /// How many patterns the rule makes.
+    patterns: u32,
     /// Of the rule, with what it wants of other fields.
     spans: Option<Spans<T>>,
     of: Box<[FieldRange]>,
@@ -143,7 +146,7 @@ impl<T: Tuple> Rule<T> {
     /// let ranges = [FieldRange::new(Ipv4Tuple::DPORT, 1024, 65535)?, FieldRange::new(Ipv4Tuple::SPORT, 0, 65535)?];
     /// let rule: Rule<Ipv4Tuple> = Rule::with_ranges(Pattern::all(), ranges, 1, 7)?;
     /// // 1024/6 2048/5 4096/4 8192/3 16384/2 32768/1
-    /// assert_eq!(rule.patterns().len(), 6);
+    /// assert_eq!(rule.patterns_len(), 6);
     /// # Ok::<(), wirespeed_classify::RuleError>(())
     /// ```
     pub fn with_ranges(
@@ -165,8 +168,7 @@ impl<T: Tuple> Rule<T> {
             }
         }
         if !of.is_empty() {
-            let patterns = expand(rule.base, &of)?;
-            let (patterns, spans) = (patterns.into(), Spans::of(&rule.base, &of));
+            let (patterns, spans) = (count(&of)?, Spans::of(&rule.base, &of));
             rule.ranges = Some(Arc::new(Ranges { patterns, spans, of: of.into() }));
         }
         Ok(rule)
@@ -186,13 +188,20 @@ impl<T: Tuple> Rule<T> {
         self
     }
 
-    /// The patterns, one or more; no two match the same tuple.
+    /// The patterns, one or more; no two match the same tuple. They are made as the iterator goes on.
+    pub fn patterns(&self) -> Patterns<T> {
+        Patterns::new(self.base, self.ranges(), self.patterns_len())
+    }
+
+    /// How many [`patterns`](Self::patterns) there are.
     #[inline]
-    pub fn patterns(&self) -> &[Pattern<T>] {
-        match &self.ranges {
-            None => std::slice::from_ref(&self.base),
-            Some(ranges) => &ranges.patterns,
-        }
+    pub fn patterns_len(&self) -> usize {
+        self.ranges.as_ref().map_or(1, |ranges| ranges.patterns as usize)
+    }
+
+    /// The pattern that comes after so many others. Panics where there are not as many.
+    pub fn pattern(&self, nth: usize) -> Pattern<T> {
+        Patterns::nth_of(&self.base, self.ranges(), nth)
     }
 
     /// The pattern without what the [`ranges`](Self::ranges) say, for an engine that matches ranges itself.
@@ -215,7 +224,7 @@ impl<T: Tuple> Rule<T> {
         }
     }
 
-    /// Whether a tuple matches. By its ranges, not by what they were expanded to.
+    /// Whether a tuple matches. By its ranges, not by its patterns.
     pub fn matches(&self, tuple: &T) -> bool {
         self.base.matches(tuple)
             && self
@@ -262,8 +271,6 @@ impl<T: Tuple> Rule<T> {
 
     /// Bytes that it holds beside itself.
     pub(crate) fn heap(&self) -> usize {
-        self.ranges.as_ref().map_or(0, |ranges| {
-            size_of::<Ranges<T>>() + size_of_val(&*ranges.of) + size_of_val(&*ranges.patterns)
-        })
+        self.ranges.as_ref().map_or(0, |ranges| size_of::<Ranges<T>>() + size_of_val(&*ranges.of))
     }
 }

@@ -219,7 +219,7 @@ impl<T: Tuple> RuleSet<T> {
         }
         if let Some(rule) = rule {
             self.last = self.last.max(number.get());
-            self.patterns += rule.patterns().len() as u64;
+            self.patterns += rule.patterns_len() as u64;
             self.heap += rule.heap();
         }
         let (changes, counts) = (&mut self.changes, (&mut self.patterns, &mut self.heap));
@@ -262,7 +262,7 @@ impl<T: Tuple> RuleSet<T> {
         (patterns, heap): (&mut u64, &mut usize),
     ) {
         if let Some(rule) = &before {
-            *patterns -= rule.patterns().len() as u64;
+            *patterns -= rule.patterns_len() as u64;
             *heap -= rule.heap();
         }
         let Some(changes) = changes else { return };
@@ -418,7 +418,7 @@ impl<T: Tuple> Entry<T> {
     /// The entries of a rule.
     pub fn of(number: RuleNumber, rule: &Rule<T>) -> impl Iterator<Item = Self> + use<'_, T> {
         let rank = Rank::new(rule.priority(), number);
-        rule.patterns().iter().map(move |&pattern| Self { pattern, rank })
+        rule.patterns().map(move |pattern| Self { pattern, rank })
     }
 }
 

@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_range_that_is_a_prefix_is_no_range() {
         let rule: Rule<Ipv4Tuple> = "sport=0-65535 dport=1024-2047".parse().expect("a rule");
-        assert!(rule.ranges().is_empty() && rule.patterns().len() == 1);
+        assert!(rule.ranges().is_empty() && rule.patterns_len() == 1);
         assert_eq!(rule.to_string(), "dport=0x400/0xfc00 priority=0 action=0");
     }
 }

@@ -24,8 +24,14 @@ const ROUNDS: u32 = 400;
 /// Each round takes all rules of the one before out and puts its own in, under other numbers. Whatever a probe finds in one state is
 /// then of one round.
 pub fn live_readers<T: Tuple, E: ClassifyEngine<T>>() {
+    let mut rng = Rng::new(31);
+    live_readers_of::<T, E>(&sets::classes(&mut rng, 12, ROUND as usize - 1));
+}
+
+/// The same with rules of one's own, 63 at most.
+pub fn live_readers_of<T: Tuple, E: ClassifyEngine<T>>(set: &RuleSet<T>) {
     let tally = Tally::<T, E>::new("live_readers");
-    let (rules, tuples) = rules_and_probes::<T>();
+    let (rules, tuples) = rules_and_probes(set);
     let first = numbered(&rules, 1);
     if tally.build(&first, "live rules").is_none() {
         return tally.finish();
@@ -57,12 +63,11 @@ pub fn live_readers<T: Tuple, E: ClassifyEngine<T>>() {
 }
 
 /// The rules of a round, one that matches all among them, and tuples that match some.
-fn rules_and_probes<T: Tuple>() -> (Vec<Rule<T>>, Vec<T>) {
-    let mut rng = Rng::new(31);
-    let set = sets::classes::<T>(&mut rng, 12, ROUND as usize - 1);
+fn rules_and_probes<T: Tuple>(set: &RuleSet<T>) -> (Vec<Rule<T>>, Vec<T>) {
+    assert!(set.len() < ROUND as usize);
     let mut rules: Vec<_> = set.sorted().into_iter().map(|(_, rule)| rule.clone().with_priority(9)).collect();
-    rules.push(Rule::new(Pattern::all(), 0, 0));
-    (rules, probes::around(&set, 20))
+    rules.resize(ROUND as usize, Rule::new(Pattern::all(), 0, 0));
+    (rules, probes::around(set, 20))
 }
 
 fn numbered<T: Tuple>(rules: &[Rule<T>], round: u32) -> RuleSet<T> {

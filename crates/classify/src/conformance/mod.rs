@@ -8,7 +8,7 @@
 //! What is held against the oracle: hand-picked sets (empty, one rule that matches all, exact ones only, 1,024 classes, all classes
 //! matching, equal priorities, masks with holes, ranges), random sets, random histories of updates (each state of the patched table,
 //! and a table built anew from the same rules), large classes, images saved, opened, mapped and damaged, live tables under concurrent
-//! readers, rules chosen to do harm, and real sets where `WIRESPEED_DATA` or `../shared/data` has them. In each state tuples are made of
+//! readers, rules chosen to do harm, few rules that make much work, and real sets where `WIRESPEED_DATA` or `../shared/data` has them. In each state tuples are made of
 //! the rules: some that match, some that miss by a bit, some that are half of one rule and half of another; looked up single, in
 //! batches of odd sizes, on all cores, and step by step.
 //!
@@ -23,13 +23,15 @@ pub mod real;
 mod refusals;
 pub mod sets;
 mod tally;
+pub mod wide;
 
 pub use history::{Patched, churn, random_updates};
 pub use hostile::hostile_rules;
 pub use images::{images, memory_cap};
-pub use live::live_readers;
+pub use live::{live_readers, live_readers_of};
 pub use refusals::{refusals, refusals_at_the_cap};
 pub use tally::{Tally, options};
+pub use wide::wide_ranges;
 
 use wirespeed_image::Table;
 use wirespeed_rng::Rng;
@@ -54,6 +56,10 @@ macro_rules! conformance {
             #[test]
             fn random_sets() {
                 $crate::conformance::random_sets::<$tuple, $engine>();
+            }
+            #[test]
+            fn wide_ranges() {
+                $crate::conformance::wide_ranges::<$tuple, $engine>();
             }
             #[test]
             fn random_updates() {

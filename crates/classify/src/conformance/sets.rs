@@ -17,12 +17,12 @@ fn rule<T: Tuple>(value: T, mask: T, priority: u32) -> Rule<T> {
 }
 
 /// The field with the most bits, which is an address.
-fn widest<T: Tuple>() -> Field {
+pub(super) fn widest<T: Tuple>() -> Field {
     *T::FIELDS.iter().max_by_key(|field| field.width).expect("a tuple has fields")
 }
 
 /// The last field of 16 bits, which is a port; and the one before.
-fn ports<T: Tuple>() -> [Field; 2] {
+pub(super) fn ports<T: Tuple>() -> [Field; 2] {
     let mut fields = T::FIELDS.iter().rev().filter(|field| field.width == 16);
     [(); 2].map(|()| *fields.next().expect("a tuple has two ports"))
 }
@@ -90,6 +90,7 @@ pub fn hand_picked<T: Tuple>() -> Named<T> {
             (0..200).map(|_| rule(flipped(tuple, &mut rng), one_in(&mut rng, 2), 1)).collect(),
         ),
         ("ranges of ports", ranges(&mut rng)),
+        ("ranges that no hash tells apart", crowded(&mut rng)),
         ("1,024 classes", classes(&mut rng, 1_024, 2_048)),
     ]
 }
@@ -120,6 +121,27 @@ fn ranges<T: Tuple>(rng: &mut Rng) -> RuleSet<T> {
         }
     }
     rules
+}
+
+/// Rules whose ranges fix the same bits or none, a few of them wide or beside a mask with holes.
+fn crowded<T: Tuple>(rng: &mut Rng) -> RuleSet<T> {
+    let ([dport, sport], field) = (ports::<T>(), widest::<T>());
+    let range = |field, from, to| FieldRange::new(field, from, to).expect("a range");
+    let with = |pattern, ranges: &[FieldRange], priority| {
+        Rule::with_ranges(pattern, ranges.iter().copied(), priority, 0).expect("few patterns")
+    };
+    let mut rules: Vec<Rule<T>> =
+        (0..30).map(|n| with(Pattern::all(), &[range(dport, n + 1, 200 - n)], 3)).collect();
+    for n in 0..3 {
+        let holes = T::default().with(&field, field.all() / 255 * (11 << n));
+        let ports = [range(dport, 1, 65_534), range(sport, 5, 9 + u128::from(n))];
+        rules.push(with(Pattern::new(random(rng), holes), &ports, 2 + n));
+        let byte = field.width - 8;
+        let address = range(field, 1 + u128::from(n) << byte | 1, (200 - u128::from(n) << byte) - 2);
+        rules.push(with(Pattern::all(), &[address], 4 - n));
+    }
+    rng.shuffle(&mut rules);
+    rules.into_iter().collect()
 }
 
 /// So many classes with so many rules in all, over a few values, so that several match.

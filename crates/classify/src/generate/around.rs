@@ -23,8 +23,7 @@ pub fn around<T: Tuple>(rules: &RuleSet<T>, most: usize) -> Vec<T> {
 
 /// Tuples around one rule.
 fn add<T: Tuple>(tuples: &mut Vec<T>, rule: &Rule<T>, other: &Rule<T>, rng: &mut Rng) {
-    let patterns = rule.patterns();
-    let pattern = &patterns[rng.index(patterns.len())];
+    let pattern = rule.pattern(rng.index(rule.patterns_len()));
     let filled = |rest: &T| filled(pattern.value(), pattern.mask(), rest);
     let within = filled(&random(rng));
     tuples.push(filled(&T::default()));
@@ -33,7 +32,7 @@ fn add<T: Tuple>(tuples: &mut Vec<T>, rule: &Rule<T>, other: &Rule<T>, rng: &mut
     tuples.push(flipped(within, rng));
     tuples.push(flipped(within, rng));
     // What another rule wants, wherever this one doesn't care.
-    let others = &other.patterns()[0];
+    let others = other.pattern(0);
     tuples.push(filled(&super::filled(others.value(), others.mask(), &random(rng))));
     for range in rule.ranges() {
         let field = range.field();

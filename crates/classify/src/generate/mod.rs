@@ -31,8 +31,8 @@ pub fn tuples<T: Tuple>(rules: &RuleSet<T>, count: usize, burst: f64, seed: u64)
             if sorted.is_empty() {
                 return rest;
             }
-            let patterns = sorted[rng.index(sorted.len())].1.patterns();
-            let pattern = &patterns[rng.index(patterns.len())];
+            let rule = sorted[rng.index(sorted.len())].1;
+            let pattern = rule.pattern(rng.index(rule.patterns_len()));
             filled(pattern.value(), pattern.mask(), &rest)
         }));
     }

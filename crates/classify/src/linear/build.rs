@@ -8,7 +8,7 @@ use super::layout::{
     ENTRIES, GROUPS_AT, HEAD, LANES, LinearTable, NEVER, NUMBERS, PRIORITIES, WORDS_AT, allocate, value_at,
 };
 use super::order::{Held, Key, Order};
-use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown};
+use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown, check_entries};
 use crate::rules::{Changed, Entry, RuleSet};
 use crate::tuple::Tuple;
 
@@ -28,6 +28,7 @@ impl<T: Tuple> ClassifyEngine<T> for Linear<T> {
     type Table = LinearTable<T>;
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, LinearTable<T>), BuildError> {
+        check_entries(Self::NAME, rules)?;
         let used = rules.entries_len().div_ceil(full(options.head_room));
         // An eighth of the groups is for what comes after all others.
         let groups = used + if options.tight { 0 } else { used / 8 } + 2;

@@ -5,7 +5,7 @@ use wirespeed_image::{Patch, PatchBuilder};
 use super::build::{Linear, words_of};
 use super::layout::{ENTRIES, GROUPS_AT, HEAD, LANES, NUMBERS, PRIORITIES, value_at};
 use super::order::{Full, Held, Key};
-use crate::lookup::Outgrown;
+use crate::lookup::{Outgrown, take_entries};
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet};
@@ -13,6 +13,7 @@ use crate::tuple::Tuple;
 
 impl<T: Tuple> Linear<T> {
     pub(super) fn take_in(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        take_entries(rules)?;
         for changed in changed {
             self.change(changed.number, changed.before.as_ref(), rules.now(changed))
                 .map_err(|Full| Outgrown("room for entries"))?;
@@ -33,17 +34,17 @@ impl<T: Tuple> Linear<T> {
     ) -> Result<(), Full> {
         let rank = |rule: &Rule<T>| Rank::new(rule.priority(), number);
         let stays = match (before, now) {
-            (Some(before), Some(now)) if rank(before) == rank(now) => now.patterns().len(),
+            (Some(before), Some(now)) if rank(before) == rank(now) => now.patterns_len(),
             _ => 0,
         };
         if let Some(before) = before {
-            for (place, _) in (0u32..).zip(before.patterns()).skip(stays) {
+            for (place, _) in (0u32..).zip(0..before.patterns_len()).skip(stays) {
                 let found = self.order.remove(Key::new(rank(before), place));
                 debug_assert!(found, "what a rule had is there");
             }
         }
         if let Some(now) = now {
-            for (place, &pattern) in (0u32..).zip(now.patterns()) {
+            for (place, pattern) in (0u32..).zip(now.patterns()) {
                 self.order.put(Held { key: Key::new(rank(now), place), pattern })?;
             }
         }

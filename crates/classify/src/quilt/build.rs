@@ -7,6 +7,7 @@ use super::layout::{
     CELLS, COUNT_AT, FACTOR_AT, GROUPS, HEAD, KEYS_AT, LAYERS, QuiltTable, RANKS, SHIFT_AT, SLOTS, Sizes,
     WORDS_AT, allocate, record_len,
 };
+use super::scan;
 use super::store::{Full, Store};
 use super::tune;
 use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown};
@@ -20,25 +21,31 @@ pub struct Quilt<T: Tuple> {
     store: Store<T>,
 }
 
+const NAME: &str = "quilt";
+
 impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
-    const NAME: &'static str = "quilt";
+    const NAME: &'static str = NAME;
     type Table = QuiltTable<T>;
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, QuiltTable<T>), BuildError> {
         let random = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
         let highest = rules.iter().map(|(_, rule)| rule.priority()).max().unwrap_or(0);
-        let (limit, found) = (u64::from(GROUPS), rules.entries_len().max(u64::from(GROUPS) + 1));
         let seed = options.seed.unwrap_or_else(random);
-        let mut store = tune::store(&cells(rules), seed, u32::BITS - highest.leading_zeros())
-            .map_err(|Full(what)| BuildError::Limit { engine: Self::NAME, what, limit, found })?;
+        let cells = cells(rules)?;
+        let mut store = tune::store(&cells, seed, u32::BITS - highest.leading_zeros())
+            .map_err(|full| too_many(full, cells.len() as u64))?;
         let sizes = sizes(&store, options);
         let image = allocate::<T>(sizes, options.memory_cap)?;
-        store.set_limits(in_memory(sizes.layers), to_u32(sizes.slots), to_u32(sizes.groups));
+        let scan = in_memory(sizes.scan);
+        store.set_limits(in_memory(sizes.layers), to_u32(sizes.slots), to_u32(sizes.groups), scan);
         let image = compile(&store, rules, image)?;
         Ok((Self { store }, QuiltTable::new(image)))
     }
 
     fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        if self.store.known.len() as u64 > most_cells(rules) {
+            return Err(Outgrown("cells"));
+        }
         self.store.take_in(rules, changed).map_err(|Full(what)| Outgrown(what))
     }
 
@@ -51,19 +58,40 @@ impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
     }
 }
 
-/// The cells of all rules, in the order of their numbers.
-fn cells<T: Tuple>(rules: &RuleSet<T>) -> Vec<(Cell<T>, Rank)> {
-    let mut cells = Vec::new();
+/// Cells that the rules of a set may make, so many and some for each rule. Ranges of long addresses make a few hundred each.
+const MOST_CELLS: u64 = 1 << 18;
+/// As many as a rule is taken apart into at most where that is the choice.
+const CELLS_A_RULE: u64 = 32;
+
+fn most_cells<T: Tuple>(rules: &RuleSet<T>) -> u64 {
+    MOST_CELLS + CELLS_A_RULE * rules.len() as u64
+}
+
+/// What ran out, for so many cells.
+fn too_many(Full(what): Full, cells: u64) -> BuildError {
+    let limit = if what == scan::FULL { scan::MOST_CELLS } else { GROUPS.into() };
+    BuildError::Limit { engine: NAME, what, limit, found: cells.max(limit + 1) }
+}
+
+/// The cells of all rules, in the order of their numbers; refused before there are too many.
+fn cells<T: Tuple>(rules: &RuleSet<T>) -> Result<Vec<(Cell<T>, Rank)>, BuildError> {
+    let (mut cells, limit) = (Vec::new(), most_cells(rules));
     for (number, rule) in rules.sorted() {
         let rank = Rank::new(rule.priority(), number);
-        let put = |cell| {
-            cells.push((cell, rank));
-            Ok::<_, std::convert::Infallible>(())
-        };
-        let Ok(()) = Cell::each(rule, put);
+        match Cell::of(rule) {
+            Some(cell) => cells.push((cell, rank)),
+            None => cells.extend(Cell::several(rule).into_iter().map(|cell| (cell, rank))),
+        }
+        let found = cells.len() as u64;
+        if found > limit {
+            return Err(BuildError::Limit { engine: NAME, what: "cells", limit, found });
+        }
     }
-    cells
+    Ok(cells)
 }
+
+/// Groups of cells to be scanned that there is room for in any case. Where there are some, there is room for as many again.
+const SCAN_ROOM: u64 = 4;
 
 /// What a store takes, with room for what comes.
 fn sizes<T: Tuple>(store: &Store<T>, options: &BuildOptions) -> Sizes {
@@ -71,10 +99,13 @@ fn sizes<T: Tuple>(store: &Store<T>, options: &BuildOptions) -> Sizes {
     let with_room = |used: u64| used + used * u64::from(options.head_room) / 100 + least(used);
     // Rules that come one by one lie less dense than those that masks were chosen for.
     let groups = with_room(store.buckets.end().into()).max(with_room(store.known.len() as u64)) + 256;
+    // What is scanned now may come to lie in layers when it goes and comes again.
+    let slots = u64::from(store.directories.end()) + 2 * store.scan.len() as u64;
     Sizes {
         layers: with_room(store.layers.len() as u64) * 2 + 64,
-        slots: with_room(store.directories.end().into()) + 2048,
+        slots: with_room(slots) + 2048,
         groups: groups.min(GROUPS.into()),
+        scan: with_room(2 * store.scan.groups() as u64) + SCAN_ROOM,
     }
 }
 
@@ -95,6 +126,7 @@ fn compile<T: Tuple>(store: &Store<T>, rules: &RuleSet<T>, mut image: Image) -> 
     image.section_mut::<u64>(SLOTS)?.copy_from_slice(store.directories.slots());
     store.buckets.write_cells(image.section_mut::<u64>(CELLS)?);
     image.section_mut::<u64>(RANKS)?.copy_from_slice(store.buckets.ranks());
+    store.scan.compile(&mut image)?;
     Ok(image)
 }
 

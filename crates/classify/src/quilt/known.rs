@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use wirespeed_image::{At, Index};
 
-use super::cell::{Cell, Form};
+use super::cell::Cell;
 use super::layout::{blocks, words};
 use crate::rank::Rank;
 use crate::seeded::{Pairs, Seeded};
@@ -93,10 +93,7 @@ impl<T: Tuple> Known<T> {
         });
         #[allow(clippy::cast_possible_truncation)] // 32 bits are left
         let hash = (self.pairs.hash(pairs) >> 32) as u32;
-        match cell.form {
-            Form::Ranges => hash,
-            Form::Masks => !hash,
-        }
+        hash ^ cell.form.bits()
     }
 
     /// Asks for what there is of a hash.
@@ -218,13 +215,14 @@ impl<T: Tuple> Known<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quilt::cell::Form;
     use crate::{Ipv4Tuple, RuleNumber, Tuple};
 
     /// As if two cells of a layer had one hash: ranks are those of the right one.
     #[test]
     fn cells_of_one_hash_are_told_apart() {
         let of = |word: u32| Ipv4Tuple::from_words(&[word, 0, 0, 0]);
-        let cells = [1, 2].map(|word| Cell { a: of(word), b: of(word), form: Form::Masks });
+        let cells = [1, 2].map(|word| Cell { a: of(word), b: of(word), form: Form::MASKS });
         let rank = |number| Rank::new(1, RuleNumber::new(number).expect("a number"));
         let (hash, layer) = (7, 5);
         for [one, other] in [[0, 1], [1, 0]] {

@@ -196,7 +196,7 @@ impl<T: Tuple> Layers<T> {
     pub(super) fn fits(&mut self, fixed: &T, form: Form) -> Fits {
         let pairs = (0..blocks::<T>()).map(|block| words(fixed, block));
         #[allow(clippy::cast_possible_truncation)] // 32 bits are left
-        let hash = (self.pairs.hash(pairs) >> 32) as u32 ^ u32::from(form == Form::Masks);
+        let hash = (self.pairs.hash(pairs) >> 32) as u32 ^ u32::from(form == Form::MASKS);
         let is_it = |_, fits: u32| {
             let list = &self.lists[fits as usize];
             (&list.fixed, list.form) == (fixed, form)

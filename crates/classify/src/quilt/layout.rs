@@ -1,7 +1,7 @@
 //! The sections of a quilt and what their elements say.
 //!
 //! ```text
-//! head     u64   W, the words of a tuple; L, the layers; M; S; keys by two (see hash)
+//! head     u64   W, the words of a tuple; L, the layers; M; S; keys by two (see hash); G, the groups of scanned cells in use
 //! layers   u64   by layer: directory, rest, mask                          2 + 2·B each, B = ⌈W / 4⌉ blocks of 4 words
 //!                directory   bits << 32 | base        2^bits slots from base on
 //!                rest        the highest rank that a rule of this layer or a later one may have
@@ -10,12 +10,19 @@
 //!                top         the height of the bucket's best rank
 //! cells    u64   by group: block 0: a of 4 cells, b of 4 cells | block 1 … 128·B bytes; 4 words, the first lowest, of each
 //! ranks    u64   by group: of 4 cells; 0 where there is none
+//!
+//! tops        u64   by group of 16 scanned cells: the best of their ranks, the best of theirs and those of later groups
+//! scan        u32   by group: word 0: 16 masks, 16 least numbers, 16 spans | word 1 … 192·W bytes a group
+//! scan_ranks  u64   by group: of 16 cells; 0 where there is none
 //! ```
 //!
 //! The *height* of a rank is what is left of it without its S lowest bits, as 32 bits, or all ones where these are too few: of two ranks
 //! the lower isn't the higher one's. S is the bits of the highest priority when the table was built.
 //!
-//! A cell that isn't there may match: its rank is that of no rule. Layers from L on are not read.
+//! A scanned cell matches where of each 16 bits `(x & mask) - least ≤ span`, unsigned and wrapping. Scanned cells are compared after all layers,
+//! group by group in their order, until no later one has a rank above what was found; a group that has none is passed over.
+//!
+//! A cell that isn't there may match: its rank is that of no rule. Layers from L on and groups of scanned cells from G on are not read.
 
 use std::marker::PhantomData;
 
@@ -36,6 +43,12 @@ pub const SLOTS: SectionId = SectionId(2);
 pub const CELLS: SectionId = SectionId(3);
 /// Ranks of cells.
 pub const RANKS: SectionId = SectionId(4);
+/// The best ranks of groups of scanned cells, and of all from each on.
+pub const SCAN_TOPS: SectionId = SectionId(5);
+/// Scanned cells by groups.
+pub const SCAN: SectionId = SectionId(6);
+/// Ranks of scanned cells.
+pub const SCAN_RANKS: SectionId = SectionId(7);
 
 /// Where the head holds the words of a tuple.
 pub const WORDS_AT: usize = 0;
@@ -47,8 +60,10 @@ pub const FACTOR_AT: usize = 2;
 pub const SHIFT_AT: usize = 3;
 /// Where the head's keys begin.
 pub const KEYS_AT: usize = 4;
+/// Where the head holds the groups of scanned cells in use.
+pub const SCAN_AT: usize = KEYS_AT + MOST_WORDS / 2;
 /// Elements of the head.
-pub const HEAD_LEN: usize = KEYS_AT + MOST_WORDS / 2;
+pub const HEAD_LEN: usize = SCAN_AT + 1;
 
 /// Words of a block.
 pub const BLOCK: usize = 4;
@@ -98,6 +113,25 @@ pub const fn cell_at<T: Tuple>(group: usize, block: usize, lane: usize) -> usize
 /// See [`cell_at`].
 pub const B_AFTER: usize = 2 * LANES;
 
+/// Elements of a group's tops.
+pub const TOPS: usize = 2;
+/// Scanned cells of a group.
+pub const SCAN_LANES: usize = 16;
+/// The least numbers of a group's word come so many elements after the masks,
+pub const VALUES_AFTER: usize = SCAN_LANES;
+/// and the spans so many.
+pub const SPANS_AFTER: usize = 2 * SCAN_LANES;
+
+/// Elements of a group of scanned cells, of tuples of so many words.
+pub const fn scan_len(words: usize) -> usize {
+    words * 3 * SCAN_LANES
+}
+
+/// Where a scanned cell has the mask of a word.
+pub const fn scan_at(words: usize, lane: usize, word: usize) -> usize {
+    lane / SCAN_LANES * scan_len(words) + word * 3 * SCAN_LANES + lane % SCAN_LANES
+}
+
 /// The words of a tuple's block, by two.
 #[inline(always)]
 pub(super) fn words<T: Tuple>(tuple: &T, block: usize) -> [u64; 2] {
@@ -111,10 +145,8 @@ pub struct Slot(pub u64);
 
 impl Slot {
     pub(super) const fn new(top: u32, filter: u8, form: Form, groups: usize, group: u32) -> Self {
-        let form = match form {
-            Form::Ranges => 0,
-            Form::Masks => 1,
-        };
+        debug_assert!(!form.is_mixed(), "mixed cells are scanned");
+        let form = form.bits() as u64 & 1;
         let more = (groups - 1) as u64;
         let low = (filter as u64) << FILTER_SHIFT | form << FORM_SHIFT | more << LEN_SHIFT | group as u64;
         Self((top as u64) << 32 | low)
@@ -139,7 +171,7 @@ impl Slot {
 
     #[inline(always)]
     pub(super) const fn form(self) -> Form {
-        if self.0 >> FORM_SHIFT & 1 == 0 { Form::Ranges } else { Form::Masks }
+        if self.0 >> FORM_SHIFT & 1 == 0 { Form::RANGES } else { Form::MASKS }
     }
 
     /// Groups of the bucket.
@@ -201,6 +233,15 @@ pub(super) struct View<'t> {
     pub(super) slots: &'t [u64],
     pub(super) cells: &'t [u64],
     pub(super) ranks: &'t [u64],
+    pub(super) scan: ScanView<'t>,
+}
+
+/// The groups of scanned cells in use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScanView<'t> {
+    pub(super) tops: &'t [[u64; TOPS]],
+    pub(super) cells: &'t [u32],
+    pub(super) ranks: &'t [u64],
 }
 
 impl View<'_> {
@@ -230,12 +271,32 @@ impl<T: Tuple> QuiltTable<T> {
 
     #[inline]
     pub(super) fn view(&self) -> View<'_> {
+        let head = self.image.section::<u64>(HEAD);
+        let scan = match head[SCAN_AT] {
+            0 => ScanView { tops: &[], cells: &[], ranks: &[] },
+            groups => self.scan_view(groups),
+        };
         View {
-            head: self.image.section(HEAD),
+            head,
+            scan,
             layers: self.image.section(LAYERS),
             slots: self.image.section(SLOTS),
             cells: self.image.section(CELLS),
             ranks: self.image.section(RANKS),
+        }
+    }
+
+    /// Scanned cells that there is room for.
+    pub(super) fn scanned_room(&self) -> usize {
+        self.image.section::<u64>(SCAN_RANKS).len()
+    }
+
+    fn scan_view(&self, groups: u64) -> ScanView<'_> {
+        let groups = usize::try_from(groups).expect("as many as there are in memory");
+        ScanView {
+            tops: self.image.section::<u64>(SCAN_TOPS)[..groups * TOPS].as_chunks().0,
+            cells: &self.image.section(SCAN)[..groups * scan_len(T::WORDS)],
+            ranks: &self.image.section(SCAN_RANKS)[..groups * SCAN_LANES],
         }
     }
 
@@ -271,6 +332,7 @@ pub(super) struct Sizes {
     pub(super) layers: u64,
     pub(super) slots: u64,
     pub(super) groups: u64,
+    pub(super) scan: u64,
 }
 
 /// An image of such sizes, zeroed.
@@ -281,21 +343,25 @@ pub(super) fn allocate<T: Tuple>(sizes: Sizes, cap: Option<u64>) -> Result<Image
         .section::<u64>("slots", sizes.slots)
         .section::<u64>("cells", sizes.groups * group_len::<T>() as u64)
         .section::<u64>("ranks", sizes.groups * LANES as u64)
+        .section::<u64>("tops", sizes.scan * TOPS as u64)
+        .section::<u32>("scan", sizes.scan * scan_len(T::WORDS) as u64)
+        .section::<u64>("scan_ranks", sizes.scan * SCAN_LANES as u64)
         .build(cap)
 }
 
 impl<T: Tuple> Table for QuiltTable<T> {
     const KIND: &'static str = "quilt";
-    const LAYOUT: u32 = 1;
+    const LAYOUT: u32 = 2;
 
     fn from_image(image: Image) -> Result<Self, ImageError> {
         let malformed = |what: &str| Err(ImageError::Malformed(what.to_owned()));
         Self::expect_kind(&image)?;
         let usage = image.memory_usage();
-        let [head, layers, slots, cells, ranks, ..] = &usage[..] else {
+        let [head, layers, slots, cells, ranks, tops, scan, scan_ranks, ..] = &usage[..] else {
             return malformed("a section is missing");
         };
-        if (head.width, layers.width, slots.width, cells.width, ranks.width) != (8, 8, 8, 8, 8) {
+        let long = [head, layers, slots, cells, ranks, tops, scan_ranks];
+        if long.iter().any(|section| section.width != 8) || scan.width != 4 {
             return malformed("a section's elements are of another width");
         }
         if head.len != HEAD_LEN as u64 || layers.len % record_len::<T>() as u64 != 0 {
@@ -305,27 +371,34 @@ impl<T: Tuple> Table for QuiltTable<T> {
         if ranks.len % LANES as u64 != 0 || groups.checked_mul(group_len::<T>() as u64) != Some(cells.len) {
             return malformed("there are not as many cells as ranks");
         }
+        let groups = tops.len / TOPS as u64;
+        let of_scan =
+            [TOPS, SCAN_LANES, scan_len(T::WORDS)].map(|of_group| groups.checked_mul(of_group as u64));
+        if of_scan != [Some(tops.len), Some(scan_ranks.len), Some(scan.len)] {
+            return malformed("there are not as many scanned cells as ranks");
+        }
         let words = image.section::<u64>(HEAD)[WORDS_AT];
         if words != T::WORDS as u64 {
             let (wanted, name) = (T::WORDS, T::NAME);
             return malformed(&format!("it is of tuples of {words} words, those of {name} have {wanted}"));
         }
         let table = Self::new(image);
-        let view = table.view();
         let results = table.image.results();
         let admits = |id, elements: &[u64]| {
             (0..).zip(elements).all(|(at, &element)| table.admits_at(id, at, element, results))
         };
-        if !admits(HEAD, view.head) {
-            return malformed("more layers are in use than there are");
+        // Before there is a view of what is in use.
+        if !admits(HEAD, table.image.section(HEAD)) {
+            return malformed("more layers or scanned cells are in use than there are");
         }
+        let view = table.view();
         if !admits(LAYERS, view.layers) {
             return malformed("a layer's directory is out of range");
         }
         if !admits(SLOTS, view.slots) {
             return malformed("a bucket is out of range");
         }
-        if !admits(RANKS, view.ranks) {
+        if !admits(RANKS, view.ranks) || !admits(SCAN_RANKS, table.image.section(SCAN_RANKS)) {
             return malformed("a number is over the largest");
         }
         Ok(table)
@@ -341,8 +414,8 @@ impl<T: Tuple> Table for QuiltTable<T> {
 
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
         match section {
-            CELLS => true,
-            RANKS => u64::from(Rank::from_bits(value).result()) <= results,
+            CELLS | SCAN_TOPS | SCAN => true,
+            RANKS | SCAN_RANKS => u64::from(Rank::from_bits(value).result()) <= results,
             SLOTS => {
                 let slot = Slot(value);
                 slot.group() + slot.groups() <= self.image.section::<u64>(RANKS).len() / LANES
@@ -352,16 +425,19 @@ impl<T: Tuple> Table for QuiltTable<T> {
     }
 
     fn admits_any(&self, section: SectionId) -> bool {
-        section == CELLS
+        [CELLS, SCAN_TOPS, SCAN].contains(&section)
     }
 
     fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
         match (section, usize::try_from(index)) {
             // First what there is most of.
-            (CELLS | RANKS | SLOTS, _) => self.admits(section, value, results),
+            (CELLS | RANKS | SLOTS, _) | (SCAN_TOPS | SCAN | SCAN_RANKS, _) => {
+                self.admits(section, value, results)
+            }
             (HEAD, Ok(COUNT_AT)) => value <= self.room(),
             (HEAD, Ok(WORDS_AT)) => value == T::WORDS as u64,
             (HEAD, Ok(SHIFT_AT)) => value <= 32,
+            (HEAD, Ok(SCAN_AT)) => value <= (self.scanned_room() / SCAN_LANES) as u64,
             (HEAD, _) => true,
             (LAYERS, Ok(at)) if at % record_len::<T>() == 0 => {
                 Directory::of(value).is_in(self.image.section::<u64>(SLOTS).len() as u64)

@@ -3,11 +3,12 @@
 use super::cell::is_in;
 use super::hash::{Seeds, filter_bits};
 use super::layout::{
-    B_AFTER, BLOCK, Directory, LANES, LAYERS_AT_ONCE, MASK_AT, QuiltTable, REST_AT, Slot, View, blocks,
-    cell_at, height, record_len,
+    B_AFTER, BLOCK, Directory, LANES, LAYERS_AT_ONCE, MASK_AT, QuiltTable, REST_AT, SCAN_LANES, ScanView,
+    Slot, View, blocks, cell_at, height, record_len, scan_len,
 };
 use crate::lookup::{Classify, Load, Step};
 use crate::rank::Rank;
+use crate::spans::halves;
 use crate::tuple::Tuple;
 
 impl<T: Tuple> Classify<T> for QuiltTable<T> {
@@ -28,17 +29,19 @@ impl<T: Tuple> Classify<T> for QuiltTable<T> {
     fn shape(&self) -> Option<String> {
         let loads = self.loads();
         let (slots, lanes) = (loads[0], loads[1]);
-        let layers = self.layers();
-        Some(format!("{layers} layers, {} buckets, {} cells", slots.taken, lanes.taken))
+        let (layers, scanned) = (self.layers(), loads[2].taken);
+        let also = if scanned > 0 { format!(", {scanned} scanned") } else { String::new() };
+        Some(format!("{layers} layers, {} buckets, {} cells{also}", slots.taken, lanes.taken))
     }
 
     fn loads(&self) -> Vec<Load> {
         let view = self.view();
-        let slots = view.slots.iter().filter(|&&slot| slot != 0).count() as u64;
-        let lanes = view.ranks.iter().filter(|&&rank| rank != 0).count() as u64;
+        let taken = |elements: &[u64]| elements.iter().filter(|&&element| element != 0).count() as u64;
+        let scanned = self.scanned_room() as u64;
         vec![
-            Load { what: "slots", places: view.slots.len() as u64, taken: slots },
-            Load { what: "cells", places: view.ranks.len() as u64, taken: lanes },
+            Load { what: "slots", places: view.slots.len() as u64, taken: taken(view.slots) },
+            Load { what: "cells", places: view.ranks.len() as u64, taken: taken(view.ranks) },
+            Load { what: "scanned cells", places: scanned, taken: taken(view.scan.ranks) },
         ]
     }
 
@@ -61,6 +64,7 @@ enum Read {
     Bound { record: usize, best: Rank },
     Slot { layer: usize, at: usize, passes: bool },
     Rank { lane: usize },
+    Scanned { lane: usize },
 }
 
 impl Read {
@@ -88,6 +92,12 @@ impl Read {
                 let meaning =
                     format!("cell {lane} matches, number {} of priority {}", rank.result(), rank.priority());
                 step("ranks", lane, rank.bits(), meaning)
+            }
+            Self::Scanned { lane } => {
+                let rank = Rank::from_bits(view.scan.ranks[lane]);
+                let (number, priority) = (rank.result(), rank.priority());
+                let meaning = format!("scanned cell {lane} matches, number {number} of priority {priority}");
+                step("scan_ranks", lane, rank.bits(), meaning)
             }
         }
     }
@@ -120,7 +130,46 @@ fn best<T: Tuple>(view: View<'_>, seeds: &Seeds, tuple: &T, seen: &mut impl FnMu
             }
         }
     }
-    Rank::from_bits(best)
+    Rank::from_bits(scanned(view.scan, tuple, best, seen))
+}
+
+/// The best of what was found and the scanned cells that match.
+#[inline(always)]
+fn scanned<T: Tuple>(scan: ScanView<'_>, tuple: &T, mut best: u64, seen: &mut impl FnMut(Read)) -> u64 {
+    let groups = scan.cells.chunks_exact(scan_len(T::WORDS)).zip(scan.ranks.chunks_exact(SCAN_LANES));
+    for (group, (&[top, rest], (cells, ranks))) in scan.tops.iter().zip(groups).enumerate() {
+        if rest <= best {
+            break;
+        }
+        if top <= best {
+            continue;
+        }
+        let differ = differing(cells, tuple);
+        for (lane, &rank) in ranks.iter().enumerate() {
+            if differ[lane] == 0 && rank != 0 {
+                seen(Read::Scanned { lane: group * SCAN_LANES + lane });
+                best = best.max(rank);
+            }
+        }
+    }
+    best
+}
+
+/// Of each cell of a group 0 where it matches, for compilers to make vectors of.
+#[inline(always)]
+fn differing<T: Tuple>(cells: &[u32], tuple: &T) -> [u32; SCAN_LANES] {
+    let mut differ = [[0u16; 2]; SCAN_LANES];
+    for (of_word, &x) in cells.chunks_exact(3 * SCAN_LANES).zip(tuple.words()) {
+        let (masks, rest) = of_word.split_at(SCAN_LANES);
+        let (least, spans) = rest.split_at(SCAN_LANES);
+        for lane in 0..SCAN_LANES {
+            let (x, least, span) = (halves(x & masks[lane]), halves(least[lane]), halves(spans[lane]));
+            for half in 0..2 {
+                differ[lane][half] |= x[half].wrapping_sub(least[half]).saturating_sub(span[half]);
+            }
+        }
+    }
+    differ.map(|[high, low]| u32::from(high | low))
 }
 
 #[inline(always)]

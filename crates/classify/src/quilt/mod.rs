@@ -8,12 +8,17 @@
 //!    gets through is a list of candidates, most of which hold a rule of the tuple's key.
 //! 2. A bucket is one to four groups of four cells. All of a group are compared at once: two vectors for tuples of 4 words.
 //! 3. A *cell* is a rule in full. Where each 16 bits of a rule are a range (prefixes and ranges of ports are), the cell is the least
-//!    number and the span of each, so that ranges need no expansion; else it is a value and a mask.
+//!    number and the span of each, so that ranges need no expansion; else it is a value and a mask. A rule with a range of addresses is a few
+//!    cells: the range is cut where its upper bits change (`regions`).
+//! 4. Cells that no hash tells apart are *scanned*: those of wide ranges, which fix no bits, or the same ones as many others do, and
+//!    those of masks that few rules share, where there would be a layer for each. After the layers a tuple is held against 16 of them at
+//!    a time, the best first. Ordinary sets have none.
 //!
 //! Which masks are merged follows from the rules (`plan`, `tune`): the mask that can take the most rules, without many in a bucket, comes
 //! first, then that which can take the most of the others, and so on. A rule that comes goes to the most specific layer that has room
-//! in the rule's bucket, or into a new layer. Buckets hold 16 cells at most, equal cells are one, and hashing is seeded: no chosen
-//! set of rules makes a lookup slow, but one with as many masks as rules.
+//! in the rule's bucket, or into a new layer, or is scanned where there are many layers. Buckets hold 16 cells at most, equal cells are one, and
+//! hashing is seeded. The worst that chosen rules can do is to be scanned, all of them: `cargo run --release -p wirespeed-classify --example
+//! hostile_speed` says how fast that is.
 //!
 //! A lookup goes through layers by four, and ends where what it found beats all rules of those left. Each slot says how high the best
 //! rule of its bucket is, and a bucket below what was found is passed over. GPUs read the same image (`kernels/quilt.cuh`).
@@ -57,6 +62,7 @@
 mod buckets;
 mod build;
 mod cell;
+mod crowd;
 mod directories;
 mod dirty;
 pub mod hash;
@@ -65,6 +71,7 @@ mod layers;
 pub mod layout;
 mod lookup;
 mod plan;
+mod scan;
 #[cfg(target_arch = "x86_64")]
 mod simd;
 mod space;

@@ -21,8 +21,16 @@ pub(super) struct Shape {
     pub(super) further: u32,
     /// Cells that a bucket should have at most when they are put in.
     pub(super) roomy: usize,
+    /// What a layer has to take, as cells of first groups: where masks take less, what is left is scanned.
+    pub(super) least: u32,
 }
 
+/// Layers that are made, whatever they take: real sets have about ten.
+pub(super) const SOME_LAYERS: usize = 32;
+/// What one more has to take, as cells of first groups: going through a layer takes as long as scanning six.
+const LEAST: u32 = 8;
+/// Layers that are made at most; those of updates among them.
+pub(super) const MOST_LAYERS: usize = 128;
 /// Masks that are tried at most.
 const MOST_CANDIDATES: usize = 320;
 /// Masks of rules, those of the most, that these are made of and weighed by.
@@ -46,7 +54,7 @@ struct Part<T> {
 impl<T: Tuple> Draft<T> {
     /// Of cells.
     pub(super) fn of(cells: impl Iterator<Item = Cell<T>> + Clone) -> Self {
-        let forms = [Form::Ranges, Form::Masks].map(|form| {
+        let forms = [Form::RANGES, Form::MASKS].map(|form| {
             let of_form = cells.clone().filter(|cell| cell.form == form);
             let mut cells: Vec<(T, T)> = of_form.map(|cell| (cell.fixed(), cell.a)).collect();
             cells.sort_unstable();
@@ -73,6 +81,10 @@ impl<T: Tuple> Draft<T> {
                 if weighed_for < layer {
                     weighed.push((counts.score(&left, best, seeds), ones, best, layer));
                     continue;
+                }
+                let least = if layers.len() < SOME_LAYERS { shape.least } else { shape.least.max(LEAST) };
+                if score < 100 * least || layers.len() == MOST_LAYERS {
+                    break;
                 }
                 layers.push((*best, *form));
                 layer += 1;

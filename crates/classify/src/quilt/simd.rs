@@ -7,6 +7,8 @@
 //!     for each 16 tuples:                   slots, filters, heights       ──►  candidates: tuple, slot
 //!     for each candidate:                                                 ──►  its groups
 //!     for each group:                       4 cells at once, their ranks  ──►  the tuple's best rank
+//!   for 8 tuples at a time, for each group of scanned cells that may be better for one:
+//!                                           16 cells at once, their ranks ──►  the tuples' best ranks
 //! ```
 
 use super::layout::View;
@@ -38,9 +40,11 @@ mod avx512 {
         _mm_max_epu64, _mm_prefetch, _mm_set_epi32, _mm_set1_epi32, _mm_storel_epi64, _mm_storeu_si128,
         _mm_unpackhi_epi64, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_maskz_loadu_epi64,
         _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_castps_si512,
-        _mm512_castsi512_ps, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask, _mm512_loadu_si512,
-        _mm512_maskz_compress_epi32, _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_or_si512,
-        _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_set1_epi32, _mm512_set1_epi64,
+        _mm512_castsi512_ps, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask, _mm512_cmpgt_epu64_mask,
+        _mm512_cmple_epu16_mask, _mm512_loadu_si512, _mm512_mask_cmple_epu16_mask,
+        _mm512_maskz_compress_epi32, _mm512_maskz_loadu_epi64, _mm512_max_epu64, _mm512_min_epu64,
+        _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_or_si512, _mm512_permutex2var_epi32,
+        _mm512_permutexvar_epi8, _mm512_reduce_max_epu64, _mm512_set1_epi32, _mm512_set1_epi64,
         _mm512_setzero_si512, _mm512_shuffle_ps, _mm512_slli_epi32, _mm512_srl_epi32, _mm512_srl_epi64,
         _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi16, _mm512_subs_epu16,
         _mm512_ternarylogic_epi32, _mm512_testn_epi64_mask, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
@@ -51,7 +55,8 @@ mod avx512 {
     use super::super::hash::{FILTER, MOST_WORDS, Seeds};
     use super::super::layout::{
         B_AFTER, BLOCK, Directory, FILTER_SHIFT, FORM_SHIFT, GROUPS, LANES, LAYERS_AT_ONCE, MASK_AT,
-        MOST_GROUPS, REST_AT, Slot, View, blocks, cell_at, record_len,
+        MOST_GROUPS, REST_AT, SCAN_LANES, SPANS_AFTER, ScanView, Slot, VALUES_AFTER, View, blocks, cell_at,
+        record_len, scan_len,
     };
     use crate::rank::Rank;
     use crate::tuple::Tuple;
@@ -129,6 +134,9 @@ mod avx512 {
                     }
                     chunk.compare::<T>(view, found);
                 }
+            }
+            if !view.scan.tops.is_empty() {
+                chunk.scan(view.scan, tuples);
             }
             for (at, result) in results.iter_mut().enumerate() {
                 *result = Rank::from_bits(chunk.best[position(at)]).result();
@@ -330,9 +338,9 @@ mod avx512 {
                         let a = _mm512_loadu_si512(view.cells.as_ptr().add(at).cast());
                         let b = _mm512_loadu_si512(view.cells.as_ptr().add(at + B_AFTER).cast());
                         let over = match slot.form() {
-                            Form::Ranges => _mm512_subs_epu16(_mm512_sub_epi16(x, a), b),
+                            Form::RANGES => _mm512_subs_epu16(_mm512_sub_epi16(x, a), b),
                             // x & b ^ a
-                            Form::Masks => _mm512_ternarylogic_epi32::<0x78>(a, x, b),
+                            _ => _mm512_ternarylogic_epi32::<0x78>(a, x, b),
                         };
                         differ = if block == 0 { over } else { _mm512_or_si512(differ, over) };
                     }
@@ -350,6 +358,99 @@ mod avx512 {
                 }
             }
         }
+    }
+
+    impl Chunk {
+        /// Compares tuples with scanned cells.
+        #[inline(never)]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,bmi1,bmi2,popcnt")]
+        fn scan<T: Tuple>(&mut self, scan: ScanView<'_>, tuples: &[T]) {
+            for (few, tuples) in tuples.chunks(TOGETHER).enumerate() {
+                let of = |at| position(few * TOGETHER + at);
+                // Nothing betters those that aren't there.
+                let mut bests = [u64::MAX; TOGETHER];
+                (0..tuples.len()).for_each(|at| bests[at] = self.best[of(at)]);
+                scanned(scan, tuples, &mut bests);
+                (0..tuples.len()).for_each(|at| self.best[of(at)] = bests[at]);
+            }
+        }
+    }
+
+    /// Tuples that are held against a group of scanned cells while it is in registers: as many as a vector has ranks.
+    const TOGETHER: usize = 8;
+
+    /// For each of a few tuples the best of what was found and the scanned cells that match.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,bmi1,bmi2,popcnt")]
+    fn scanned<T: Tuple>(scan: ScanView<'_>, tuples: &[T], bests: &mut [u64; TOGETHER]) {
+        let mut words = [[_mm512_setzero_si512(); TOGETHER]; MOST_WORDS];
+        for (at, tuple) in tuples.iter().enumerate() {
+            for (vectors, &word) in words.iter_mut().zip(tuple.words()) {
+                vectors[at] = _mm512_set1_epi32(word.cast_signed());
+            }
+        }
+        // SAFETY: as many elements as a vector has.
+        let found = |bests: &[u64; TOGETHER]| unsafe { _mm512_loadu_si512(bests.as_ptr().cast()) };
+        let over = |rank: u64, found| _mm512_cmpgt_epu64_mask(_mm512_set1_epi64(rank.cast_signed()), found);
+        let (mut live, mut so_far) = (u8::MAX, found(bests));
+        'groups: for (group, &[top, rest]) in scan.tops.iter().enumerate() {
+            live &= over(rest, so_far);
+            if live == 0 {
+                break;
+            }
+            let open = live & over(top, so_far);
+            if open == 0 {
+                continue;
+            }
+            let cells = &scan.cells[group * scan_len(T::WORDS)..][..scan_len(T::WORDS)];
+            let mut halves = [u32::MAX; TOGETHER];
+            for (word, (vectors, of_word)) in words.iter().zip(cells.chunks_exact(3 * SCAN_LANES)).enumerate()
+            {
+                // SAFETY: of a word there are 16 masks, 16 least numbers and 16 spans.
+                let [masks, least, spans] = unsafe {
+                    [0, VALUES_AFTER, SPANS_AFTER]
+                        .map(|from| _mm512_loadu_si512(of_word[from..].as_ptr().cast()))
+                };
+                for (halves, &tuple) in halves.iter_mut().zip(vectors) {
+                    let over = _mm512_sub_epi16(_mm512_and_si512(tuple, masks), least);
+                    *halves = match word {
+                        0 => _mm512_cmple_epu16_mask(over, spans),
+                        _ => _mm512_mask_cmple_epu16_mask(*halves, over, spans),
+                    };
+                }
+                // Under many masks most groups are out after a word.
+                if halves.iter().fold(0, |all, halves| all | halves) == 0 {
+                    continue 'groups;
+                }
+            }
+            let ranks = &scan.ranks[group * SCAN_LANES..][..SCAN_LANES];
+            for (at, (halves, best)) in halves.into_iter().zip(&mut *bests).enumerate() {
+                // Two bits a cell.
+                let lanes = halves & halves >> 1 & 0x5555_5555;
+                if lanes != 0 && open >> at & 1 == 1 {
+                    *best = (*best).max(highest(ranks, _pext_u32(lanes, 0x5555_5555)));
+                }
+            }
+            so_far = found(bests);
+        }
+    }
+
+    /// The highest of some of 16 ranks.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,bmi1,bmi2,popcnt")]
+    fn highest(ranks: &[u64], lanes: u32) -> u64 {
+        let (low, high) = ranks.split_at(SCAN_LANES / 2);
+        debug_assert_eq!(high.len(), SCAN_LANES / 2);
+        #[allow(clippy::cast_possible_truncation)] // a byte each
+        let of = [lanes as u8, (lanes >> 8) as u8];
+        // SAFETY: 16 ranks, half of them at a time.
+        let (low, high) = unsafe {
+            (
+                _mm512_maskz_loadu_epi64(of[0], low.as_ptr().cast()),
+                _mm512_maskz_loadu_epi64(of[1], high.as_ptr().cast()),
+            )
+        };
+        _mm512_reduce_max_epu64(_mm512_max_epu64(low, high))
     }
 
     /// The low halves of 16 elements, and the high ones.

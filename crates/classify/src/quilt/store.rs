@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cell ─► known: its layer ─► layers: mask, directory ─► directories: slot ─► buckets: cells, ranks
+//!                       └───► scan: cells that no bucket takes
 //! ```
 //!
 //! Each part notes what it has that the image has not.
@@ -16,6 +17,7 @@ use super::known::{Entry, Known};
 use super::layers::{Fits, Layers};
 use super::layout::{LANES, MOST_BITS, Slot, height};
 use super::plan;
+use super::scan::Scan;
 use super::update::Step;
 use crate::rank::Rank;
 use crate::seeded::Seeded;
@@ -32,9 +34,12 @@ pub(super) struct Store<T: Tuple> {
     pub(super) shift: u32,
     /// Cells that a bucket should have at most.
     pub(super) roomy: usize,
+    /// Layers that cells may make there be: those of further masks are scanned.
+    most_layers: usize,
     pub(super) layers: Layers<T>,
     pub(super) directories: Directories,
     pub(super) buckets: Buckets<T>,
+    pub(super) scan: Scan<T>,
     pub(super) known: Known<T>,
     /// Memory for those of an update.
     pub(super) steps: Vec<Step<T>>,
@@ -66,19 +71,23 @@ struct Place {
 const FIRST_BITS: u32 = 2;
 /// So often a layer's directory is doubled for one cell.
 const MOST_DOUBLINGS: usize = 8;
+/// The layer of cells that are scanned, and in none.
+const SCANNED: u32 = u32::MAX >> 1;
 
 impl<T: Tuple> Store<T> {
     /// Nothing yet, with room for as much as an image can hold.
-    pub(super) fn new(seed: u64, shift: u32, roomy: usize) -> Self {
+    pub(super) fn new(seed: u64, shift: u32, roomy: usize, most_layers: usize) -> Self {
         let keys = Seeds::of(!seed).keys;
         let seeded = Seeded(u64::from(keys[0]) << 32 | u64::from(keys[1]));
         Self {
             seeds: Seeds::of(seed),
             shift,
             roomy,
+            most_layers,
             layers: Layers::new(seeded),
             directories: Directories::new(),
             buckets: Buckets::new(),
+            scan: Scan::new(),
             known: Known::new(seeded),
             steps: Vec::new(),
             led_until: 0,
@@ -86,16 +95,33 @@ impl<T: Tuple> Store<T> {
     }
 
     /// From now on there are no more than these, and what changes is noted.
-    pub(super) fn set_limits(&mut self, layers: usize, slots: u32, groups: u32) {
+    pub(super) fn set_limits(&mut self, layers: usize, slots: u32, groups: u32, scan: usize) {
+        self.most_layers = plan::MOST_LAYERS.min(layers);
         self.layers.set_limit(layers);
         self.directories.set_limit(slots);
         self.buckets.set_limit(groups);
+        self.scan.set_limit(scan);
     }
 
-    /// Makes layers, and puts cells in. Before there is an image.
-    pub(super) fn fill(&mut self, cells: &[(Cell<T>, Rank)], masks: &[(T, Form)]) -> Result<(), Full> {
+    /// Makes layers, and puts cells in; some are to be scanned. Before there is an image.
+    pub(super) fn fill(
+        &mut self,
+        cells: &[(Cell<T>, Rank)],
+        scanned: &[(Cell<T>, Rank)],
+        masks: &[(T, Form)],
+    ) -> Result<(), Full> {
         for &(mask, form) in masks {
             self.add_layer(mask, form)?;
+        }
+        for (cell, rank) in scanned {
+            let step = Step::of(*cell, self.known.hash(cell), *rank);
+            match self.find(&step, None) {
+                Ok((entry, place)) => self.add_rank(&step, entry, place, *rank),
+                Err(at) => {
+                    self.scan.insert(step.hash, cell, *rank)?;
+                    self.known.insert(at, step.hash, SCANNED);
+                }
+            }
         }
         // Those that fit few layers first.
         let mut order: Vec<_> = cells.iter().map(|(cell, rank)| (cell.fixed().ones(), cell, rank)).collect();
@@ -118,12 +144,23 @@ impl<T: Tuple> Store<T> {
                 return Ok(());
             }
         };
-        let before = self.buckets.rank(place.lane);
-        self.known.add_other(entry, cell, rank.min(before));
+        self.add_rank(step, entry, place, rank);
+        Ok(())
+    }
+
+    /// One more rule is a cell that is there.
+    fn add_rank(&mut self, step: &Step<T>, entry: Entry, place: Place, rank: Rank) {
+        let before = self.rank(place);
+        self.known.add_other(entry, &step.cell, rank.min(before));
         if rank > before {
             self.replace(place, before, rank);
         }
-        Ok(())
+    }
+
+    /// The rank of a cell.
+    #[inline(always)]
+    fn rank(&self, Place { layer, lane, .. }: Place) -> Rank {
+        if layer == SCANNED { self.scan.rank(lane) } else { self.buckets.rank(lane) }
     }
 
     /// Takes a rule's cell out.
@@ -132,7 +169,7 @@ impl<T: Tuple> Store<T> {
             debug_assert!(false, "what a rule had is there");
             return Ok(());
         };
-        let best = self.buckets.rank(place.lane);
+        let best = self.rank(place);
         if !entry.is_shared() {
             debug_assert_eq!(best, rank, "the rank of the one rule");
             self.known.remove(entry);
@@ -184,7 +221,7 @@ impl<T: Tuple> Store<T> {
 
     /// Writes that [`write`](Self::write) makes at most, but for those of layers.
     pub(super) fn writes(&self) -> usize {
-        self.directories.writes() + self.buckets.writes()
+        self.directories.writes() + self.buckets.writes() + self.scan.writes()
     }
 
     /// Adds to a patch what the image hasn't.
@@ -192,6 +229,7 @@ impl<T: Tuple> Store<T> {
         self.layers.write(patch);
         self.directories.write(patch);
         self.buckets.write(patch);
+        self.scan.write(patch);
     }
 
     /// The slot that a hash leads to in a layer.
@@ -220,6 +258,9 @@ impl<T: Tuple> Store<T> {
     /// Where a layer has a cell, or what has its rank, if that is said.
     #[inline(always)]
     fn place_in(&self, layer: u32, step: &Step<T>, rank: Option<Rank>) -> Option<Place> {
+        if layer == SCANNED {
+            return self.scan.find(step.hash, &step.cell).map(|lane| Place { layer, at: 0, lane });
+        }
         let at = self.slot_at(layer, self.hash_of(layer, step));
         let slot = self.directories.slot(at);
         if slot.is_empty() || slot.form() != step.cell.form {
@@ -232,9 +273,12 @@ impl<T: Tuple> Store<T> {
         lane.map(|lane| Place { layer, at, lane })
     }
 
-    /// Puts a cell into a layer that has room for it, or into a new one; which.
+    /// Puts a cell into a layer that has room for it, into a new one, or among those that are scanned; which.
     fn put_somewhere(&mut self, step: &Step<T>, rank: Rank, fits: Fits) -> Result<u32, Full> {
         let cell = &step.cell;
+        if cell.form.is_mixed() {
+            return self.put_scanned(step, rank);
+        }
         for limit in [self.roomy, MOST_CELLS] {
             for nth in 0..self.layers.fitting(fits).len() {
                 let layer = self.layers.fitting(fits)[nth];
@@ -247,6 +291,7 @@ impl<T: Tuple> Store<T> {
         let fixed = cell.fixed();
         let layer = match self.layer_of(&fixed, cell.form) {
             Some(own) => own,
+            None if self.layers.len() >= self.most_layers => return self.put_scanned(step, rank),
             // Where the bucket of a coarser mask is full that of a finer one is not.
             None => {
                 let coarse = plan::coarser(&fixed);
@@ -254,21 +299,46 @@ impl<T: Tuple> Store<T> {
                 self.add_layer(if is_there { fixed } else { coarse }, cell.form)?
             }
         };
-        self.put_into(layer, step, rank)?;
-        Ok(layer)
+        match self.put_into(layer, step, rank)? {
+            true => Ok(layer),
+            false => self.put_scanned(step, rank),
+        }
     }
 
-    /// Puts a cell into a layer, which is given more slots where it has no room.
     #[cold]
-    fn put_into(&mut self, layer: u32, step: &Step<T>, rank: Rank) -> Result<(), Full> {
-        // More than a bucket holds of one slot: only of cells with one key under their own mask, which ranges may have.
+    fn put_scanned(&mut self, step: &Step<T>, rank: Rank) -> Result<u32, Full> {
+        self.scan.insert(step.hash, &step.cell, rank)?;
+        Ok(SCANNED)
+    }
+
+    /// Puts a cell into a layer, which is given more slots where it has no room; whether that helped.
+    #[cold]
+    fn put_into(&mut self, layer: u32, step: &Step<T>, rank: Rank) -> Result<bool, Full> {
         for _ in 0..MOST_DOUBLINGS {
             if let Some(spot) = self.spot(layer, step, MOST_CELLS) {
-                return self.put(spot, &step.cell, rank);
+                return self.put(spot, &step.cell, rank).map(|()| true);
+            }
+            if self.is_of_one_key(layer, step) {
+                break;
             }
             self.double(layer)?;
         }
-        Err(Full("places under one key"))
+        Ok(false)
+    }
+
+    /// Whether all cells of a bucket have the key of one that is to go there: no more slots will tell them apart. Ranges that fix the same
+    /// bits may have one.
+    fn is_of_one_key(&self, layer: u32, step: &Step<T>) -> bool {
+        let mask = &self.layers.layer(layer).mask;
+        let slot = self.directories.slot(self.slot_at(layer, self.hash_of(layer, step)));
+        let key = step.cell.a.and(mask);
+        self.buckets.contents(slot).iter().all(|(cell, _)| cell.a.and(mask) == key)
+    }
+
+    /// Whether it is one, and not what stands for cells that are scanned.
+    #[inline]
+    pub(super) const fn is_layer(&self, layer: u32) -> bool {
+        layer != SCANNED
     }
 
     /// The layer of a mask.
@@ -346,6 +416,10 @@ impl<T: Tuple> Store<T> {
 
     #[inline(always)]
     fn take_out(&mut self, Place { layer, at, lane }: Place, rank: Rank) -> Result<(), Full> {
+        if layer == SCANNED {
+            self.scan.remove(lane);
+            return Ok(());
+        }
         self.buckets.set_rank(lane, Rank::NONE);
         let slot = self.directories.slot(at);
         let left = self.buckets.taken(slot);
@@ -398,6 +472,9 @@ impl<T: Tuple> Store<T> {
     /// A cell has another rank.
     #[inline]
     fn replace(&mut self, Place { layer, at, lane }: Place, before: Rank, now: Rank) {
+        if layer == SCANNED {
+            return self.scan.set_rank(lane, now);
+        }
         self.buckets.set_rank(lane, now);
         let slot = self.directories.slot(at);
         self.set_top(at, slot.top().max(height(now.bits(), self.shift)));
@@ -472,6 +549,7 @@ impl<T: Tuple> Store<T> {
         self.layers.memory_usage()
             + self.directories.memory_usage()
             + self.buckets.memory_usage()
+            + self.scan.memory_usage()
             + self.known.memory_usage()
     }
 }

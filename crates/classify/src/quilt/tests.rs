@@ -40,13 +40,8 @@ fn cells_are_their_rules<T: Tuple>() -> [usize; 2] {
         let rules = world.rules(&mut rng, 20);
         let tuples = probes::around(&rules, 40);
         for (_, rule) in rules.iter() {
-            let mut cells = Vec::new();
-            Cell::each(rule, |cell| {
-                cells.push(cell);
-                Ok::<_, ()>(())
-            })
-            .expect("nothing fails");
-            cells.iter().for_each(|cell| forms[usize::from(cell.form == Form::Masks)] += 1);
+            let cells = Cell::of(rule).map_or_else(|| Cell::several(rule), |cell| vec![cell]);
+            cells.iter().for_each(|cell| forms[usize::from(cell.form == Form::MASKS)] += 1);
             for tuple in &tuples {
                 let of = cells.iter().filter(|cell| cell.matches(tuple));
                 assert_eq!(of.clone().count() > 0, rule.matches(tuple), "{tuple}");

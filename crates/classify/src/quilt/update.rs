@@ -108,15 +108,15 @@ impl<T: Tuple> Store<T> {
     fn put_cells(&self, rule: &Rule<T>, ranks: (Rank, Rank), steps: &mut Vec<Step<T>>) {
         match Cell::of(rule) {
             Some(cell) => self.put_cell(cell, true, ranks, steps),
-            None => self.put_patterns(rule, ranks, steps),
+            None => self.put_several(rule, ranks, steps),
         }
     }
 
     #[cold]
-    fn put_patterns(&self, rule: &Rule<T>, ranks: (Rank, Rank), steps: &mut Vec<Step<T>>) {
-        let patterns = rule.patterns();
-        let cells = patterns.iter().map(Cell::of_pattern);
-        cells.for_each(|cell| self.put_cell(cell, patterns.len() == 1, ranks, steps));
+    fn put_several(&self, rule: &Rule<T>, ranks: (Rank, Rank), steps: &mut Vec<Step<T>>) {
+        let cells = Cell::several(rule);
+        let is_only = cells.len() == 1;
+        cells.into_iter().for_each(|cell| self.put_cell(cell, is_only, ranks, steps));
     }
 
     #[inline(always)]
@@ -140,7 +140,7 @@ impl<T: Tuple> Store<T> {
                     self.layers.fitting(fits).first().copied()
                 })?
             });
-            if let Some(layer) = layer {
+            if let Some(layer) = layer.filter(|&layer| self.is_layer(layer)) {
                 step.led = self.lead(layer, &step.cell);
             }
         }

@@ -12,6 +12,8 @@ pub(super) struct Tally {
     pub(super) layers: u64,
     pub(super) buckets: u64,
     pub(super) groups: u64,
+    /// Groups of scanned cells.
+    pub(super) scanned: u64,
     /// By layer's id, how often it had the answer.
     pub(super) wins: Vec<u64>,
 }
@@ -45,12 +47,23 @@ impl<T: Tuple> Store<T> {
                 }
             }
         }
+        for (group, top) in self.scan.tops().iter().enumerate() {
+            if top.bits() <= best {
+                continue;
+            }
+            tally.scanned += 1;
+            for (cell, rank) in self.scan.group(group) {
+                if rank.bits() > best && cell.matches(tuple) {
+                    (best, winner) = (rank.bits(), None);
+                }
+            }
+        }
         if let Some(winner) = winner {
             tally.wins[winner as usize] += 1;
         }
     }
 
-    /// Puts the layers that win most first, and of these those of the best rules.
+    /// Puts the layers that win most first, and of these those of the best rules; and the best of what is scanned.
     pub(super) fn sort_layers(&mut self, wins: &[u64]) {
         let empty: Vec<u32> =
             self.layers.in_order().filter(|(_, layer)| layer.cells == 0).map(|(id, _)| id).collect();
@@ -58,6 +71,7 @@ impl<T: Tuple> Store<T> {
         let mut order: Vec<u32> = self.layers.in_order().map(|(id, _)| id).collect();
         order.sort_by_cached_key(|&id| std::cmp::Reverse((wins[id as usize], self.middle(id))));
         self.layers.sort(order);
+        self.scan.sort();
     }
 
     /// The mean of a layer's ranks, of the best of each bucket.

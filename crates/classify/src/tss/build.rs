@@ -17,7 +17,7 @@ use super::layout::{
 use super::order::Order;
 use super::place::{Entry, Slots, value_of};
 use super::runs::Runs;
-use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown};
+use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown, check_entries};
 use crate::rules::{Changed, RuleSet};
 use crate::seeded::Seeded;
 use crate::tuple::Tuple;
@@ -62,6 +62,7 @@ impl<T: Tuple, F: Form> ClassifyEngine<T> for Tss<T, F> {
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
         let seed = options.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
+        check_entries(F::NAME, rules)?;
         // Fewer slots than entries never do.
         let (found, limit) = (rules.entries_len(), MOST_SLOTS / 2);
         if found > limit {

@@ -136,7 +136,7 @@ fn bits_go_with_their_entries() {
         let view = table.view();
         let mut right = vec![0u32; view.filters.len()];
         for (_, rule) in set.iter() {
-            let pattern = rule.patterns()[0];
+            let pattern = rule.pattern(0);
             let is_its = |number: &&u32| view.class(**number).mask(4) == pattern.mask().words();
             let number = *view.order.iter().find(is_its).expect("its class is there");
             let class = view.class(number);

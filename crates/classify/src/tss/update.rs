@@ -13,7 +13,7 @@ use super::layout::{
     LOG_BITS_AT, ORDER, SLOTS, SUBTABLE_AT, halves, slot_elements, value_elements,
 };
 use super::place::{Entry, Value, value_of};
-use crate::lookup::Outgrown;
+use crate::lookup::{Outgrown, take_entries};
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::{Pattern, Rule};
 use crate::rules::{Changed, RuleSet};
@@ -21,6 +21,7 @@ use crate::tuple::Tuple;
 
 impl<T: Tuple, F: Form> Tss<T, F> {
     pub(super) fn take_in(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        take_entries(rules)?;
         for changed in changed {
             self.change(changed.number, changed.before.as_ref(), rules.now(changed))?;
         }
@@ -40,20 +41,20 @@ impl<T: Tuple, F: Form> Tss<T, F> {
     ) -> Result<(), Outgrown> {
         let rank = |rule: &Rule<T>| Rank::new(rule.priority(), number);
         if let (Some(before), Some(now)) = (before, now)
-            && before.patterns() == now.patterns()
+            && before.has_patterns_of(now)
         {
             if rank(before) != rank(now) {
                 for pattern in now.patterns() {
-                    self.rerank(pattern, rank(before), rank(now));
+                    self.rerank(&pattern, rank(before), rank(now));
                 }
             }
             return Ok(());
         }
         if let Some(before) = before {
-            before.patterns().iter().for_each(|pattern| self.remove(pattern, rank(before)));
+            before.patterns().for_each(|pattern| self.remove(&pattern, rank(before)));
         }
         if let Some(now) = now {
-            now.patterns().iter().try_for_each(|pattern| self.insert(pattern, rank(now)))?;
+            now.patterns().try_for_each(|pattern| self.insert(&pattern, rank(now)))?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
 
 mod broken;
+mod wide;
 
 use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::linear::Linear;

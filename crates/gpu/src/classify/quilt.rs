@@ -5,7 +5,7 @@ use wirespeed_classify::Tuple;
 use wirespeed_classify::quilt::QuiltTable;
 use wirespeed_classify::quilt::hash::{FILTER, MOST_WORDS, Seeds};
 use wirespeed_classify::quilt::layout::{
-    BLOCK, CELLS, HEAD, LAYERS, LAYERS_AT_ONCE, RANKS, SLOTS, blocks, record_len,
+    BLOCK, CELLS, HEAD, LAYERS, LAYERS_AT_ONCE, RANKS, SCAN, SCAN_RANKS, SCAN_TOPS, SLOTS, blocks, record_len,
 };
 use wirespeed_image::Table;
 
@@ -23,6 +23,9 @@ struct Argument {
     slots: DevicePtr,
     cells: DevicePtr,
     ranks: DevicePtr,
+    tops: DevicePtr,
+    scan: DevicePtr,
+    scan_ranks: DevicePtr,
     padding: u64,
     keys: [u32; MOST_WORDS],
     factor: u32,
@@ -79,6 +82,7 @@ impl<T: Tuple> OnDevice for QuiltTable<T> {
         }
         let [head, layers, slots, cells, ranks] =
             [HEAD, LAYERS, SLOTS, CELLS, RANKS].map(|id| sections.at(id));
+        let [tops, scan, scan_ranks] = [SCAN_TOPS, SCAN, SCAN_RANKS].map(|id| sections.at(id));
         // The engine's patches change none of these.
         let seeds = self.seeds();
         let Seeds { keys, factor } = seeds;
@@ -92,6 +96,9 @@ impl<T: Tuple> OnDevice for QuiltTable<T> {
                 slots,
                 cells,
                 ranks,
+                tops,
+                scan,
+                scan_ranks,
                 padding,
                 keys,
                 factor,

@@ -100,6 +100,9 @@ layouts! {
         QUILT_LAYERS_AT_ONCE: quilt::LAYERS_AT_ONCE,
         QUILT_KEYS: quilt_hash::MOST_WORDS,
         QUILT_FILTERS: quilt_hash::FILTER.len(),
+        QUILT_SCAN_AT: quilt::SCAN_AT,
+        QUILT_SCAN_LANES: quilt::SCAN_LANES,
+        QUILT_TOPS: quilt::TOPS,
     }
     rank {
         RANK_SLOTS: rank::SLOTS,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use wirespeed_classify::read::{Doubts, RuleReport};
 use wirespeed_classify::{
-    Actions, Applied, BuildError, BuildOptions, ClassifyEngine, LiveRules, Rule, RuleError, RuleNumber,
-    RuleSet, RuleUpdate, Tuple, UpdateError,
+    Actions, Applied, BuildError, BuildOptions, Classes, ClassifyEngine, LiveRules, Rule, RuleError,
+    RuleNumber, RuleSet, RuleUpdate, Tuple, UpdateError,
 };
 use wirespeed_fib::NextHops;
 use wirespeed_gpu::classify::{Counts, Offload};
@@ -159,7 +159,7 @@ impl<T: Tuple> Classifier<T> {
 
     /// How many masks the rules have: the paper's classes. O(n).
     pub fn classes(&self) -> usize {
-        self.rules().classes().len()
+        Classes::sizes(self.rules()).len()
     }
 
     /// What the reading of files found, a report each: what rules there were, and which were

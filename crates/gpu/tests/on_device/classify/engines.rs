@@ -19,6 +19,7 @@ fn hand_picked<T: Tuple>() -> Vec<(&'static str, RuleSet<T>)> {
         "all classes match, the last is best",
         "numbers far apart and out of order",
         "masks with holes",
+        "ranges that no hash tells apart",
     ];
     let mut all: Vec<_> =
         sets::hand_picked::<T>().into_iter().filter(|(what, _)| wanted.contains(what)).collect();
@@ -87,7 +88,7 @@ fn runs(module: &str, test: &str) -> bool {
 macro_rules! on_device_rules {
     ($($module:ident, $tuple:ty, $engine:ty;)+) => {
         $(on_device_rules! { @ $module, $tuple, $engine,
-            hand_picked_sets random_sets random_updates large_sets images live_readers hostile_rules })+
+            hand_picked_sets random_sets random_updates large_sets images live_readers hostile_rules wide_ranges })+
     };
     (@ $module:ident, $tuple:ty, $engine:ty, $($test:ident)+) => {
         mod $module {

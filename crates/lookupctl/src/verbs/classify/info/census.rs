@@ -74,8 +74,8 @@ impl Census {
             actions: distinct(Rule::action),
             fields: T::FIELDS.iter().map(|field| FieldCensus::of(rules, field)).collect(),
             with_ranges: ranged().count(),
-            patterns_of_ranges: ranged().map(|rule| rule.patterns().len() as u64).sum(),
-            most_patterns: ranged().map(|rule| rule.patterns().len()).max().unwrap_or(0),
+            patterns_of_ranges: ranged().map(|rule| rule.patterns_len() as u64).sum(),
+            most_patterns: ranged().map(|rule| rule.patterns_len()).max().unwrap_or(0),
             classes: Classes::of(rules),
             rules_bytes: rules.memory_usage(),
         }
@@ -176,7 +176,9 @@ impl FieldCensus {
 
 impl Classes {
     fn of<T: Tuple>(rules: &RuleSet<T>) -> Self {
-        let mut sizes: Vec<_> = rules.classes().0.iter().map(|class| class.entries.len()).collect();
+        let sizes = wirespeed_classify::Classes::sizes(rules);
+        let mut sizes: Vec<_> =
+            sizes.into_iter().map(|size| usize::try_from(size).unwrap_or(usize::MAX)).collect();
         sizes.sort_unstable();
         let mut by_size = Vec::new();
         for size in &sizes {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use wirespeed_classify::generate::{around, tuples};
 use wirespeed_classify::oracle::{Expected, Oracle, Right};
 use wirespeed_classify::read::Doubts;
-use wirespeed_classify::{RuleSet, Tuple};
+use wirespeed_classify::{Classes, RuleSet, Tuple};
 
 use super::super::doubt;
 use crate::threads::share_out;
@@ -35,7 +35,7 @@ pub(super) struct Truth<T> {
 impl<T: Tuple> Truth<T> {
     /// That of a set and of what is in doubt about it, for tuples made of both and those of a trace.
     pub(super) fn of(rules: &RuleSet<T>, doubts: &Doubts<T>, trace: &[T], threads: usize) -> Result<Self> {
-        let most = (ASKED / rules.classes().len().max(1)).clamp(LEAST, MOST);
+        let most = (ASKED / Classes::sizes(rules).len().max(1)).clamp(LEAST, MOST);
         // A rule has six tuples around it, and one with ranges more.
         let mut all = around(rules, most / 10);
         let few = usize::try_from(rules.entries_len()).unwrap_or(most).saturating_mul(40) + 5_000;
