@@ -46,7 +46,7 @@ impl<T: Tuple> Region<T> {
     /// The parts of a region that lie in a range, before it is narrowed by other ranges too.
     fn narrowed(&self, range: &FieldRange, later: &[&FieldRange]) -> Vec<Self> {
         let field = range.field();
-        if field.offset % HALF == 0 && field.width % HALF == 0 {
+        if field.offset.is_multiple_of(HALF) && field.width.is_multiple_of(HALF) {
             return pieces(range.from(), range.to(), field.width)
                 .into_iter()
                 .map(|piece| (0..).zip(piece).fold(*self, |region, (nth, of)| region.with(&field, nth, of)))

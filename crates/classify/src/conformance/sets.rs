@@ -137,7 +137,7 @@ fn crowded<T: Tuple>(rng: &mut Rng) -> RuleSet<T> {
         let ports = [range(dport, 1, 65_534), range(sport, 5, 9 + u128::from(n))];
         rules.push(with(Pattern::new(random(rng), holes), &ports, 2 + n));
         let byte = field.width - 8;
-        let address = range(field, 1 + u128::from(n) << byte | 1, (200 - u128::from(n) << byte) - 2);
+        let address = range(field, ((1 + u128::from(n)) << byte) | 1, ((200 - u128::from(n)) << byte) - 2);
         rules.push(with(Pattern::all(), &[address], 4 - n));
     }
     rng.shuffle(&mut rules);

@@ -71,7 +71,7 @@ pub fn wide<T: Tuple>(count: u32) -> RuleSet<T> {
 pub fn wide_rule<T: Tuple>(number: u32) -> Rule<T> {
     let (field, [dport, sport]) = (widest::<T>(), ports::<T>());
     let (number, byte) = (u128::from(number % 128), field.width - 8);
-    let address = (number << byte | 1, (201 - number / 2 << byte) - 2);
+    let address = (number << byte | 1, ((201 - number / 2) << byte) - 2);
     let ranges = [(field, address), (sport, (1, 65_534)), (dport, (number + 1, 65_534))];
     ranged(Pattern::all(), &ranges, 0).expect("fewer patterns than a rule may have")
 }

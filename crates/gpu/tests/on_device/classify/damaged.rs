@@ -3,7 +3,8 @@
 use wirespeed_classify::quilt::QuiltTable;
 use wirespeed_classify::quilt::layout::{
     CELLS, COUNT_AT, FACTOR_AT, FILTER_SHIFT, FORM_SHIFT, GROUP_BITS, HEAD, HEAD_LEN, KEYS_AT, LANES, LAYERS,
-    RANKS, REST_AT, SHIFT_AT, SLOTS, WORDS_AT, group_len, record_len,
+    RANKS, REST_AT, SCAN, SCAN_AT, SCAN_LANES, SCAN_RANKS, SCAN_TOPS, SHIFT_AT, SLOTS, SPANS_AFTER, TOPS,
+    WORDS_AT, group_len, record_len, scan_len,
 };
 use wirespeed_classify::{Classify, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Rank, RuleNumber, Tuple};
 use wirespeed_fib::synth::rng::Rng;
@@ -24,6 +25,8 @@ struct Sizes {
     used: usize,
     slots: usize,
     groups: usize,
+    /// Groups of scanned cells, all in use.
+    scan: usize,
     /// Whether bounds descend.
     descends: bool,
 }
@@ -42,7 +45,7 @@ fn halves(rng: &mut Rng, mostly: u64) -> u64 {
 }
 
 fn image<T: Tuple>(sizes: Sizes, rng: &mut Rng) -> Image {
-    let Sizes { layers, used, slots, groups, descends } = sizes;
+    let Sizes { layers, used, slots, groups, scan, descends } = sizes;
     let record = record_len::<T>();
     let mut image = ImageBuilder::new(QuiltTable::<T>::KIND, QuiltTable::<T>::LAYOUT)
         .section::<u64>("head", HEAD_LEN as u64)
@@ -50,6 +53,9 @@ fn image<T: Tuple>(sizes: Sizes, rng: &mut Rng) -> Image {
         .section::<u64>("slots", slots as u64)
         .section::<u64>("cells", (groups * group_len::<T>()) as u64)
         .section::<u64>("ranks", (groups * LANES) as u64)
+        .section::<u64>("tops", (scan * TOPS) as u64)
+        .section::<u32>("scan", (scan * scan_len(T::WORDS)) as u64)
+        .section::<u64>("scan_ranks", (scan * SCAN_LANES) as u64)
         .build(None)
         .expect("a small image");
     image.set_counts(100, RESULTS.into());
@@ -57,6 +63,7 @@ fn image<T: Tuple>(sizes: Sizes, rng: &mut Rng) -> Image {
     head[KEYS_AT..].fill_with(|| rng.bits());
     (head[WORDS_AT], head[COUNT_AT]) = (T::WORDS as u64, used as u64);
     (head[FACTOR_AT], head[SHIFT_AT]) = (rng.bits() | 1, rng.below(33));
+    head[SCAN_AT] = scan as u64;
     for (at, layer) in image.section_mut::<u64>(LAYERS).expect("its own").chunks_mut(record).enumerate() {
         let bits = rng.below(u64::from(slots.ilog2()) + 1);
         let last = slots as u64 - (1 << bits);
@@ -85,10 +92,21 @@ fn image<T: Tuple>(sizes: Sizes, rng: &mut Rng) -> Image {
         let is_mask = (at / group_len::<T>()).is_multiple_of(4);
         *cell = halves(rng, if is_a || is_mask { 0 } else { 0xffff });
     }
-    for rank in image.section_mut::<u64>(RANKS).expect("its own") {
-        let number = 1 + low(rng.below(u64::from(RESULTS)));
-        let of = Rank::new(low(rng.bits()), RuleNumber::new(number).expect("a number"));
-        *rank = if rng.below(3) == 0 { 0 } else { of.bits() };
+    // Some are too low, so that what is there is passed over.
+    for top in image.section_mut::<u64>(SCAN_TOPS).expect("its own") {
+        *top = if rng.below(3) == 0 { rng.bits() } else { u64::MAX };
+    }
+    // Of each word masks, least numbers, spans.
+    for (at, element) in image.section_mut::<u32>(SCAN).expect("its own").iter_mut().enumerate() {
+        let is_span = at % (SPANS_AFTER + SCAN_LANES) >= SPANS_AFTER;
+        *element = low(halves(rng, if is_span { 0xffff } else { 0 }));
+    }
+    for section in [RANKS, SCAN_RANKS] {
+        for rank in image.section_mut::<u64>(section).expect("its own") {
+            let number = 1 + low(rng.below(u64::from(RESULTS)));
+            let of = Rank::new(low(rng.bits()), RuleNumber::new(number).expect("a number"));
+            *rank = if rng.below(3) == 0 { 0 } else { of.bits() };
+        }
     }
     image
 }
@@ -104,14 +122,17 @@ fn tuples<T: Tuple>(rng: &mut Rng) -> Vec<T> {
 fn answers_are_the_cpus<T: Tuple>() {
     let Some(device) = device() else { return };
     let mut rng = Rng::new(8);
-    let usual = Sizes { layers: 70, used: 67, slots: 900, groups: 40, descends: true };
-    // As few as there can be; no layer; bounds that go up; more layers than are staged, more slots than any block has room for.
+    let usual = Sizes { layers: 70, used: 67, slots: 900, groups: 40, scan: 3, descends: true };
+    // As few as there can be; no layer; bounds that go up; more layers than are staged, more slots than any block has room for; nothing
+    // scanned, and many scanned.
     let all = [
         usual,
         Sizes { layers: 1, used: 1, slots: 1, groups: 4, ..usual },
-        Sizes { used: 0, ..usual },
+        Sizes { used: 0, scan: 0, ..usual },
         Sizes { descends: false, ..usual },
         Sizes { layers: 600, used: 530, slots: 60_003, descends: false, ..usual },
+        Sizes { scan: 0, ..usual },
+        Sizes { scan: 40, ..usual },
     ];
     for sizes in all {
         let image = image::<T>(sizes, &mut rng);

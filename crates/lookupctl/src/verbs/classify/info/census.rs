@@ -75,7 +75,7 @@ impl Census {
             fields: T::FIELDS.iter().map(|field| FieldCensus::of(rules, field)).collect(),
             with_ranges: ranged().count(),
             patterns_of_ranges: ranged().map(|rule| rule.patterns_len() as u64).sum(),
-            most_patterns: ranged().map(|rule| rule.patterns_len()).max().unwrap_or(0),
+            most_patterns: ranged().map(Rule::patterns_len).max().unwrap_or(0),
             classes: Classes::of(rules),
             rules_bytes: rules.memory_usage(),
         }
