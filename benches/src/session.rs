@@ -87,24 +87,25 @@ impl Options {
         let minutes = |time: Duration| (time.as_secs_f64() / 60.0).ceil();
         eprintln!("measures: {measures}");
         eprintln!("on: {}", tables.join(", "));
-        match is_real {
-            true => {
-                eprintln!("needs: the real tables in {}, which are there", crate::data::directory().display())
-            }
-            false => eprintln!(
-                "needs: nothing; no real tables are in {} (set WIRESPEED_DATA), so these are made, and their figures don't compare \
-                 with records of real ones",
-                crate::data::directory().display()
-            ),
+        let folder = crate::data::directory();
+        let folder = folder.display();
+        if *is_real {
+            eprintln!("needs: the real tables in {folder}, which are there");
+        } else {
+            eprintln!(
+                "needs: nothing; no real tables are in {folder} (set WIRESPEED_DATA), so these are made"
+            );
+            eprintln!("       their figures don't compare with records of real ones");
         }
         eprintln!(
             "takes: {} min for {lookups} measurements of lookups, up to {} min for updates; building tables, checking answers comes on top",
             minutes(lookups_take),
             minutes(*updates)
         );
-        match self.dry {
-            true => eprintln!("writes: nothing"),
-            false => eprintln!("writes: a record in {}", self.out.display()),
+        if self.dry {
+            eprintln!("writes: nothing");
+        } else {
+            eprintln!("writes: a record in {}", self.out.display());
         }
         eprintln!("Rates are of an idle machine only: stop what else runs.\n");
     }

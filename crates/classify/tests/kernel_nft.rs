@@ -76,9 +76,8 @@ impl Case {
             false => &["in=a1", "out=b0", "mark=0", "fragment=no"],
         };
         let protocols: &[u8] = if has_state { &[6, 17] } else { &[6, 17, 1, 47, 132, 136, 33, 50] };
-        let mut number = 0;
         let (mut v4, mut v6, mut packets) = (Vec::new(), Vec::new(), Vec::new());
-        for at in 0..PACKETS {
+        for (at, number) in (0..PACKETS).zip(0..) {
             let is_v4 = at < PACKETS * 3 / 4;
             let mut proto = protocols[rng.index(protocols.len())];
             if proto == 1 && !is_v4 {
@@ -108,14 +107,13 @@ impl Case {
                 v6.push(Ipv6Tuple::new(src, dst, ports[0], ports[1], proto));
                 packets.push(ipv6(src, dst, proto, transport));
             }
-            number += 1;
         }
         Self { text, assumed, v4, v6, packets }
     }
 
     fn write(&self, folder: &Path, at: usize) {
         let put = |kind: &str, text: &str| {
-            std::fs::write(folder.join(format!("{at}.{kind}")), text).expect("written")
+            std::fs::write(folder.join(format!("{at}.{kind}")), text).expect("written");
         };
         put("nft", &self.text);
         let mut lines = String::new();

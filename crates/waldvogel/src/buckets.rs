@@ -34,6 +34,7 @@ const LAST: usize = WORDS - 1;
 /// The first bit of the lengths in that word.
 pub const LENGTHS: u32 = 32;
 /// The first bit there of the number of keys that are elsewhere.
+#[allow(clippy::cast_possible_truncation)] // three
 pub const SPILLED: u32 = LENGTHS + 8 * SLOTS as u32;
 /// Most keys that are elsewhere.
 const MOST_SPILLED: u64 = 0xff;

@@ -46,6 +46,7 @@ impl Engine<V4> for FoldV4 {
 /// Bytes that an image takes at most: as if no two chunks were equal, with next hops of one byte and without head room. Real tables stay
 /// far below, scattered host routes take all of it. Nothing is built: a pass over the routes.
 pub fn most_bytes(rib: &Rib<V4>) -> u64 {
+    #[allow(clippy::cast_possible_truncation)] // 18
     const SHORT_FROM: u8 = SLOT_BITS as u8;
     let (mut slots, mut blocks, mut long) = (0u64, 0u64, 0u64);
     let (mut last_slot, mut last_block, mut last_long) = (None, None, None);
@@ -75,7 +76,7 @@ mod tests {
     #[test]
     fn what_a_table_takes_at_most() {
         // A slot with a block and two long chunks each.
-        let hosts = (0..100u32).map(|at| (Prefix::host(V4(at << 20 | at % 2 << 8)), NextHop(1)));
+        let hosts = (0..100u32).map(|at| (Prefix::host(V4((at << 20) | ((at % 2) << 8))), NextHop(1)));
         let more = (0..100u32).map(|at| (Prefix::host(V4(at << 20 | 0x1000)), NextHop(1)));
         let rib: Rib<V4> = hosts.chain(more).collect();
         assert_eq!(most_bytes(&rib), (2 << 20) + 100 * (64 + 256 + 2 * 256));

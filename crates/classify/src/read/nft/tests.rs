@@ -303,14 +303,12 @@ fn named_sets_and_maps_by_content() {
     ] {
         assert_eq!(verdict(&with(&set(more), &within), "src=10.0.0.1"), wanted, "{more}");
     }
-    let changed = format!(
-        "{{'set':{{'op':'add','elem':{{'payload':{{'protocol':'ip','field':'saddr'}}}},'set':'@s'}}}},{{'counter':null}}"
-    );
+    let changed = "{'set':{'op':'add','elem':{'payload':{'protocol':'ip','field':'saddr'}},'set':'@s'}},{'counter':null}";
     let text = [
         set(",'elem':['10.0.0.2']").replace('\'', "\""),
         chain("inet", "in", Some("drop")),
         rule("inet", "in", &within),
-        rule("inet", "in", &changed),
+        rule("inet", "in", changed),
     ];
     let file = read::<Ipv4Tuple>(&list(&text), &ReadOptions::default()).expect("a chain").0;
     assert_eq!(verdict(&file, "src=10.0.0.1"), "drop?");
