@@ -93,6 +93,9 @@ fn cells<T: Tuple>(rules: &RuleSet<T>) -> Result<Vec<(Cell<T>, Rank)>, BuildErro
 /// Groups of cells to be scanned that there is room for in any case. Where there are some, there is room for as many again.
 const SCAN_ROOM: u64 = 4;
 
+/// Groups that are free in a table without head room.
+const GROUPS_AT_LEAST: u64 = 8;
+
 /// What a store takes, with room for what comes.
 fn sizes<T: Tuple>(store: &Store<T>, options: &BuildOptions) -> Sizes {
     let least = |used: u64| if options.tight { 0 } else { used / 8 };
@@ -101,9 +104,13 @@ fn sizes<T: Tuple>(store: &Store<T>, options: &BuildOptions) -> Sizes {
     let groups = with_room(store.buckets.end().into()).max(with_room(store.known.len() as u64)) + 256;
     // What is scanned now may come to lie in layers when it goes and comes again.
     let slots = u64::from(store.directories.end()) + 2 * store.scan.len() as u64;
+    let (groups, slots) = match options.tight {
+        true => (u64::from(store.buckets.end()) + GROUPS_AT_LEAST, store.directories.end().into()),
+        false => (groups, with_room(slots) + 2048),
+    };
     Sizes {
         layers: with_room(store.layers.len() as u64) * 2 + 64,
-        slots: with_room(slots) + 2048,
+        slots,
         groups: groups.min(GROUPS.into()),
         scan: with_room(2 * store.scan.groups() as u64) + SCAN_ROOM,
     }
