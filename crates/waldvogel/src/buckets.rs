@@ -183,9 +183,10 @@ impl Buckets {
         Self { seed, count, len: 0, most: most.max(1) }
     }
 
-    /// How many buckets so many keys are to have: they take five sixths of the slots then.
-    pub(crate) fn count_for(keys: usize) -> usize {
-        keys * 2 / 5 + 16
+    /// How many buckets so many keys are to have: they take five sixths of the slots then, or in a table that is to be `tight` as many as
+    /// they may.
+    pub(crate) fn count_for(keys: usize, tight: bool) -> usize {
+        if tight { keys * 4 / 11 + 2 } else { keys * 2 / 5 + 16 }
     }
 
     /// Where a key is.

@@ -37,7 +37,7 @@ impl<A: Address> Engine<A> for Waldvogel<A> {
         if widest > MAX_NEXT_HOP {
             return Err(limit("next hops", MAX_NEXT_HOP, u64::from(widest)));
         }
-        let (mut form, mut sizes, seed, wide) = filled(rib, options.seed)?;
+        let (mut form, mut sizes, seed, wide) = filled(rib, options)?;
         let used = form.records.in_use();
         sizes.pieces = (used + options.head_room_of(used, 1, 256)).min(MOST_PIECES);
         form.records.set_capacity(sizes.pieces);
@@ -70,7 +70,7 @@ impl<A: Address> Engine<A> for Waldvogel<A> {
 type Filled<A> = (Form<A>, Sizes, Seed, Vec<u64>);
 
 /// The form of a whole Rib, with the first seed for which each key finds room.
-fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<Filled<A>, BuildError> {
+fn filled<A: Address>(rib: &Rib<A>, options: &BuildOptions) -> Result<Filled<A>, BuildError> {
     let (tree, chunked) = Tree::of(rib);
     let longer = usize::from(WIDE_FROM).min(rib.by_length().len());
     let (narrow, wide) = rib.by_length().split_at(longer);
@@ -82,15 +82,15 @@ fn filled<A: Address>(rib: &Rib<A>, chosen: Option<u64>) -> Result<Filled<A>, Bu
         let sizes = Sizes {
             chunks: u32::try_from(chunked.len()).expect("at most one for each element of the root"),
             pieces: MOST_PIECES,
-            slot_bits: Slots::bits_for(roomy(narrow)).ok_or(limit(
+            slot_bits: Slots::bits_for(roomy(narrow), options.tight).ok_or(limit(
                 "keys of 48 bits",
                 3 << 25,
                 narrow as u64,
             ))?,
-            wide: u32::try_from(if A::BITS < WIDE_FROM { 1 } else { Buckets::count_for(roomy(wide)) })
+            wide: u32::try_from(if A::BITS < WIDE_FROM { 1 } else { Buckets::count_for(roomy(wide), options.tight) })
                 .map_err(|_| limit("longer keys", u32::MAX, wide as u64))?,
         };
-        let seed = Seed::new(chosen, attempt);
+        let seed = Seed::new(options.seed, attempt);
         let mut form = Form::new(tree.clone(), &chunked, sizes, seed);
         let mut edit = Edit { changes: Changes::none(), wide: Words::built(sizes.wide) };
         if form.fill(rib, &mut edit).is_ok()
@@ -153,7 +153,7 @@ mod tests {
     fn keys_made_to_collide_find_room_by_another_seed() {
         const KEYS: usize = 3_000;
         let options = BuildOptions { seed: Some(5), ..BuildOptions::default() };
-        let bits = Slots::bits_for(KEYS).expect("a small number");
+        let bits = Slots::bits_for(KEYS, false).expect("a small number");
         let first = Seed::new(options.seed, 0);
         let colliding = |high: &u64| group(first.of_word(word(*high, 48)), bits) == 0;
         // All of one length in one region, so that they are all the keys that there are.

@@ -78,9 +78,16 @@ impl Slots {
         }
     }
 
-    /// The bits of a number of slots of which `keys` take no more than three fifths; `None` where that is too many.
-    pub(crate) fn bits_for(keys: usize) -> Option<u32> {
-        (FEWEST_BITS..=MOST_BITS).find(|&bits| keys <= (3 << bits) / 5)
+    /// The bits of a number of slots of which `keys` take no more than three fifths, or in a table that is to be `tight` as many as they
+    /// may; `None` where that is too many.
+    pub(crate) fn bits_for(keys: usize, tight: bool) -> Option<u32> {
+        let most = |bits: u32| if tight { Self::most(bits) } else { (3 << bits) / 5 };
+        (FEWEST_BITS..=MOST_BITS).find(|&bits| keys <= most(bits))
+    }
+
+    /// Keys that so many slots take: past that groups are in each other's way.
+    const fn most(bits: u32) -> usize {
+        (7 << bits) / 10
     }
 
     /// All slots.
@@ -120,8 +127,7 @@ impl Slots {
 
     /// Puts in a word that is not there. After an error nothing is where it was.
     pub(crate) fn insert(&mut self, word: u64, value: Value, changes: &mut Changes) -> Result<(), Outgrown> {
-        // Past that groups are in each other's way.
-        if self.len >= (7 << self.bits) / 10 {
+        if self.len >= Self::most(self.bits) {
             return Err(Outgrown("room for keys"));
         }
         self.len += 1;

@@ -1,5 +1,5 @@
 //! Sets of rules that make much work for few: wide ranges, of which each rule has tens of thousands of patterns; many rules that fix the same
-//! bits, or no two the same; and one tuple that all rules match. For the suite, and for `examples/hostile_speed.rs`.
+//! bits, or no two the same; and one tuple that all rules match. For the suite, and for `benches/hostile_speed.rs`.
 
 use wirespeed_rng::Rng;
 

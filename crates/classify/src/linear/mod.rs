@@ -8,7 +8,7 @@
 //! in its group. A group that is full shares with its neighbours, as many as it takes until they are less than full (a
 //! packed-memory array), and a table where all are is outgrown. See [`layout`] for the sections.
 //!
-//! Measured on one core of a Zen 4 by AVX-512 (`examples/classify_speed.rs`, batches of 8,192; a shared machine, so take ratios):
+//! Measured on one core of a Zen 4 by AVX-512 (`benches/classify_speed.rs`, batches of 8,192; a shared machine, so take ratios):
 //!
 //! | set | patterns | table | trace order, shuffled | live updates, 64 a call |
 //! |---|---|---|---|---|

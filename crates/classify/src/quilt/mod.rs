@@ -17,14 +17,14 @@
 //! Which masks are merged follows from the rules (`plan`, `tune`): the mask that can take the most rules, without many in a bucket, comes
 //! first, then that which can take the most of the others, and so on. A rule that comes goes to the most specific layer that has room
 //! in the rule's bucket, or into a new layer, or is scanned where there are many layers. Buckets hold 16 cells at most, equal cells are one, and
-//! hashing is seeded. The worst that chosen rules can do is to be scanned, all of them: `cargo run --release -p wirespeed-classify --example
+//! hashing is seeded. The worst that chosen rules can do is to be scanned, all of them: `cargo bench -p wirespeed-classify --bench
 //! hostile_speed` says how fast that is.
 //!
 //! A lookup goes through layers by four, and ends where what it found beats all rules of those left. Each slot says how high the best
 //! rule of its bucket is, and a bucket below what was found is passed over. GPUs read the same image (`kernels/quilt.cuh`).
 //!
 //! Measured on one core of a Zen 4 (ClassBench sets and traces, answers held against their truth, batches of 1,024;
-//! `cargo run --release -p wirespeed-classify --example quilt_speed`; a shared machine, so take ratios; the better of two runs): M lookups/s in
+//! `cargo bench -p wirespeed-classify --bench quilt_speed`; a shared machine, so take ratios; the better of two runs): M lookups/s in
 //! the order of the trace and shuffled; M updates/s of a live table, rules that go and rules that come, 4,096 a call:
 //!
 //! | | 1 K | 10 K | 100 K |

@@ -7,7 +7,7 @@
 //! full.
 //!
 //! 131,072 rules in 512 classes under tuples of 9 words are instructions, not misses: some 75 cycles for sixteen tuples and a class. What
-//! was tried there, on one core of a Zen 4 (`ENGINES=bloom cargo run --release -p wirespeed-classify --features conformance --example
+//! was tried there, on one core of a Zen 4 (`ENGINES=bloom cargo bench -p wirespeed-classify --features conformance --bench
 //! classify_speed -- of:131072:512 fw1_10k`, ratios of runs beside one another):
 //! - A gather for the words of filters, and hashes that pass compressed into rows: 1.05 M/s, and 5.0 on fw1 of 10 K. With words loaded one
 //!   by one, as a gather is microcode there, and whole vectors of hashes stored: 1.25 and 5.6. With plans of classes made once for a batch

@@ -417,7 +417,7 @@ pub fn churn<A: Address, E: Engine<A>>() {
             };
             let updates: Vec<_> = (0..1_000).map(update).collect();
             patched.apply(&updates);
-            if call % (calls / 5) == 0 {
+            if call % calls.div_ceil(5) == 0 {
                 let addresses = boundaries(pool.iter().copied().skip(call as usize % 7).step_by(7));
                 check(&patched.table, &Expected::of(&patched.rib), &addresses, "churn");
             }

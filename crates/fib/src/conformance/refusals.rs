@@ -68,6 +68,19 @@ impl<A: Address, E: Engine<A>> Engine<A> for Failing<A, E> {
         self.0.update(rib, changed)
     }
 
+    fn update_beside(
+        &mut self,
+        table: &E::Table,
+        rib: &Rib<A>,
+        changed: &[Prefix<A>],
+    ) -> Result<Patch, Outgrown> {
+        if fails() {
+            let _ = self.0.update_beside(table, rib, changed);
+            return Err(Outgrown("told to"));
+        }
+        self.0.update_beside(table, rib, changed)
+    }
+
     fn memory_usage(&self) -> u64 {
         self.0.memory_usage()
     }

@@ -29,7 +29,7 @@
 //!
 //! The real table of 2026 has 18,356 chunks: 5.3 MB in n24, head room included, 128 KB in c16 and 12,544 hot blocks of 100 KB
 //! in all. With c16 these answer 43 % of keys drawn by prefix and 81 % of random ones, and after a day of updates without
-//! a new build 31 % and 78 % (`examples/hot_share.rs`).
+//! a new build 31 % and 78 % (`benches/hot_share.rs`).
 
 use wirespeed_image::{
     Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, width_for,

@@ -22,6 +22,8 @@ use crate::table::{NameTable, NodeId};
 
 /// The prime past all halves of numbers.
 const PAST: u32 = 65_537;
+/// Bytes of an image of one array beside its slots, at most.
+const BESIDE: u64 = 1 << 10;
 /// From so many arrays on those of halves are made for several states: there are only so many numbers for arrays.
 const MANY: usize = 96;
 
@@ -67,9 +69,9 @@ impl<F: Form> Aligned<F> {
         names: &NameTable,
         options: &BuildOptions,
     ) -> Result<(Self, AlignedTable<F>), BuildError> {
-        let placed = Placed::of(&mut fsm, options)?;
         let most = largest(names).max(options.results);
         let width = width_for(u64::from(most));
+        let placed = Placed::of(&mut fsm, width, options)?;
         let image = allocate::<F>(&placed.space.shapes, width, options.memory_cap)?;
         let mut engine = Self {
             arrays: Arrays::new(placed.space.slots(), width),
@@ -167,11 +169,13 @@ struct Placed<F> {
 }
 
 impl<F: Form> Placed<F> {
-    fn of(fsm: &mut Fsm, options: &BuildOptions) -> Result<Self, BuildError> {
+    /// For results of so many bytes.
+    fn of(fsm: &mut Fsm, width: usize, options: &BuildOptions) -> Result<Self, BuildError> {
         let mut lengths = Lengths::of::<F>(fsm.transition_count() as u64, options);
+        let cap = options.memory_cap.unwrap_or(u64::MAX);
+        let longest = cap.saturating_sub(BESIDE) / (8 + width as u64);
         loop {
             // Fails here before memory is asked for that the image can't have.
-            let cap = options.memory_cap.unwrap_or(u64::MAX);
             if lengths.slots >= MAX_SLOTS {
                 let (limit, found) = (MAX_SLOTS, lengths.slots);
                 return Err(BuildError::Limit { engine: F::NAME, what: "slots", limit, found });
@@ -190,9 +194,12 @@ impl<F: Form> Placed<F> {
             };
             match placed.place_all(fsm, options.head_room) {
                 Some(()) => return Ok(placed),
-                // Only where there may not be another array: all of it anew in a longer one.
+                // Only where there may not be another array: all of it anew in a longer one. The longest under the cap is tried before it is
+                // passed.
                 None if !F::MANY_ARRAYS => {
-                    lengths.slots += lengths.slots / if options.tight { 16 } else { 4 };
+                    let more = lengths.slots / if options.tight { 16 } else { 4 };
+                    let most = if lengths.slots < longest { longest } else { u64::MAX };
+                    lengths.slots = (lengths.slots + more).min(most);
                     lengths.unit = lengths.slots;
                 }
                 None => {

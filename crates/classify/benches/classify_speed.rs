@@ -1,7 +1,7 @@
 //! How fast engines classify: lookups in trace order and shuffled, one core, in batches; building, and live updates.
 //!
 //! ```text
-//! cargo run --release -p wirespeed-classify --features conformance --example classify_speed -- acl1_1k fw1_1k
+//! cargo bench -p wirespeed-classify --features conformance --bench classify_speed -- acl1_1k fw1_1k
 //! ```
 //!
 //! Sets are those of ClassBench in `WIRESPEED_DATA` by name, or `of:N:C`, an OpenFlow set of N rules in C classes. Answers are checked
@@ -28,7 +28,7 @@ const SECONDS: f64 = 1.0;
 const BATCH: usize = 8_192;
 
 fn main() {
-    for name in std::env::args().skip(1) {
+    for name in std::env::args().skip(1).filter(|arg| arg != "--bench") {
         if let Some((rules, classes)) = name.strip_prefix("of:").and_then(|shape| shape.split_once(':')) {
             let number = |text: &str| text.parse().expect("a number");
             let made = Synthetic::<OpenFlowTuple>::new(Shape::even(number(rules), number(classes)), 1)

@@ -1,7 +1,7 @@
 //! What hot blocks do for a table: the share of keys that a GPU answers from shared memory, when the table is built and after
 //! updates; with time to build, size, and rate of updates beside FOLD's other IPv4 engine.
 //!
-//! `cargo run --release -p wirespeed-fold --example hot_share -- FIB [UPDATES]`
+//! `cargo bench -p wirespeed-fold --bench hot_share -- FIB [UPDATES]`
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const AT_ONCE: usize = 100;
 const BATCH: usize = 1024;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let mut arguments = std::env::args_os().skip(1).filter(|arg| arg != "--bench").map(PathBuf::from);
     let path = arguments.next().ok_or("a FIB is wanted")?;
     let (mut fib, _) = read_fib(&Source::Path(path), &ReadOptions::default())?;
     let updates = match arguments.next() {

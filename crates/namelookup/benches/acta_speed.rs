@@ -22,7 +22,7 @@ const UPDATES: usize = 400_000;
 type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Error> {
-    let mut args: Vec<_> = std::env::args().skip(1).collect();
+    let mut args: Vec<_> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let mut option = |name: &str| {
         let at = args.iter().position(|arg| arg == name)?;
         args.drain(at..(at + 2).min(args.len())).nth(1)

@@ -1,7 +1,7 @@
 //! How fast quilts are on one core, on ClassBench sets: lookups in the order of the trace and shuffled, held against the truth,
 //! bytes a rule, building, and updates of a live table: deletions, insertions, and rules that become what others were.
 //!
-//! `WIRESPEED_DATA=DIR cargo run --release -p wirespeed-classify --example quilt_speed -- [SET…] [shapes] [updates]`: `updates` measures these
+//! `WIRESPEED_DATA=DIR cargo bench -p wirespeed-classify --bench quilt_speed -- [SET…] [shapes] [updates]`: `updates` measures these
 //! alone, in more passes, and with the actions of rules, which take what the façade's updates do.
 
 use std::hint::black_box;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     };
     let is_word = |arg: &str| ["shapes", "updates"].contains(&arg);
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !is_word(arg)).collect();
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench" && !is_word(arg)).collect();
     let has = |word: &str| std::env::args().any(|arg| arg == word);
     println!(
         "{:10} {:>6} {:>6} {:>8} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8}",

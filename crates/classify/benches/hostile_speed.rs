@@ -1,6 +1,6 @@
 //! How engines stand rules chosen to do harm: building or the refusal, memory of a live table, lookups on one core, and single updates.
 //!
-//! `cargo run --release -p wirespeed-classify --example hostile_speed -- [RULES] [ENGINE…]`: 2,000 rules of each kind unless said (of three
+//! `cargo bench -p wirespeed-classify --bench hostile_speed -- [RULES] [ENGINE…]`: 2,000 rules of each kind unless said (of three
 //! wide ranges there are 100), and `quilt` alone. Lookups are of tuples that rules match, in any order, and of any tuples, 1,024 a call;
 //! answers are held against a scan of the rules.
 
@@ -25,7 +25,7 @@ const BATCH: usize = 1024;
 const TUPLES: usize = 16 * BATCH;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let count = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(2_000);
     let wants = |name: &str| args.iter().any(|arg| arg == name);
     println!(
