@@ -2,6 +2,8 @@
 
 mod ci;
 #[cfg(test)]
+mod directions;
+#[cfg(test)]
 mod documents;
 mod fuzz;
 mod gamt_paper;

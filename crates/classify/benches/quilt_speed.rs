@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     };
     let is_word = |arg: &str| ["shapes", "updates"].contains(&arg);
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench" && !is_word(arg)).collect();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| arg != "--bench" && !is_word(arg)).collect();
     let has = |word: &str| std::env::args().any(|arg| arg == word);
     println!(
         "{:10} {:>6} {:>6} {:>8} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8}",

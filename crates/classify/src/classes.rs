@@ -23,6 +23,13 @@ pub struct Class<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes<T>(pub Vec<Class<T>>);
 
+impl<T: Tuple> RuleSet<T> {
+    /// The entries by their masks.
+    pub fn classes(&self) -> Classes<T> {
+        Classes::of(self)
+    }
+}
+
 impl<T: Tuple> Classes<T> {
     /// Of a set. O(n log n).
     pub fn of(rules: &RuleSet<T>) -> Self {

@@ -1,6 +1,6 @@
 //! [`FieldRange`]: a range of a field's numbers, and how it becomes prefixes.
 
-use crate::rule::RuleError;
+use crate::error::RuleError;
 use crate::tuple::Field;
 
 /// The most patterns that a rule may make: two ranges of ports make 900 at most, three of 32 bits 238,328.

@@ -74,12 +74,14 @@ pub mod bloom;
 mod classes;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod error;
 mod expand;
 pub mod generate;
 pub mod linear;
 mod live;
 mod lookup;
 pub mod oracle;
+mod pattern;
 mod patterns;
 pub mod quilt;
 mod rank;
@@ -93,19 +95,23 @@ mod text;
 pub mod tss;
 pub mod tuple;
 pub mod tuple_search;
+mod update;
 pub mod write;
 
 pub use actions::{Actions, ActionsChange};
 pub use classes::{Class, Classes};
+pub use error::RuleError;
 pub use expand::{FieldRange, MOST_PATTERNS};
-pub use live::{BesideRules, LiveRules, RuleUpdate, UpdateError};
+pub use live::{BesideRules, LiveRules, UpdateError};
 pub use lookup::{
     BuildError, BuildOptions, Classify, ClassifyEngine, ENTRIES_A_RULE, Load, MOST_ENTRIES, Outgrown, Step,
 };
+pub use pattern::Pattern;
 pub use patterns::Patterns;
 pub use rank::{Rank, RuleNumber};
-pub use rule::{Pattern, Rule, RuleError};
+pub use rule::Rule;
 pub use rules::{Changed, Entry, RuleSet};
 pub use text::RuleTextError;
 pub use tuple::{FrameError, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple, TupleError, VLAN_NONE};
+pub use update::RuleUpdate;
 pub use wirespeed_image::live::Applied;

@@ -4,44 +4,13 @@ use wirespeed_image::ImageError;
 use wirespeed_image::live::Applied;
 use wirespeed_image::live::{Beside, Follower, Reader, Writer};
 
+use crate::error::RuleError;
 use crate::lookup::{BuildError, BuildOptions, ClassifyEngine};
 use crate::rank::RuleNumber;
-use crate::rule::{Rule, RuleError};
+use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
-
-/// A change of one rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RuleUpdate<T> {
-    /// A rule comes after all others, with the next number.
-    Insert(Rule<T>),
-    /// The rule of this number is this one from now on, whether there was one or not.
-    Set(u32, Rule<T>),
-    /// There is no rule of this number any more. One that isn't there is no error.
-    Remove(u32),
-}
-
-impl<T> RuleUpdate<T> {
-    /// Whether rules whose last number is this one can take updates: all that may be wrong is a number.
-    fn check<'u>(mut last: u32, updates: impl IntoIterator<Item = &'u Self>) -> Result<(), RuleError>
-    where
-        T: 'u,
-    {
-        let limit = RuleNumber::MOST;
-        for update in updates {
-            match update {
-                Self::Insert(_) if last >= limit => return Err(RuleError::Spent { limit }),
-                Self::Insert(_) => last += 1,
-                &Self::Set(found, _) => {
-                    RuleNumber::new(found).ok_or(RuleError::Number { found, limit })?;
-                    last = last.max(found);
-                }
-                Self::Remove(_) => {}
-            }
-        }
-        Ok(())
-    }
-}
+use crate::update::RuleUpdate;
 
 /// Why live rules could not take an update.
 #[derive(Debug, thiserror::Error)]

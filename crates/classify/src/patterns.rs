@@ -6,8 +6,9 @@
 
 use std::iter::FusedIterator;
 
+use crate::error::RuleError;
 use crate::expand::{FieldRange, MOST_PATTERNS};
-use crate::rule::{Pattern, RuleError};
+use crate::pattern::Pattern;
 use crate::tuple::{Field, Tuple};
 
 /// The patterns of a rule, one or more; no two match the same tuple. See [`Rule::patterns`](crate::Rule::patterns).

@@ -12,7 +12,8 @@
 //! where prefixes make dozens. With two ranges of ports the same rule is three regions and tens of thousands of patterns.
 
 use crate::expand::FieldRange;
-use crate::rule::{Pattern, Rule};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
 use crate::spans::halves;
 use crate::tuple::{Field, Tuple};
 

@@ -8,62 +8,12 @@ use std::sync::Arc;
 
 use wirespeed_image::{prefetch_all, prefetch_at};
 
+use crate::error::RuleError;
 use crate::expand::FieldRange;
+use crate::pattern::Pattern;
 use crate::patterns::{Patterns, count};
 use crate::spans::Spans;
 use crate::tuple::{Field, FieldMatch, Tuple};
-
-/// A value under a mask: matches the tuples whose bits are those of the value wherever the mask has one.
-///
-/// The value has no bit beside the mask, and the mask none beside the tuple's fields, so that two patterns that match the same tuples
-/// are equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pattern<T> {
-    value: T,
-    mask: T,
-}
-
-impl<T: Tuple> Pattern<T> {
-    /// A pattern; bits of the value beside the mask are dropped.
-    pub fn new(value: T, mask: T) -> Self {
-        let mask = mask.and(&T::USED);
-        Self { value: value.and(&mask), mask }
-    }
-
-    /// The pattern that matches every tuple.
-    pub fn all() -> Self {
-        Self::new(T::default(), T::default())
-    }
-
-    /// The pattern that matches one tuple.
-    pub fn exact(tuple: T) -> Self {
-        Self::new(tuple, T::USED)
-    }
-
-    /// The same with bits of a field as wanted, whatever it wanted of that field before.
-    #[must_use]
-    pub fn with(self, field: &Field, value: u128, mask: u128) -> Self {
-        Self::new(self.value.with(field, value & mask), self.mask.with(field, mask))
-    }
-
-    /// The bits.
-    #[inline]
-    pub const fn value(&self) -> &T {
-        &self.value
-    }
-
-    /// Which bits are looked at.
-    #[inline]
-    pub const fn mask(&self) -> &T {
-        &self.mask
-    }
-
-    /// Whether a tuple matches.
-    #[inline]
-    pub fn matches(&self, tuple: &T) -> bool {
-        tuple.matches(&self.value, &self.mask)
-    }
-}
 
 /// A rule: a pattern, ranges, a priority, and the user's action. Cheap to clone: the ranges are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,49 +34,6 @@ struct Ranges<T> {
     /// Of the rule, with what it wants of other fields.
     spans: Option<Spans<T>>,
     of: Box<[FieldRange]>,
-}
-
-/// Why a rule can't be, or can't be where it is to go.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RuleError {
-    /// Ranges of too many prefixes.
-    #[error("the ranges of a rule make {found} patterns, {limit} are allowed")]
-    Patterns {
-        /// How many they make.
-        found: u128,
-        /// How many may be.
-        limit: usize,
-    },
-    /// A range that ends before it starts, or after the field's last number.
-    #[error("{from}-{to} is no range of {field}, whose numbers go up to {last}")]
-    Range {
-        /// The field.
-        field: &'static str,
-        /// Its start.
-        from: u128,
-        /// Its end.
-        to: u128,
-        /// The field's largest number.
-        last: u128,
-    },
-    /// A number that another rule has.
-    #[error("there is a rule {0} already")]
-    Taken(u32),
-    /// A number that no rule can have.
-    #[error("{found} is no number of a rule: they go from 1 to {limit}")]
-    Number {
-        /// The number.
-        found: u32,
-        /// The largest that may be.
-        limit: u32,
-    },
-    /// No number is left after the last rule's: the set has to be renumbered.
-    #[error("all {limit} numbers of rules are spent")]
-    Spent {
-        /// How many there are.
-        limit: u32,
-    },
 }
 
 impl<T: Tuple> Rule<T> {
@@ -218,9 +125,10 @@ impl<T: Tuple> Rule<T> {
     pub fn field(&self, field: &Field) -> FieldMatch {
         match self.ranges().iter().find(|range| range.field() == *field) {
             Some(range) => FieldMatch::Range(range.from(), range.to()),
-            None => {
-                FieldMatch::Masked { value: self.base.value.field(field), mask: self.base.mask.field(field) }
-            }
+            None => FieldMatch::Masked {
+                value: self.base.value().field(field),
+                mask: self.base.mask().field(field),
+            },
         }
     }
 

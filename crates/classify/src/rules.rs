@@ -12,11 +12,12 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use wirespeed_image::{HugeVec, Index, prefetch_all};
 
-use crate::classes::Classes;
-use crate::live::RuleUpdate;
+use crate::error::RuleError;
+use crate::pattern::Pattern;
 use crate::rank::{Rank, RuleNumber};
-use crate::rule::{Pattern, Rule, RuleError};
+use crate::rule::Rule;
 use crate::tuple::Tuple;
+use crate::update::RuleUpdate;
 
 /// Rules under their numbers.
 #[derive(Clone, Debug)]
@@ -347,11 +348,6 @@ impl<T: Tuple> RuleSet<T> {
             self.iter().map(|(number, rule)| (Rank::new(rule.priority(), number), number, rule)).collect();
         rules.sort_unstable_by_key(|&(rank, ..)| std::cmp::Reverse(rank));
         rules.into_iter().flat_map(|(_, number, rule)| Entry::of(number, rule)).collect()
-    }
-
-    /// The entries by their masks.
-    pub fn classes(&self) -> Classes<T> {
-        Classes::of(self)
     }
 
     /// Collects what changes from now on, for [`take_changed`](Self::take_changed).

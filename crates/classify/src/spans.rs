@@ -2,7 +2,7 @@
 //! of a prefix one is exact, or all, or begins with some bits.
 
 use crate::expand::FieldRange;
-use crate::rule::Pattern;
+use crate::pattern::Pattern;
 use crate::tuple::Tuple;
 
 /// A range of each 16 bits: matches `x` where `x - least ≤ span`, unsigned and wrapping.

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::error::RuleError;
 use crate::expand::FieldRange;
-use crate::rule::{Pattern, Rule, RuleError};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
 use crate::tuple::{FieldMatch, Kind, Tuple, TupleError, protocol_number};
 
 /// Text that is no rule.

@@ -13,11 +13,11 @@
 
 use std::io::{self, Write};
 
-use crate::live::RuleUpdate;
 use crate::rank::RuleNumber;
 use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::{Field, FieldMatch, Kind, Tuple};
+use crate::update::RuleUpdate;
 
 /// Why something could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -18,9 +18,9 @@
 //! come back, others go. Nothing is lost by it, as the full table is kept: after any updates the reduced one is what it would be if
 //! made anew.
 
-use crate::live::NameUpdate;
 use crate::name::Name;
 use crate::table::{NameTable, NodeId};
+use crate::update::NameUpdate;
 
 /// How many changes are fetched for together.
 const TOGETHER: usize = 32;

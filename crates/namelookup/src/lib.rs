@@ -17,6 +17,7 @@ pub mod ata;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod fetch;
+mod found;
 pub mod fsm;
 pub mod generate;
 mod live;
@@ -29,13 +30,16 @@ pub mod read;
 pub mod stt;
 mod table;
 pub mod tlv;
+mod update;
 pub mod write;
 
 pub use acta::{Acta, ActaTable};
 pub use aggregate::{Aggregated, Savings};
-pub use live::{HEAD_ROOM, LiveNames, NameUpdate};
-pub use lookup::{BuildError, BuildOptions, Load, Match, NameEngine, NameLpm, Outgrown, Step};
+pub use found::Match;
+pub use live::{HEAD_ROOM, LiveNames};
+pub use lookup::{BuildError, BuildOptions, Load, NameEngine, NameLpm, Outgrown, Step};
 pub use name::{Components, Name, NameBuf, NameError};
 pub use names::{NameBatch, Names};
 pub use table::{NameTable, Node, NodeId};
+pub use update::NameUpdate;
 pub use wirespeed_fib::Applied;

@@ -1,41 +1,13 @@
 //! [`LiveNames`]: a table of names, its engine and the live copies of its image, kept in step.
 
-use wirespeed_fib::{Applied, NextHop};
+use wirespeed_fib::Applied;
 use wirespeed_image::ImageError;
 use wirespeed_image::live::{Follower, Reader, Writer};
 
 use crate::aggregate::Aggregated;
 use crate::lookup::{BuildError, BuildOptions, NameEngine};
-use crate::name::{Name, NameBuf};
 use crate::table::{NameTable, NodeId};
-
-/// A change of one entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NameUpdate {
-    /// The name has this result from now on; 1 or more.
-    Insert(NameBuf, u32),
-    /// The name is no entry any more. One that isn't there is no error.
-    Remove(NameBuf),
-}
-
-impl NameUpdate {
-    /// Gives a name a result.
-    pub fn insert(name: impl AsRef<Name>, next_hop: NextHop) -> Self {
-        Self::Insert(name.as_ref().to_owned(), next_hop.0)
-    }
-
-    /// Takes a name out.
-    pub fn remove(name: impl AsRef<Name>) -> Self {
-        Self::Remove(name.as_ref().to_owned())
-    }
-
-    /// The name.
-    pub fn name(&self) -> &Name {
-        match self {
-            Self::Insert(name, _) | Self::Remove(name) => name,
-        }
-    }
-}
+use crate::update::NameUpdate;
 
 /// Head room of a table that will have updates, in hundredths, where [`BuildOptions::head_room`] asks for less.
 pub const HEAD_ROOM: u32 = 40;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::lookup::Match;
+use crate::found::Match;
 use crate::name::{Name, NameBuf};
 
 /// A table of names that is obviously right. O(components · log n) a lookup.

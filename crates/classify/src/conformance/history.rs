@@ -4,11 +4,12 @@ use wirespeed_image::{Image, Table};
 use wirespeed_rng::Rng;
 
 use super::{Tally, check, check_all, check_counts, options, probes, sets};
-use crate::live::{LiveRules, RuleUpdate};
+use crate::live::LiveRules;
 use crate::lookup::ClassifyEngine;
 use crate::oracle::{Expected, Oracle};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
+use crate::update::RuleUpdate;
 
 /// A table that is kept up to date by patches alone, and built anew only when the engine asks.
 #[derive(Debug)]

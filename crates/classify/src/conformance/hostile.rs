@@ -10,11 +10,12 @@ use wirespeed_rng::Rng;
 use super::history::Patched;
 use super::probes::random;
 use super::{Tally, check_all, check_counts};
-use crate::live::RuleUpdate;
 use crate::lookup::ClassifyEngine;
-use crate::rule::{Pattern, Rule};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
+use crate::update::RuleUpdate;
 
 /// Sets of hostile rules, built and patched together.
 pub fn hostile_rules<T: Tuple, E: ClassifyEngine<T>>() {

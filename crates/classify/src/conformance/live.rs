@@ -7,12 +7,14 @@ use wirespeed_image::live::Reader;
 use wirespeed_rng::Rng;
 
 use super::{Tally, options, probes, sets};
-use crate::live::{LiveRules, RuleUpdate};
+use crate::live::LiveRules;
 use crate::lookup::{Classify, ClassifyEngine};
 use crate::oracle::{Expected, Right};
-use crate::rule::{Pattern, Rule};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
+use crate::update::RuleUpdate;
 
 /// Rules of a round: round `r` has the numbers from `r · ROUND + 1` on.
 const ROUND: u32 = 64;

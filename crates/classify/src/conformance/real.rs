@@ -8,12 +8,12 @@ use wirespeed_rng::Rng;
 
 use super::history::Patched;
 use super::{Tally, check_batch, check_counts, probes};
-use crate::live::RuleUpdate;
 use crate::lookup::ClassifyEngine;
 use crate::oracle::{Expected, Right};
 use crate::read::{ReadOptions, read_rules, read_trace};
 use crate::rules::RuleSet;
 use crate::tuple::{Ipv4Tuple, OpenFlowTuple};
+use crate::update::RuleUpdate;
 
 /// The sets of ClassBench, by what the names of their files start with.
 pub const CLASSBENCH: [&str; 5] = ["acl1", "acl3", "fw1", "fw2", "ipc1"];

@@ -13,13 +13,15 @@ use wirespeed_rng::Rng;
 
 use super::{options, probes, sets};
 use crate::actions::Actions;
-use crate::live::{BesideRules, LiveRules, RuleUpdate, UpdateError};
+use crate::live::{BesideRules, LiveRules, UpdateError};
 use crate::lookup::{BuildError, BuildOptions, Classify, ClassifyEngine, Outgrown};
 use crate::oracle::{Oracle, Right};
+use crate::pattern::Pattern;
 use crate::rank::RuleNumber;
-use crate::rule::{Pattern, Rule};
+use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
+use crate::update::RuleUpdate;
 
 thread_local! {
     /// The operations that fail, by their number: builds and takings in of engines on this thread are counted together.

@@ -4,8 +4,9 @@ use wirespeed_rng::Rng;
 
 use super::probes::{flipped, random};
 use crate::expand::FieldRange;
+use crate::pattern::Pattern;
 use crate::rank::RuleNumber;
-use crate::rule::{Pattern, Rule};
+use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::{Field, Tuple};
 

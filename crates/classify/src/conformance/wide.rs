@@ -7,14 +7,16 @@ use super::history::Patched;
 use super::probes::{around, random};
 use super::sets::{Named, ports, widest};
 use super::{Tally, check, check_all, check_counts};
+use crate::error::RuleError;
 use crate::expand::FieldRange;
 use crate::generate::tuples;
-use crate::live::RuleUpdate;
 use crate::lookup::ClassifyEngine;
 use crate::oracle::Oracle;
-use crate::rule::{Pattern, Rule, RuleError};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::{Field, Tuple};
+use crate::update::RuleUpdate;
 
 /// Holds an engine against sets of few rules that make much work: built whole, put in by patches in a few calls, and taken out again.
 pub fn wide_ranges<T: Tuple, E: ClassifyEngine<T>>() {

@@ -3,11 +3,12 @@
 use wirespeed_rng::Rng;
 
 use super::random;
-use crate::live::RuleUpdate;
+use crate::pattern::Pattern;
 use crate::rank::RuleNumber;
-use crate::rule::{Pattern, Rule};
+use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
+use crate::update::RuleUpdate;
 
 /// So many updates of a set. A quarter each: a rule goes; one that went comes back; one gets the priority of another and the next action;
 /// one comes that is new, after all others, with the mask of another (now and then with what the masks of two have in common, which may

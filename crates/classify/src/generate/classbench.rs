@@ -9,7 +9,8 @@ use std::str::FromStr;
 use wirespeed_rng::Rng;
 
 use crate::expand::FieldRange;
-use crate::rule::{Pattern, Rule};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::{Field, Tuple};
 

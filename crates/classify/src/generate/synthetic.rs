@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use wirespeed_rng::Rng;
 
 use super::{filled, random};
-use crate::rule::{Pattern, Rule};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::{Kind, Tuple};
 

@@ -7,8 +7,8 @@
 //! ```
 
 use super::layout::LANES;
+use crate::pattern::Pattern;
 use crate::rank::Rank;
-use crate::rule::Pattern;
 
 /// An entry's place among all: its rule's rank, best first, then its place among the rule's patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

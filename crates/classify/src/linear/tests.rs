@@ -6,8 +6,9 @@ use super::lookup::portable;
 use super::order::{Full, Held, Key, Order};
 use super::{Linear, simd};
 use crate::oracle::{Oracle, Right};
+use crate::pattern::Pattern;
 use crate::rank::{Rank, RuleNumber};
-use crate::rule::{Pattern, Rule};
+use crate::rule::Rule;
 use crate::{BuildOptions, ClassifyEngine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
 
 /// Rules and tuples of few bits, so that many match.

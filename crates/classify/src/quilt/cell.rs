@@ -13,8 +13,9 @@
 //! each pattern. What has a range of ports beside a mask with holes is mixed, which no bucket holds; it is taken apart into patterns where
 //! these are few.
 
+use crate::pattern::Pattern;
 use crate::regions::Region;
-use crate::rule::{Pattern, Rule};
+use crate::rule::Rule;
 use crate::spans::{Spans, halves};
 use crate::tuple::Tuple;
 

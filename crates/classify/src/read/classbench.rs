@@ -8,7 +8,8 @@ use wirespeed_input::Input;
 use super::RuleFile;
 use super::report::{Fault, LeftOut, ReadError, Reading};
 use super::uncertain::{Effect, Uncertain};
-use crate::rule::{Pattern, Rule};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
 use crate::text::Parts;
 use crate::tuple::Tuple;
 

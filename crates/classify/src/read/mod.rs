@@ -65,7 +65,8 @@ pub use trace::{read_trace, read_trace_from, tuple_of_line};
 pub use uncertain::{Doubts, DoubtsError, Effect, Uncertain};
 pub use updates::{read_updates, read_updates_from};
 
-use crate::rule::{Pattern, Rule};
+use crate::pattern::Pattern;
+use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 use report::Reading;

@@ -9,9 +9,9 @@ use super::ReadOptions;
 use super::format::RuleFormat;
 use super::plain::numbered;
 use super::report::{Fault, ReadError, Reading, RuleReport};
-use crate::live::RuleUpdate;
 use crate::rank::RuleNumber;
 use crate::tuple::Tuple;
+use crate::update::RuleUpdate;
 
 /// Reads updates.
 pub fn read_updates<T: Tuple>(

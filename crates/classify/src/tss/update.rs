@@ -14,8 +14,9 @@ use super::layout::{
 };
 use super::place::{Entry, Value, value_of};
 use crate::lookup::{Outgrown, take_entries};
+use crate::pattern::Pattern;
 use crate::rank::{Rank, RuleNumber};
-use crate::rule::{Pattern, Rule};
+use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
 

@@ -12,7 +12,8 @@ use super::layout::{
 use super::memo::{self, Given, Memo, Short};
 use super::simd;
 use crate::fetch::prefetch;
-use crate::lookup::{Match, NameLpm, Step};
+use crate::found::Match;
+use crate::lookup::{NameLpm, Step};
 use crate::name::{Name, SLASH};
 use crate::names::Names;
 

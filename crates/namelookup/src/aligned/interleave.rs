@@ -15,8 +15,8 @@
 use super::form::Form;
 use super::layout::AlignedTable;
 use super::lookup::View;
+use crate::found::Match;
 use crate::fsm::{Stride, bytes_of, chunks};
-use crate::lookup::Match;
 use crate::names::Names;
 
 /// Names of a group, and numbers of a row.

@@ -11,8 +11,9 @@ use super::layout::{
     ACCEPTING, AlignedTable, ArrayInfo, HEAD, RESULTS, ROOT, ROOT_RESULT, Shape, TRANSITIONS,
 };
 use crate::fetch::prefetch;
+use crate::found::Match;
 use crate::fsm::{Stride, chunk, chunks, cut};
-use crate::lookup::{Load, Match, NameLpm, Step};
+use crate::lookup::{Load, NameLpm, Step};
 use crate::name::{Name, SLASH};
 use crate::names::Names;
 

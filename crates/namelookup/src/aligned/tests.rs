@@ -4,16 +4,18 @@ use wirespeed_image::{Image, Table};
 use super::interleave::interleave;
 use super::*;
 use crate::ata::Ata;
+use crate::found::Match;
 use crate::fsm::Fsm;
 use crate::generate::{self, Churn, ChurnSpec, TableSpec};
-use crate::live::{HEAD_ROOM, LiveNames, NameUpdate};
-use crate::lookup::{BuildOptions, Match, NameEngine, NameLpm};
+use crate::live::{HEAD_ROOM, LiveNames};
+use crate::lookup::{BuildOptions, NameEngine, NameLpm};
 use crate::mata::{Mata, MataForm, MataNw};
 use crate::name::{Name, NameBuf};
 use crate::names::NameBatch;
 use crate::oracle::Oracle;
 use crate::stt::Stt;
 use crate::table::NameTable;
+use crate::update::NameUpdate;
 
 fn name(text: &str) -> NameBuf {
     NameBuf::new(text).unwrap()

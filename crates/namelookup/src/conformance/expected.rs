@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use crate::lookup::Match;
+use crate::found::Match;
 use crate::name::Name;
 use crate::oracle::Oracle;
 use crate::table::NameTable;

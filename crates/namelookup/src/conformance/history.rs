@@ -4,11 +4,12 @@ use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{Image, Table};
 
 use super::{Tally, affordable, check, check_all, check_counts, options, probes, run, tables};
-use crate::live::{LiveNames, NameUpdate};
+use crate::live::LiveNames;
 use crate::lookup::NameEngine;
 use crate::name::NameBuf;
 use crate::oracle::Oracle;
 use crate::table::NameTable;
+use crate::update::NameUpdate;
 
 /// The tables of [`tables::hand_picked`], built whole; each also grows from nothing and shrinks to nothing.
 pub fn hand_picked_tables<E: NameEngine>() {

@@ -8,13 +8,13 @@ use wirespeed_image::Table;
 
 use super::history::Patched;
 use super::{Right, Tally, check, check_all, check_counts, probes, tables};
-use crate::live::NameUpdate;
 use crate::lookup::NameEngine;
 use crate::lookup::NameLpm;
 use crate::name::NameBuf;
 use crate::names::NameBatch;
 use crate::oracle::Oracle;
 use crate::table::NameTable;
+use crate::update::NameUpdate;
 
 /// Tables of hostile names, built and patched together, then hostile queries.
 pub fn hostile_names<E: NameEngine>() {

@@ -7,7 +7,8 @@ use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{Image, ImageBuilder, ImageError, Patch, PatchBuilder, SectionId, Table};
 
 use super::{Tally, check_all, options, probes, tables};
-use crate::lookup::{BuildOptions, Match, NameEngine, NameLpm};
+use crate::found::Match;
+use crate::lookup::{BuildOptions, NameEngine, NameLpm};
 use crate::names::{NameBatch, Names};
 use crate::table::NameTable;
 

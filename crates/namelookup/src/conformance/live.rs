@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use wirespeed_image::live::Reader;
 
 use super::{Tally, affordable, options, tables};
-use crate::live::{LiveNames, NameUpdate};
+use crate::live::LiveNames;
 use crate::lookup::{NameEngine, NameLpm};
 use crate::name::NameBuf;
 use crate::names::NameBatch;
 use crate::table::NameTable;
+use crate::update::NameUpdate;
 
 /// Readers on other threads see a set of updates whole or not at all, in place and across rebuilds.
 pub fn live_readers<E: NameEngine>() {

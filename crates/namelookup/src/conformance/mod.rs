@@ -37,7 +37,8 @@ use proptest::test_runner::{Config, TestRunner};
 use wirespeed_fib::conformance::rounds;
 use wirespeed_image::Table;
 
-use crate::lookup::{Match, NameEngine, NameLpm};
+use crate::found::Match;
+use crate::lookup::{NameEngine, NameLpm};
 use crate::name::{Name, NameBuf};
 use crate::names::{NameBatch, Names};
 use crate::table::NameTable;

@@ -6,11 +6,11 @@ use wirespeed_fib::read::{Line, Source, open};
 use wirespeed_fib::synth::rng::Rng;
 
 use super::{Expected, Right, Tally, check, check_batch, check_counts, probes};
-use crate::live::NameUpdate;
 use crate::lookup::NameEngine;
 use crate::name::NameBuf;
 use crate::names::NameBatch;
 use crate::table::NameTable;
+use crate::update::NameUpdate;
 
 /// The file of domains, if it is there.
 fn domains() -> Option<PathBuf> {

@@ -11,11 +11,12 @@ use wirespeed_image::live::Reader;
 use wirespeed_image::{ImageError, Patch, Table};
 
 use super::{options, probes, tables};
-use crate::live::{LiveNames, NameUpdate};
+use crate::live::LiveNames;
 use crate::lookup::{BuildError, BuildOptions, NameEngine, NameLpm, Outgrown};
 use crate::name::NameBuf;
 use crate::oracle::Oracle;
 use crate::table::{NameTable, NodeId};
+use crate::update::NameUpdate;
 
 thread_local! {
     /// The operations that fail, by their number: builds and updates of engines on this thread are counted together.

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use wirespeed_fib::synth::rng::Rng;
 
 use super::probes::component as random_component;
-use crate::live::NameUpdate;
 use crate::name::NameBuf;
 use crate::table::NameTable;
+use crate::update::NameUpdate;
 
 /// Small tables, each with something that engines get wrong.
 pub fn hand_picked() -> Vec<(&'static str, NameTable)> {

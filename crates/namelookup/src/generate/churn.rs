@@ -12,10 +12,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::GenerateError;
 use super::domains::Domains;
 use super::entries::each_entry;
-use crate::live::NameUpdate;
 use crate::names::NameBatch;
 use crate::read::TimedUpdate;
 use crate::table::NameTable;
+use crate::update::NameUpdate;
 
 /// What updates to make. The shares are relative to one another; where what one asks for can't be, another is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,11 +5,11 @@ use wirespeed_fib::synth;
 use wirespeed_fib::{NextHop, Rib, V4};
 
 use super::*;
-use crate::live::NameUpdate;
 use crate::name::{Name, NameBuf};
 use crate::names::NameBatch;
 use crate::read::NameFib;
 use crate::table::NameTable;
+use crate::update::NameUpdate;
 
 fn made(names: usize) -> NameFib {
     table(&TableSpec { names, results: 8, seed: 1 }).unwrap()

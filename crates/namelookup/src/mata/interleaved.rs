@@ -6,7 +6,8 @@ use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, 
 
 use super::{Mata, MataTable};
 use crate::aligned::interleave::{Interleaved, interleave};
-use crate::lookup::{BuildError, BuildOptions, Load, Match, NameEngine, NameLpm, Outgrown, Step};
+use crate::found::Match;
+use crate::lookup::{BuildError, BuildOptions, Load, NameEngine, NameLpm, Outgrown, Step};
 use crate::name::Name;
 use crate::names::Names;
 use crate::table::{NameTable, NodeId};

@@ -11,7 +11,7 @@ use super::labels::Labels;
 use super::reason::{NameReason, result_word};
 use super::table::{column, no_more};
 use super::{End, Fault, Input, Ledger};
-use crate::live::NameUpdate;
+use crate::update::NameUpdate;
 
 /// An update and when it happened.
 #[derive(Clone, Debug, PartialEq, Eq)]

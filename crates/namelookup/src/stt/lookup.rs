@@ -3,8 +3,9 @@
 use wirespeed_image::{Image, Table, number};
 
 use super::layout::{ACCEPTING, HEAD, RESULTS, ROOT, ROOT_RESULT, ROW, SttTable, TABLE};
+use crate::found::Match;
 use crate::fsm::{Stride, chunks};
-use crate::lookup::{Match, NameLpm, Step};
+use crate::lookup::{NameLpm, Step};
 use crate::name::{Name, SLASH};
 use crate::names::Names;
 

@@ -17,9 +17,9 @@ use wirespeed_image::{HugeVec, Index};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::fetch::{prefetch, same};
-use crate::live::NameUpdate;
-use crate::lookup::Match;
+use crate::found::Match;
 use crate::name::{Name, NameBuf};
+use crate::update::NameUpdate;
 
 use node::{Changed, Inner, NONE};
 pub use node::{Node, NodeId};

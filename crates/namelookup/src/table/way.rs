@@ -20,7 +20,7 @@ use std::iter::Fuse;
 use super::NameTable;
 use super::node::NONE;
 use crate::fetch::prefetch;
-use crate::live::NameUpdate;
+use crate::update::NameUpdate;
 
 /// How many components of a name are walked ahead.
 const LEVELS: usize = 6;

@@ -23,11 +23,11 @@ mod tests;
 
 use std::io::{self, Write};
 
-use crate::live::NameUpdate;
 use crate::name::Name;
 use crate::names::Names;
 use crate::read::{Input, Label, Labels, TimedUpdate};
 use crate::table::{NameTable, NodeId};
+use crate::update::NameUpdate;
 
 /// Why something could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -15,10 +15,11 @@
 use std::collections::BTreeMap;
 
 use super::next;
+use crate::pattern::Pattern;
 use crate::read::RuleFile;
 use crate::read::report::{Fault, LeftOut, ReadError, Reading};
 use crate::read::uncertain::{Effect, Uncertain};
-use crate::rule::{Pattern, Rule};
+use crate::rule::Rule;
 use crate::tuple::Tuple;
 
 /// The most rules that the conjunctions of a table may come to.

@@ -2,8 +2,8 @@
 
 use super::vlan::Vlan;
 use super::words::{Masked, Needs, Slot, ones, shorthand, word};
+use crate::pattern::Pattern;
 use crate::read::report::Fault;
-use crate::rule::Pattern;
 use crate::tuple::{Field, Tuple, VLAN_NONE};
 
 /// What Open vSwitch takes where none is given (`OFP_DEFAULT_PRIORITY`).

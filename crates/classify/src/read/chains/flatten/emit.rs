@@ -1,11 +1,13 @@
 //! Rules of regions, certain and uncertain: a rule for each combination of what boxes want of fields.
 
 use super::{Excess, Walk, within};
+use crate::error::RuleError;
 use crate::expand::{FieldRange, prefixes};
+use crate::pattern::Pattern;
 use crate::read::chains::region::{Cell, Region};
 use crate::read::report::LeftOut;
 use crate::read::uncertain::{Effect, Uncertain};
-use crate::rule::{Pattern, Rule, RuleError};
+use crate::rule::Rule;
 use crate::tuple::{FieldMatch, Tuple};
 
 impl<T: Tuple> Walk<'_, T> {

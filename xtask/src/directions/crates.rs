@@ -1,0 +1,69 @@
+//! The order of the workspace's crates.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::step;
+
+/// The crates from the lowest up: those of a row may depend on rows above theirs in this list, and not on each other.
+const ROWS: &[&[&str]] = &[
+    &["wirespeed-rng", "wirespeed-kernels"],
+    &["wirespeed-image", "wirespeed-input"],
+    &["wirespeed-fib", "wirespeed-classify"],
+    &["wirespeed-namelookup"],
+    &[
+        "wirespeed-dir24",
+        "wirespeed-fold",
+        "wirespeed-gamt",
+        "wirespeed-rank",
+        "wirespeed-sail",
+        "wirespeed-waldvogel",
+    ],
+    &["wirespeed-gpu"],
+    &["wirespeed-kernels-host"],
+    &["wirespeed"],
+    &["lookupctl"],
+    &["wirespeed-benches"],
+    &["xtask"],
+];
+
+/// What is wrong with the order; empty where nothing is.
+fn wrong() -> Result<Vec<String>> {
+    let metadata = step::cargo(&["metadata", "--no-deps", "--format-version", "1", "--offline"]).output()?;
+    let metadata: Value =
+        serde_json::from_slice(&metadata.stdout).context("what cargo says of the workspace")?;
+    let packages = metadata["packages"].as_array().context("packages")?;
+    let row = |name: &str| ROWS.iter().position(|row| row.contains(&name));
+    let mut wrong = Vec::new();
+    let mut seen = BTreeSet::new();
+    for package in packages {
+        let name = package["name"].as_str().context("a name")?;
+        seen.insert(name);
+        let Some(own) = row(name) else {
+            wrong.push(format!("{name} is in no row"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().context("dependencies")? {
+            // Tests may look up.
+            let is_normal = dependency["kind"].is_null();
+            let on = dependency["name"].as_str().context("a name")?;
+            if let Some(other) = row(on).filter(|&other| is_normal && other >= own) {
+                wrong.push(format!("{name} (row {own}) depends on {on} (row {other})"));
+            }
+        }
+    }
+    wrong.extend(
+        ROWS.concat()
+            .into_iter()
+            .filter(|name| !seen.contains(name))
+            .map(|name| format!("there is no {name}")),
+    );
+    Ok(wrong)
+}
+
+#[test]
+fn crates_depend_on_crates_beneath_them() {
+    assert_eq!(wrong().unwrap(), [""; 0]);
+}

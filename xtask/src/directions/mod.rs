@@ -1,0 +1,15 @@
+//! The directions in which code may depend on code: crates on crates beneath them, and inside a crate files on files without a circle.
+//! Tests hold both; `cargo test -p xtask directions` tells what is amiss.
+//!
+//! Imports are read from `use` items as text. Code behind `#[cfg(test)]` does not count, and neither does `pub use`: a module may show
+//! what lies beneath it.
+
+mod circles;
+mod crates;
+mod imports;
+mod modules;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Files, and of each those that it imports from.
+type Graph = BTreeMap<String, BTreeSet<String>>;
