@@ -1,7 +1,7 @@
 //! [`Changes`]: what an update makes different in a table.
 
-use crate::image::SectionId;
 use crate::patch::{Patch, PatchBuilder};
+use crate::section::SectionId;
 use crate::shared::{Placed, SharedPool};
 
 /// Bytes of an element of the sections that hold several narrow elements in one.

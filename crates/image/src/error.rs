@@ -1,6 +1,6 @@
 //! What can be wrong with an image or a patch.
 
-use crate::image::SectionId;
+use crate::section::SectionId;
 
 /// Why an image could not be built, read or written.
 #[derive(Debug, thiserror::Error)]

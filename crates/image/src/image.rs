@@ -17,6 +17,7 @@ use crate::error::{ImageError, PatchError};
 use crate::fetch::prefetch;
 use crate::format::{Header, MAGIC, SectionEntry, unpack_name};
 use crate::patch::{Patch, Write};
+use crate::section::SectionId;
 use crate::storage::Storage;
 
 /// A compiled table. Memory is that of its sections and under a kilobyte; a clone is a full copy.
@@ -27,10 +28,6 @@ pub struct Image {
     header: Header,
     directory: Vec<SectionEntry>,
 }
-
-/// A section by its place in the directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SectionId(pub u16);
 
 /// Where a section lies in an image, found once: the short way to single elements. It holds for every image with the
 /// same sections, so for a table as long as it lives.

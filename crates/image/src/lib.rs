@@ -27,6 +27,7 @@ mod patch;
 mod pool;
 #[cfg(feature = "conformance")]
 pub mod rounds;
+mod section;
 mod shared;
 mod storage;
 mod table;
@@ -35,10 +36,11 @@ pub use changes::{Changes, WORD};
 pub use error::{ImageError, PatchError};
 pub use fetch::{prefetch, prefetch_all, prefetch_at};
 pub use huge::HugeVec;
-pub use image::{Column, Element, Image, ImageBuilder, SectionId, SectionUsage, number, width_for};
+pub use image::{Column, Element, Image, ImageBuilder, SectionUsage, number, width_for};
 pub use index::{At, Index};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
+pub use section::SectionId;
 pub use shared::{Placed, SharedPool};
 pub use table::{Checked, Outgrown, Step, Table};
 

@@ -4,7 +4,7 @@
 //! and ascending, and each carries the value that it has after the whole update. Order within a patch therefore
 //! does not matter, and applying one twice changes nothing.
 
-use crate::image::SectionId;
+use crate::section::SectionId;
 
 /// One write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

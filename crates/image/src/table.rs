@@ -1,8 +1,9 @@
 //! [`Table`]: an image that an engine has checked and can look up in; a [`Step`] of a lookup; and what says that one is [`Outgrown`].
 
 use crate::error::{ImageError, PatchError};
-use crate::image::{Image, SectionId};
+use crate::image::Image;
 use crate::patch::{Patch, Write};
+use crate::section::SectionId;
 
 /// Shows that what is about to be written was checked. Only this crate can make one, so that nobody else gets to
 /// write to a table, on whose elements an engine's unsafe code may rely.

@@ -20,8 +20,8 @@ use wirespeed_fib::Outgrown;
 use wirespeed_image::Changes;
 
 use crate::hash::{Key, Seed};
-use crate::layout::WIDE;
-use crate::value::Value;
+use crate::sections::WIDE;
+use crate::value::{Value, low};
 
 /// Words of a bucket: a cache line.
 pub const WORDS: usize = 8;
@@ -327,11 +327,4 @@ fn spill(bucket: u32, more: i64, edit: &mut Edit<'_>) {
 #[inline]
 pub(crate) fn index(bucket: u32, word: usize) -> usize {
     bucket as usize * WORDS + word
-}
-
-/// The lower half of a word.
-#[inline]
-#[allow(clippy::cast_possible_truncation)] // meant
-pub(crate) fn low(word: u64) -> u32 {
-    word as u32
 }

@@ -5,11 +5,12 @@ use wirespeed_image::{Changes, Image, Patch, Table};
 
 use crate::buckets::{Buckets, Edit, Words};
 use crate::form::{Form, STEPS, misses};
-use crate::hash::{Seed, WIDE_FROM};
+use crate::hash::Seed;
 use crate::layout::{CHUNKS, MISSES, PILOTS, ROOT, ROPES, SLOTS, Sizes, WIDE, WaldvogelTable, allocate};
 use crate::rope::Rope;
 use crate::slots::Slots;
 use crate::tree::Tree;
+use crate::value::WIDE_FROM;
 use crate::value::{MAX_NEXT_HOP, MOST};
 
 /// Seeds to try; each fourth one with room for half as many keys more. With one that nobody knows the first will do.
@@ -87,8 +88,12 @@ fn filled<A: Address>(rib: &Rib<A>, options: &BuildOptions) -> Result<Filled<A>,
                 3 << 25,
                 narrow as u64,
             ))?,
-            wide: u32::try_from(if A::BITS < WIDE_FROM { 1 } else { Buckets::count_for(roomy(wide), options.tight) })
-                .map_err(|_| limit("longer keys", u32::MAX, wide as u64))?,
+            wide: u32::try_from(if A::BITS < WIDE_FROM {
+                1
+            } else {
+                Buckets::count_for(roomy(wide), options.tight)
+            })
+            .map_err(|_| limit("longer keys", u32::MAX, wide as u64))?,
         };
         let seed = Seed::new(options.seed, attempt);
         let mut form = Form::new(tree.clone(), &chunked, sizes, seed);

@@ -19,10 +19,8 @@ use std::sync::OnceLock;
 
 use wirespeed_fib::{Address, Prefix};
 
-use crate::buckets::low;
+use crate::value::{WIDE_FROM, low};
 
-/// Prefixes from this length on don't fit in a word.
-pub(crate) const WIDE_FROM: u8 = 49;
 /// Bits of a word and of its hash, which are the upper ones of 64.
 pub const HASH_BITS: u32 = WIDE_FROM as u32;
 /// The bits of 64 that are not theirs.

@@ -24,35 +24,20 @@ use std::marker::PhantomData;
 use wirespeed_fib::{Address, Family};
 use wirespeed_image::{Checked, Column, Image, ImageBuilder, ImageError, SectionId, Table};
 
-use crate::buckets::low;
 pub use crate::buckets::{
     LENGTHS as BUCKET_LENGTHS, SLOTS as BUCKET_SLOTS, SPILLED as BUCKET_SPILLED, VALUES as BUCKET_VALUES,
     WORDS as BUCKET_WORDS,
 };
 pub use crate::form::STEPS;
+use crate::hash::Seed;
 pub use crate::hash::{FOLD, HASH_BITS};
-use crate::hash::{Seed, WIDE_FROM};
 use crate::rope::Rope;
+pub use crate::sections::{CHUNKS, MISSES, PILOTS, ROOT, ROPES, SEED, SLOTS, WIDE};
 use crate::slots::{FEWEST_BITS, MOST_BITS};
-use crate::value::{MOST, Says, Value};
+use crate::value::WIDE_FROM;
+use crate::value::{MOST, Says, Value, low};
 pub use crate::value::{NUMBER_BITS, OPEN, WIDE as WIDE_LENGTH};
 
-/// Values by the first bits.
-pub const ROOT: SectionId = SectionId(0);
-/// Values by the next bits.
-pub const CHUNKS: SectionId = SectionId(1);
-/// The lengths that records are for.
-pub const ROPES: SectionId = SectionId(2);
-/// The records: what to do after a try in vain.
-pub const MISSES: SectionId = SectionId(3);
-/// Keys of up to 48 bits.
-pub const SLOTS: SectionId = SectionId(4);
-/// The groups of these keys.
-pub const PILOTS: SectionId = SectionId(5);
-/// Longer keys.
-pub const WIDE: SectionId = SectionId(6);
-/// Where a key is. Stays as it was built.
-pub const SEED: SectionId = SectionId(7);
 /// Names and widths, in order.
 const SECTIONS: [(&str, u32); 8] = [
     ("root", 4),

@@ -70,6 +70,7 @@ mod keys;
 pub mod layout;
 mod lookup;
 mod rope;
+mod sections;
 mod simd;
 mod slots;
 mod tree;

@@ -11,12 +11,13 @@
 use wirespeed_fib::{Address, Lpm, NextHop, Step, Way};
 use wirespeed_image::{Table, prefetch};
 
-use crate::buckets::{Bucket, VALUES, WORDS, index, low};
+use crate::buckets::{Bucket, VALUES, WORDS, index};
 use crate::form::STEPS;
 use crate::hash::{Key, group, halves, rest, slot, word};
 use crate::layout::{CHUNK_BITS, MOST_TRIES, WIDE, WaldvogelTable};
 use crate::rope::Rope;
 use crate::simd;
+use crate::value::low;
 use crate::value::{MOST, Says, Value};
 
 /// Keys of a block of the portable way, and of those that are looked for in buckets together.

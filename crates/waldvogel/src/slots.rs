@@ -23,7 +23,8 @@
 use wirespeed_fib::Outgrown;
 
 use crate::hash::{HASH_BITS, Seed, group, rest, slot};
-use crate::layout::{PILOTS, SLOTS};
+use crate::sections::PILOTS;
+use crate::sections::SLOTS;
 use crate::value::Value;
 use wirespeed_image::Changes;
 
@@ -116,7 +117,7 @@ impl Slots {
 
     /// The value in a slot.
     pub(crate) fn value(&self, at: u32) -> Value {
-        Value(crate::buckets::low(self.words[at as usize]))
+        Value(crate::value::low(self.words[at as usize]))
     }
 
     /// Gives the key of a slot another value.

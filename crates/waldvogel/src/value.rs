@@ -2,8 +2,6 @@
 
 use wirespeed_fib::NextHop;
 
-use crate::hash::WIDE_FROM;
-
 /// 32 bits of two kinds, and a third in the first array.
 ///
 /// ```text
@@ -24,6 +22,8 @@ pub(crate) enum Says {
     Chunk(u32),
 }
 
+/// Prefixes from this length on don't fit in a word.
+pub(crate) const WIDE_FROM: u8 = 49;
 /// From here on values are not next hops.
 pub const OPEN: u32 = 1 << 31;
 /// Bits of the number of a record or a chunk.
@@ -73,4 +73,11 @@ impl Value {
             _ => None,
         }
     }
+}
+
+/// The lower half of a word.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // meant
+pub(crate) fn low(word: u64) -> u32 {
+    word as u32
 }

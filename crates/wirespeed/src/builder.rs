@@ -12,7 +12,7 @@ use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 use crate::device::{Device, DeviceSettings};
 use crate::engine::{AUTO, Engines, best, best_on_gpu, choose_by};
 use crate::error::Error;
-use crate::labels::Labels;
+use crate::labels::{Labels, parse};
 use crate::memory::Cap;
 use crate::table::{Table, with_next_hops};
 
@@ -228,9 +228,4 @@ pub(crate) fn labelled<T: FromStr<Err: ToString> + Eq + Hash>(
     fib.v4 = fib.v4.iter().map(|(prefix, next_hop)| (prefix, relabel(next_hop))).collect();
     fib.v6 = fib.v6.iter().map(|(prefix, next_hop)| (prefix, relabel(next_hop))).collect();
     Ok(fib)
-}
-
-/// The label that a text stands for.
-pub(crate) fn parse<T: FromStr<Err: ToString>>(text: &str) -> Result<T, Error> {
-    text.parse().map_err(|error: T::Err| Error::Label { text: text.to_owned(), reason: error.to_string() })
 }

@@ -26,7 +26,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hashbrown::HashTable;
 use wirespeed_fib::{NextHop, NextHops, TooManyNextHops};
 
-use crate::builder::parse;
 use crate::error::Error;
 use crate::image_file::each_label;
 
@@ -213,6 +212,11 @@ impl<T: fmt::Debug> fmt::Debug for Labels<T> {
 fn place(next_hop: NextHop) -> Option<(usize, usize)> {
     let bucket = next_hop.0.checked_ilog2()?;
     Some((bucket as usize, (next_hop.0 ^ (1 << bucket)) as usize))
+}
+
+/// The label that a text stands for.
+pub(crate) fn parse<T: FromStr<Err: ToString>>(text: &str) -> Result<T, Error> {
+    text.parse().map_err(|error: T::Err| Error::Label { text: text.to_owned(), reason: error.to_string() })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Lookups by linear search.
 
-use super::layout::{LANES, LinearTable, View, group_elements};
+use super::layout::{LANES, LinearTable, group_elements};
+use super::portable::first_lane;
 use super::simd;
 use crate::lookup::{Classify, Load, Step};
 use crate::tuple::Tuple;
@@ -54,29 +55,5 @@ impl<T: Tuple> Classify<T> for LinearTable<T> {
             meaning: "no match: no more groups".to_owned(),
         });
         steps
-    }
-}
-
-/// The first lane of a group that matches, for compilers to make vectors of.
-#[inline(always)]
-fn first_lane<T: Tuple>(entries: &[u32], tuple: &T) -> Option<usize> {
-    let mut differ = [0; LANES];
-    for (pairs, word) in entries.chunks_exact(2 * LANES).zip(tuple.words()) {
-        let (values, masks) = pairs.split_at(LANES);
-        for lane in 0..LANES {
-            differ[lane] |= word & masks[lane] ^ values[lane];
-        }
-    }
-    differ.iter().position(|&bits| bits == 0)
-}
-
-/// A batch on any CPU.
-pub(super) fn portable<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u32]) {
-    for (tuple, result) in tuples.iter().zip(results) {
-        let mut groups =
-            view.entries.chunks_exact(group_elements(T::WORDS)).zip(view.numbers.chunks_exact(LANES));
-        let found =
-            groups.find_map(|(entries, numbers)| first_lane(entries, tuple).map(|lane| numbers[lane]));
-        *result = found.unwrap_or(0);
     }
 }

@@ -26,6 +26,7 @@ mod build;
 pub mod layout;
 mod lookup;
 mod order;
+mod portable;
 mod simd;
 #[cfg(test)]
 mod tests;

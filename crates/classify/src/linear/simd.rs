@@ -1,7 +1,7 @@
 //! Linear search by vectors: the only unsafe code of the engine.
 
 use super::layout::View;
-use super::lookup::portable;
+use super::portable::portable;
 use crate::tuple::Tuple;
 
 /// Looks up a batch the fastest way that this CPU has.

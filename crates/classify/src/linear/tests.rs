@@ -2,8 +2,8 @@
 
 use wirespeed_rng::Rng;
 
-use super::lookup::portable;
 use super::order::{Full, Held, Key, Order};
+use super::portable::portable;
 use super::{Linear, simd};
 use crate::oracle::{Oracle, Right};
 use crate::pattern::Pattern;

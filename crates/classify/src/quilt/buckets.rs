@@ -8,9 +8,9 @@ use wirespeed_image::{HugeVec, PatchBuilder, prefetch};
 
 use super::cell::{Cell, Form};
 use super::dirty::Dirty;
+use super::full::Full;
 use super::layout::{B_AFTER, BLOCK, CELLS, GROUPS, LANES, MOST_GROUPS, RANKS, Slot, blocks, cell_at, words};
 use super::space::Space;
-use super::store::Full;
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 

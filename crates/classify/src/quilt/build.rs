@@ -3,12 +3,13 @@
 use wirespeed_image::{Image, ImageError, Patch};
 
 use super::cell::Cell;
+use super::full::Full;
 use super::layout::{
     CELLS, COUNT_AT, FACTOR_AT, GROUPS, HEAD, KEYS_AT, LAYERS, QuiltTable, RANKS, SHIFT_AT, SLOTS, Sizes,
     WORDS_AT, allocate, record_len,
 };
 use super::scan;
-use super::store::{Full, Store};
+use super::store::Store;
 use super::tune;
 use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown};
 use crate::rank::Rank;

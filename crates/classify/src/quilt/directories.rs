@@ -3,9 +3,9 @@
 use wirespeed_image::{HugeVec, PatchBuilder, prefetch};
 
 use super::dirty::Dirty;
+use super::full::Full;
 use super::layout::{Directory, SLOTS, Slot};
 use super::space::Space;
-use super::store::Full;
 
 /// The control plane's copy of the slots.
 #[derive(Clone, Debug)]

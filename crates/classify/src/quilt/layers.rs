@@ -4,8 +4,8 @@ use wirespeed_image::{At, Index, PatchBuilder};
 
 use super::cell::Form;
 use super::dirty::Dirty;
+use super::full::Full;
 use super::layout::{COUNT_AT, Directory, HEAD, LAYERS, blocks, record_len, words};
-use super::store::Full;
 use crate::rank::Rank;
 use crate::seeded::{Pairs, Seeded};
 use crate::tuple::Tuple;

@@ -65,6 +65,7 @@ mod cell;
 mod crowd;
 mod directories;
 mod dirty;
+mod full;
 pub mod hash;
 mod known;
 mod layers;
@@ -75,6 +76,7 @@ mod scan;
 #[cfg(target_arch = "x86_64")]
 mod simd;
 mod space;
+mod step;
 mod store;
 #[cfg(test)]
 mod tests;

@@ -13,10 +13,10 @@ use wirespeed_image::{Image, ImageError, Index, PatchBuilder};
 
 use super::cell::Cell;
 use super::dirty::Dirty;
+use super::full::Full;
 use super::layout::{
     HEAD, SCAN, SCAN_AT, SCAN_LANES, SCAN_RANKS, SCAN_TOPS, SPANS_AFTER, TOPS, VALUES_AFTER, scan_at,
 };
-use super::store::Full;
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 

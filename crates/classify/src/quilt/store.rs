@@ -12,20 +12,17 @@ use wirespeed_image::{At, PatchBuilder};
 use super::buckets::{Buckets, MOST_CELLS, has_more};
 use super::cell::{Cell, Form};
 use super::directories::Directories;
+use super::full::Full;
 use super::hash::{Seeds, filter_bits};
 use super::known::{Entry, Known};
 use super::layers::{Fits, Layers};
 use super::layout::{LANES, MOST_BITS, Slot, height};
 use super::plan;
 use super::scan::Scan;
-use super::update::Step;
+use super::step::Step;
 use crate::rank::Rank;
 use crate::seeded::Seeded;
 use crate::tuple::Tuple;
-
-/// What ran out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Full(pub(super) &'static str);
 
 #[derive(Clone, Debug)]
 pub(super) struct Store<T: Tuple> {

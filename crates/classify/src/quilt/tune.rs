@@ -8,8 +8,9 @@ use wirespeed_rng::Rng;
 
 use super::cell::Cell;
 use super::crowd;
+use super::full::Full;
 use super::plan::{Draft, SOME_LAYERS, Shape};
-use super::store::{Full, Store};
+use super::store::Store;
 use super::weigh::Tally;
 use crate::rank::Rank;
 use crate::spans::halves;

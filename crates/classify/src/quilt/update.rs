@@ -7,8 +7,9 @@
 use wirespeed_image::{Patch, PatchBuilder};
 
 use super::cell::Cell;
-use super::layers::Fits;
-use super::store::{Full, Store};
+use super::full::Full;
+use super::step::{Led, Step};
+use super::store::Store;
 use crate::rank::Rank;
 use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet};
@@ -22,43 +23,6 @@ const AHEAD: usize = 24;
 const LATER: usize = 16;
 /// So many steps before that slot's bucket is asked for.
 const LAST: usize = 8;
-
-/// What becomes of a cell.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Step<T> {
-    pub(super) cell: Cell<T>,
-    /// The one that it is known by.
-    pub(super) hash: u32,
-    /// Whether its rule has no other cell.
-    pub(super) is_only: bool,
-    /// Its rank until now; none of one that comes.
-    before: Rank,
-    /// Its rank from now on; none of one that goes.
-    now: Rank,
-    /// The layers that it may be in, of one that comes and is nowhere yet, by the look of it.
-    pub(super) fits: Option<Fits>,
-    /// The slot that it is about, by the look of it.
-    pub(super) led: Led,
-    /// Another one, where that one's bucket had no room.
-    pub(super) led_on: Led,
-}
-
-/// A slot, and what led there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Led {
-    pub(super) layer: u32,
-    pub(super) hash: u32,
-    pub(super) at: usize,
-}
-
-impl Led {
-    /// To none.
-    const NOWHERE: Self = Self { layer: u32::MAX, hash: 0, at: 0 };
-
-    const fn is_anywhere(self) -> bool {
-        self.layer != u32::MAX
-    }
-}
 
 impl<T: Tuple> Store<T> {
     /// Makes the cells of rules that changed those that they have now.
@@ -204,21 +168,5 @@ impl<T: Tuple> Store<T> {
             }?;
         }
         Ok(())
-    }
-}
-
-impl<T> Step<T> {
-    /// Of a cell that comes.
-    pub(super) const fn of(cell: Cell<T>, hash: u32, now: Rank) -> Self {
-        Self {
-            cell,
-            hash,
-            is_only: false,
-            before: Rank::NONE,
-            now,
-            led: Led::NOWHERE,
-            led_on: Led::NOWHERE,
-            fits: None,
-        }
     }
 }

@@ -15,10 +15,9 @@ use wirespeed_gpu::runtime::Fleet;
 use super::classifier::Classifier;
 use super::device;
 use super::engine::{AUTO, best, best_on_gpu, choose_by};
-use crate::builder::parse;
 use crate::device::{Device, DeviceSettings};
 use crate::error::Error;
-use crate::labels::Labels;
+use crate::labels::{Labels, parse};
 use crate::memory::half;
 
 /// Collects rules, and builds their classifier. Of rules of one priority the one that was added first wins, so the order of calls is the

@@ -14,11 +14,10 @@ use wirespeed_namelookup::{BuildOptions, Name};
 use super::engine::choose;
 use super::table::NameTable;
 use super::{NameRib, device};
-use crate::builder::parse;
 use crate::device::{Device, DeviceSettings};
 use crate::engine::AUTO;
 use crate::error::Error;
-use crate::labels::Labels;
+use crate::labels::{Labels, parse};
 use crate::memory::half;
 
 /// Collects names, and builds their table. Of several results of one name the last stays, wherever they come from. What goes wrong

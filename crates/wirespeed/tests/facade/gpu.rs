@@ -86,7 +86,7 @@ fn check_pipeline<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
 /// With few next hops at first, for which there is an engine of its own, or with many; routes of lengths up to one.
 fn a_table_on_a_gpu_follows_updates<A: Native>(next_hops: u32, longest: u8, engine: EngineName) {
     let Some((fleet, _)) = host() else { return };
-    let few = |(prefix, next_hop): (_, NextHop)| (prefix, NextHop(1 + next_hop.0 % next_hops));
+    let few = |(prefix, next_hop): (_, NextHop)| (prefix, NextHop(1 + 7 * next_hop.0 % next_hops));
     let mut rib: Rib<A> =
         rib::<A>(17).iter().filter(|(prefix, _)| prefix.len() <= longest).map(few).collect();
     let builder = Table::builder().rib(rib.clone()).device(Device::Gpu).fleet(fleet);

@@ -1,0 +1,58 @@
+//! [`Step`]: what becomes of one cell, and what the look of it found.
+
+use super::cell::Cell;
+use super::layers::Fits;
+use crate::rank::Rank;
+
+/// What becomes of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step<T> {
+    pub(super) cell: Cell<T>,
+    /// The one that it is known by.
+    pub(super) hash: u32,
+    /// Whether its rule has no other cell.
+    pub(super) is_only: bool,
+    /// Its rank until now; none of one that comes.
+    pub(super) before: Rank,
+    /// Its rank from now on; none of one that goes.
+    pub(super) now: Rank,
+    /// The layers that it may be in, of one that comes and is nowhere yet, by the look of it.
+    pub(super) fits: Option<Fits>,
+    /// The slot that it is about, by the look of it.
+    pub(super) led: Led,
+    /// Another one, where that one's bucket had no room.
+    pub(super) led_on: Led,
+}
+
+/// A slot, and what led there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Led {
+    pub(super) layer: u32,
+    pub(super) hash: u32,
+    pub(super) at: usize,
+}
+
+impl Led {
+    /// To none.
+    pub(super) const NOWHERE: Self = Self { layer: u32::MAX, hash: 0, at: 0 };
+
+    pub(super) const fn is_anywhere(self) -> bool {
+        self.layer != u32::MAX
+    }
+}
+
+impl<T> Step<T> {
+    /// Of a cell that comes.
+    pub(super) const fn of(cell: Cell<T>, hash: u32, now: Rank) -> Self {
+        Self {
+            cell,
+            hash,
+            is_only: false,
+            before: Rank::NONE,
+            now,
+            led: Led::NOWHERE,
+            led_on: Led::NOWHERE,
+            fits: None,
+        }
+    }
+}
