@@ -10,8 +10,10 @@
 //!
 //! Keys and M are drawn from the seed and are the same for all layers of a table.
 
-use super::layout::BLOCK;
 use crate::tuple::Tuple;
+
+/// Words of a block.
+pub const BLOCK: usize = 4;
 
 /// Words that are hashed and compared at most.
 pub const MOST_WORDS: usize = 16;

@@ -29,6 +29,7 @@ use std::marker::PhantomData;
 use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, SectionId, Table};
 
 use super::cell::Form;
+pub use super::hash::BLOCK;
 use super::hash::{MOST_WORDS, Seeds};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
@@ -65,8 +66,6 @@ pub const SCAN_AT: usize = KEYS_AT + MOST_WORDS / 2;
 /// Elements of the head.
 pub const HEAD_LEN: usize = SCAN_AT + 1;
 
-/// Words of a block.
-pub const BLOCK: usize = 4;
 /// Cells of a group.
 pub const LANES: usize = 4;
 /// Layers that are tried before what they found is held against the bound of the next.

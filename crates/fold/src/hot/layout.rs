@@ -36,8 +36,8 @@ use wirespeed_image::{
 };
 
 use super::block::{Block, ESCAPE};
+use crate::v4::layout::Upper;
 use crate::v4::layout::{B18, C18, MAX_ELEMENTS, Split, admits_word, is_whole};
-use crate::v4::lookup::Upper;
 
 pub(crate) use crate::v4::layout::mark;
 

@@ -18,10 +18,9 @@
 
 use wirespeed_fib::V4;
 use wirespeed_image::{
-    Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, WORD, width_for,
+    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, WORD,
+    width_for,
 };
-
-use super::lookup::Upper;
 
 /// Bits that choose a slot.
 pub const SLOT_BITS: u32 = 18;
@@ -60,6 +59,15 @@ pub(crate) struct Room {
     pub(crate) blocks: u32,
     /// Chunks of level 32, number 0 included.
     pub(crate) long: u32,
+}
+
+/// The slots and chunks of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Upper {
+    pub(crate) slots: Column,
+    pub(crate) n24: Column,
+    /// Where numbers of chunks start.
+    pub(crate) base: u32,
 }
 
 /// A table of FOLD for IPv4, ready for lookups.

@@ -7,9 +7,9 @@
 //! widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4, Way};
-use wirespeed_image::{Column, Element, Image, SectionId, Table, WORD, number};
+use wirespeed_image::{Element, Image, SectionId, Table, WORD, number};
 
-use super::layout::{At18, B18, C18, C24, FoldTableV4, LONG, N24, N32, Split, long_element, mark};
+use super::layout::{At18, B18, C18, C24, FoldTableV4, LONG, N24, N32, Split, Upper, long_element, mark};
 use super::simd;
 
 /// Keys of a block: as many as a core can have reads under way for, and some.
@@ -29,15 +29,6 @@ macro_rules! with_widths {
     };
 }
 pub(crate) use with_widths;
-
-/// The slots and chunks of a table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Upper {
-    pub(crate) slots: Column,
-    pub(crate) n24: Column,
-    /// Where numbers of chunks start.
-    pub(crate) base: u32,
-}
 
 impl Lpm<V4> for FoldTableV4 {
     #[inline]

@@ -10,7 +10,10 @@
 //!              └tag┘            └ filter ─┘
 //! ```
 
-use super::layout::{COUNT_BITS, FILTER_BITS};
+/// Bits of a bucket's head that count its entries; its filter is above.
+pub const COUNT_BITS: u32 = 4;
+/// Bits of the filter.
+pub const FILTER_BITS: u32 = 12;
 
 /// Makes every seed a good one.
 pub const K: u64 = 0x9e37_79b9_7f4a_7c15;

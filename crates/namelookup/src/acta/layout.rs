@@ -25,6 +25,7 @@ use rayon::prelude::*;
 use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, Patch, PatchError, SectionId, Table, Write};
 
 use super::hash::Seeds;
+pub use super::hash::{COUNT_BITS, FILTER_BITS};
 use crate::fetch::prefetch;
 
 /// The buckets.
@@ -42,10 +43,6 @@ pub const BUCKET_BYTES: usize = 64;
 pub const MOST_ENTRIES: usize = 15;
 /// Bytes of a bucket's head, and of a header.
 pub const HEADER_BYTES: usize = 2;
-/// Bits of a bucket's head that count its entries; its filter is above.
-pub const COUNT_BITS: u32 = 4;
-/// Bits of the filter.
-pub const FILTER_BITS: u32 = 12;
 
 /// The longest component that lies in a bucket.
 pub const INLINE_MOST: usize = 40;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Wrong;
+use super::wrong::Wrong;
 use crate::read::chains::FieldSet;
 use crate::tuple::Field;
 

@@ -4,9 +4,10 @@
 //! None is passed over.
 
 use super::address::{Read, address_range, addresses, number, port_list, ports, protocol};
+use super::icmp;
 use super::sets::Sets;
 use super::words::{Given, Match, Parsed};
-use super::{Wrong, icmp};
+use super::wrong::Wrong;
 use crate::read::assume::AssumptionKey;
 use crate::read::chains::{Fact, FieldSet, Region, TooMany, Wanted, When};
 use crate::tuple::{Field, Tuple};

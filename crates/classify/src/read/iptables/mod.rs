@@ -21,6 +21,7 @@ mod matches;
 mod options;
 mod sets;
 mod words;
+mod wrong;
 
 use std::collections::BTreeMap;
 
@@ -30,22 +31,12 @@ use self::matches::{Conditions, Context};
 use self::options::Does;
 use self::sets::Sets;
 use self::words::{Parsed, words};
+use self::wrong::Wrong;
 use super::assume::{AssumptionKey, Assumptions};
 use super::chains::{Chains, End, Fact, FieldSet, Line, Region, Then, Truth, When, flatten};
 use super::report::{Fault, LeftOut, ReadError, Reading};
 use super::{ReadOptions, RuleFile};
 use crate::tuple::Tuple;
-
-/// What is wrong with a line, or a part of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Wrong {
-    /// iptables would not take it.
-    Bad(String),
-    /// It is of the other family: no packet in question matches it.
-    OtherFamily(String),
-    /// It isn't known what it means.
-    Unknown(String),
-}
 
 /// The chains that a table has of itself.
 const BUILT_IN: [&str; 5] = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];

@@ -13,9 +13,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Wrong;
 use super::address::{Read, addresses, number, ports};
 use super::words::{Match, words};
+use super::wrong::Wrong;
 use crate::read::chains::{FieldSet, Region};
 use crate::tuple::{Field, Tuple};
 
