@@ -125,7 +125,7 @@ impl<T: Tuple, E: ClassifyEngine<T>> LiveRules<T, E> {
 }
 
 impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
-    /// As [`new`](LiveRules::new), with something beside the table.
+    /// Compiles a set and puts it live like [`new`](LiveRules::new), with something beside the table.
     pub fn with(mut rules: RuleSet<T>, options: BuildOptions) -> Result<Self, BuildError> {
         let (engine, table) = E::build(&rules, &with_room(&options, FIRST_ROOM))?;
         rules.track();
@@ -133,7 +133,7 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         Ok(Self { rules, engine: Some(engine), writer, options, undo: Vec::new(), rebuilds: 0 })
     }
 
-    /// As [`resume`](LiveRules::resume), with something beside the table.
+    /// Puts an image live like [`resume`](LiveRules::resume), with something beside the table.
     pub fn resume_with(mut rules: RuleSet<T>, table: E::Table, options: BuildOptions) -> Self {
         rules.track();
         let writer = Writer::with(table, B::of(&rules));

@@ -132,7 +132,7 @@ pub(crate) fn check_entries<T: Tuple>(engine: &'static str, rules: &RuleSet<T>) 
     }
 }
 
-/// The same while a table is kept up to date.
+/// Refuses to keep a table up to date when its set has too many entries.
 pub(crate) fn take_entries<T: Tuple>(rules: &RuleSet<T>) -> Result<(), Outgrown> {
     let (found, limit) = entries_of(rules);
     if found > limit { Err(Outgrown("entries")) } else { Ok(()) }

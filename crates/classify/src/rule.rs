@@ -40,7 +40,7 @@ impl<T: Tuple> Pattern<T> {
         Self::new(tuple, T::USED)
     }
 
-    /// The same with bits of a field as wanted, whatever it wanted of that field before.
+    /// The pattern with bits of a field as wanted, whatever it wanted of that field before.
     #[must_use]
     pub fn with(self, field: &Field, value: u128, mask: u128) -> Self {
         Self::new(self.value.with(field, value & mask), self.mask.with(field, mask))
@@ -75,13 +75,13 @@ pub struct Rule<T> {
     action: u32,
 }
 
-/// In this order, so that what updates read comes first.
+/// Ranges of a rule. What updates read comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 struct Ranges<T> {
     /// How many patterns the rule makes.
     patterns: u32,
-    /// Of the rule, with what it wants of other fields.
+    /// Spans of the rule, with what it wants of other fields.
     spans: Option<Spans<T>>,
     of: Box<[FieldRange]>,
 }
@@ -174,14 +174,14 @@ impl<T: Tuple> Rule<T> {
         Ok(rule)
     }
 
-    /// The same with another action.
+    /// The rule with another action.
     #[must_use]
     pub const fn with_action(mut self, action: u32) -> Self {
         self.action = action;
         self
     }
 
-    /// The same with another priority.
+    /// The rule with another priority.
     #[must_use]
     pub const fn with_priority(mut self, priority: u32) -> Self {
         self.priority = priority;

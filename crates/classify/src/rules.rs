@@ -21,7 +21,7 @@ use crate::tuple::Tuple;
 /// Rules under their numbers.
 #[derive(Clone, Debug)]
 pub struct RuleSet<T> {
-    /// In any order.
+    /// Rules with their numbers, in any order.
     places: HugeVec<Place<T>>,
     /// Places without a rule.
     free: Vec<u32>,
@@ -39,7 +39,7 @@ pub struct RuleSet<T> {
 #[repr(align(64))]
 struct Place<T> {
     rule: Option<Rule<T>>,
-    /// Of the rule, or of the last one that there was.
+    /// Number of the rule, or of the last one that there was.
     number: RuleNumber,
 }
 
@@ -66,7 +66,7 @@ pub struct Changed<T> {
 /// The changes since they were taken last.
 #[derive(Clone, Debug)]
 struct Changes<T> {
-    /// By what each rule was before the first of them.
+    /// Rules that changed, each as it was before its first change.
     all: Vec<Changed<T>>,
     numbers: FxHashSet<u32>,
     /// Whether a rule changed that had changed before, perhaps back.
@@ -144,7 +144,7 @@ impl<T: Tuple> RuleSet<T> {
         self.apply_range(&updates, 0..updates.len())
     }
 
-    /// The same of some of many changes, those after them being next.
+    /// Makes some of many changes, like [`apply_all`](Self::apply_all); those after them are next.
     pub(crate) fn apply_range(
         &mut self,
         updates: &[&RuleUpdate<T>],

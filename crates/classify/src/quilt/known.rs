@@ -218,7 +218,7 @@ mod tests {
     use crate::quilt::cell::Form;
     use crate::{Ipv4Tuple, RuleNumber, Tuple};
 
-    /// As if two cells of a layer had one hash: ranks are those of the right one.
+    /// Gives two cells of a layer one hash: the rank is that of the right one.
     #[test]
     fn cells_of_one_hash_are_told_apart() {
         let of = |word: u32| Ipv4Tuple::from_words(&[word, 0, 0, 0]);

@@ -52,7 +52,7 @@ struct Part<T> {
 }
 
 impl<T: Tuple> Draft<T> {
-    /// Of cells.
+    /// A draft for cells.
     pub(super) fn of(cells: impl Iterator<Item = Cell<T>> + Clone) -> Self {
         let forms = [Form::RANGES, Form::MASKS].map(|form| {
             let of_form = cells.clone().filter(|cell| cell.form == form);

@@ -52,7 +52,7 @@ pub(super) struct Led {
 }
 
 impl Led {
-    /// To none.
+    /// A slot of no layer.
     const NOWHERE: Self = Self { layer: u32::MAX, hash: 0, at: 0 };
 
     const fn is_anywhere(self) -> bool {
@@ -208,7 +208,7 @@ impl<T: Tuple> Store<T> {
 }
 
 impl<T> Step<T> {
-    /// Of a cell that comes.
+    /// A step for a cell that comes.
     pub(super) const fn of(cell: Cell<T>, hash: u32, now: Rank) -> Self {
         Self {
             cell,

@@ -19,7 +19,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Assumption {
     key: AssumptionKey,
-    /// In its normal form: numbers are decimal, flags in the order of their bits.
+    /// The value in its normal form: numbers are decimal, flags in the order of their bits.
     value: String,
 }
 

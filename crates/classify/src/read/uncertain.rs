@@ -117,7 +117,7 @@ impl<T: Tuple> Doubts<T> {
         self.of_ranked(tuple, rank.unwrap_or(Rank::NONE), rule.map(Rule::action))
     }
 
-    /// As [`of_answer`](Self::of_answer), where the rank and the action of the answer's rule are known: [`Rank::NONE`] and `None` where
+    /// Does what [`of_answer`](Self::of_answer) does where the rank and the action of the answer's rule are known: [`Rank::NONE`] and `None` where
     /// no rule matches.
     pub fn of_ranked(
         &self,
@@ -153,7 +153,7 @@ impl<T: Tuple> Doubts<T> {
         }
     }
 
-    /// The same with other numbers of actions.
+    /// Gives the actions of the rules other numbers.
     pub fn map_actions<E>(mut self, mut action: impl FnMut(u32) -> Result<u32, E>) -> Result<Self, E> {
         for one in self.uncertain.iter_mut().filter(|one| one.effect == Effect::Action) {
             one.rule = one.rule.clone().with_action(action(one.rule.action())?);

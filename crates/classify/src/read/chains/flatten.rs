@@ -110,7 +110,7 @@ struct Walk<'a, T: Tuple> {
     changed: BTreeSet<AssumptionKey>,
     assumed: Vec<Assumption>,
     left_out: BTreeMap<u64, LeftOut>,
-    /// By line, what would decide it if it were assumed.
+    /// Assumptions that would decide a line, by line.
     would_help: BTreeMap<u64, BTreeSet<AssumptionKey>>,
     /// Lines that only count or log.
     without_verdict: BTreeSet<u64>,

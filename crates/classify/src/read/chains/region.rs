@@ -18,7 +18,7 @@ pub(in crate::read) struct Region<T> {
 /// A box: the tuples of which each field is in a set.
 #[derive(Debug)]
 pub(in crate::read) struct Cell<T> {
-    /// By the order of the tuple's fields; `None` of a field that may be anything.
+    /// Sets in the order of the tuple's fields; `None` of a field that may be anything.
     sets: Box<[Option<Arc<FieldSet>>]>,
     of: PhantomData<T>,
 }

@@ -198,7 +198,7 @@ impl FieldSet {
         }
     }
 
-    /// The same as intervals where all masks are prefixes, or all numbers are there.
+    /// Turns the set into intervals where all masks are prefixes, or all numbers are there.
     fn into_intervals(self) -> Self {
         let Parts::Masked(parts) = &self.parts else { return self };
         // No number is there twice; all of 128 bits wrap around to 0.

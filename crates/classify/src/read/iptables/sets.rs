@@ -42,7 +42,7 @@ enum Dimension {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
-    /// By dimension.
+    /// The parts of the entry, by dimension.
     parts: Vec<String>,
     is_exception: bool,
 }

@@ -214,7 +214,7 @@ fn is_of_policy(name: &str) -> bool {
 enum Place {
     Base,
     Target,
-    /// By its place.
+    /// A match, by its place.
     Match(usize),
 }
 

@@ -36,7 +36,7 @@ const FLAGS: [&str; 5] =
 pub(super) struct Flow<'l> {
     pub(super) table: Table,
     pub(super) priority: u32,
-    /// As it is written; `None` of a bare match.
+    /// The actions as they are written; `None` of a bare match.
     pub(super) actions: Option<&'l str>,
     /// The number of the conjunction that has to be met.
     pub(super) conj_id: Option<u32>,
