@@ -105,7 +105,7 @@ pub struct ReadOptions {
     /// table the one with most prefixes, of updates the table's ([`peers_of_table`](Self::peers_of_table)), else the one
     /// with most updates.
     pub peer: Option<PeerChoice>,
-    /// Of updates, the peers that the table's routes are of: [`ReadReport::peer_by_family`] of the table.
+    /// The peers that the table's routes are of, where updates are read: [`ReadReport::peer_by_family`] of the table.
     pub peers_of_table: [Option<Peer>; 2],
     /// Whose routes to take from a file with those of several VRFs (FRR), which is refused otherwise.
     pub vrf: Option<String>,

@@ -169,7 +169,7 @@ impl<'a, A: Address> Cursor<'a, A> {
 
 /// Where a cursor stands.
 enum Stand<'a, A> {
-    /// At a node.
+    /// A node.
     Node(&'a Node<A>),
     /// Within a compressed edge, which goes on with this octet.
     Edge(u8),
