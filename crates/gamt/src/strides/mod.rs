@@ -59,9 +59,9 @@ const LEAST_ROOM: u64 = 1 << 12;
 /// How wide units are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
-    /// As in the paper: 4 bytes, where no level has over 2^24 units and no leaf over 24 bits; otherwise 8.
+    /// The paper's: 4 bytes, where no level has over 2^24 units and no leaf over 24 bits; otherwise 8.
     Paper,
-    /// As narrow as each level allows.
+    /// The narrowest that each level allows.
     Narrow,
 }
 
