@@ -55,7 +55,7 @@ struct Split {
 }
 
 impl Split {
-    /// For each size of shared memory that the filters fill one; and one without filters, for batches that aren't worth bringing them.
+    /// One split for each size of shared memory that the filters fill; and one without filters, for batches that aren't worth bringing them.
     /// Patches may take all the room that there is.
     fn all(room: usize, record: usize, slots: usize) -> Vec<Self> {
         let staged = room.min(RECORDS / record);

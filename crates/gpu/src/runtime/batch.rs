@@ -240,7 +240,7 @@ impl Done {
         self.lent.slot().outcome.version
     }
 
-    /// The same slot for the next batch, past the pool. Its keys are still there. After an error the pool decides whether it is
+    /// The slot for the next batch, past the pool. Its keys are still there. After an error the pool decides whether it is
     /// lent again.
     pub fn into_batch(mut self) -> super::Result<Batch> {
         if let Some(lost) = self.lent.core.shared.lost.get() {

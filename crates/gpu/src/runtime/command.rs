@@ -31,7 +31,7 @@ pub(super) enum Command {
     /// Makes a copy a table, or another table's next state.
     Install(Box<Install>),
     Drop(u64),
-    /// From here on keys of a table have so many bytes at least.
+    /// Requires so many bytes at least of a table's keys from here on.
     Require {
         table: u64,
         key_bytes: usize,

@@ -85,7 +85,7 @@ impl Fleet {
         }
     }
 
-    /// The same where a slot is free.
+    /// A batch like [`batch`](Self::batch) gives; `None` where no slot is free.
     pub fn try_batch(&self, keys: usize) -> Result<Option<FleetBatch>> {
         for device in self.by_load()? {
             // A device that is lost just now is left out the next time.

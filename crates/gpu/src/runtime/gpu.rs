@@ -205,7 +205,7 @@ impl Gpu {
         })
     }
 
-    /// The same of keys of any length, whose parts lie at `keys` and `second` as `form` has them; its places and bytes don't count.
+    /// Looks up keys of any length that are on the device already. Their parts lie at `keys` and `second` as `form` has them; its places and bytes don't count.
     ///
     /// # Safety
     /// As [`lookup_on`](Self::lookup_on). Both parts are as the kernels of this kind take them, each aligned to 16 bytes and good to
@@ -244,7 +244,7 @@ impl Gpu {
         calibrate::run(self, table, fill, Duration::from_millis(500))
     }
 
-    /// The same of keys of any length: `fill` puts the first so many of a sample into a batch and says their form; `None` where there is no
+    /// Measures like [`calibrate`](Self::calibrate), with keys of any length: `fill` puts the first so many of a sample into a batch and says their form; `None` where there is no
     /// room for so many.
     pub fn calibrate_with(
         &self,
@@ -278,7 +278,7 @@ impl Gpu {
         })
     }
 
-    /// The same of keys of any length: `fill` puts as many of a sample as there is room for into a batch and says their form.
+    /// Measures like [`tune`](Self::tune), with keys of any length: `fill` puts as many of a sample as there is room for into a batch and says their form.
     pub fn tune_with(
         &self,
         table: &TableHandle,

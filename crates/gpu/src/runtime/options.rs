@@ -12,7 +12,7 @@ pub enum Way {
     Copies,
     /// The kernel itself reads keys from pinned memory and writes results there: one command. Best for small batches.
     Mapped,
-    /// As `Copies`, recorded once and replayed as one command. For batches of few different sizes.
+    /// The commands of `Copies`, recorded once and replayed as one. For batches of few different sizes.
     Graphs,
 }
 

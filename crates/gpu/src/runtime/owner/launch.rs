@@ -50,7 +50,7 @@ impl Launch {
         Shape { blocks: self.shape.blocks.min(enough).max(1), ..self.shape }
     }
 
-    /// The same for keys and results in pinned memory: one block where that gives a thread a few keys at most, as it can say that it is
+    /// The shape for keys and results in pinned memory: one block where that gives a thread a few keys at most, as it can say that it is
     /// done.
     pub(super) fn mapped_shape_for(&self, count: u64) -> Shape {
         let is_small = count <= FEW.min(u64::from(self.shape.threads) * USUAL_KEYS as u64);
@@ -71,7 +71,7 @@ struct Trial<'a> {
 pub(super) struct Tuner {
     begin: Event,
     end: Event,
-    /// By module, kernel and shared memory, its best of each class.
+    /// The best launch of each class, by module, kernel and shared memory.
     known: FxHashMap<(String, String, u32), Vec<Tuned>>,
 }
 
