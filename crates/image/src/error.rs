@@ -65,9 +65,9 @@ pub enum ImageError {
     /// A byte is not what was written.
     #[error("the image is damaged: its checksum is {found:016x}, {wanted:016x} is stated")]
     Checksum {
-        /// Of the bytes as they are.
+        /// The checksum of the bytes as they are.
         found: u64,
-        /// As stated in the header.
+        /// The checksum in the header.
         wanted: u64,
     },
     /// The header, the directory or a section contradicts itself or another.

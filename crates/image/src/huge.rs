@@ -148,7 +148,7 @@ fn prefer_huge_pages<T>(vector: &Vec<T>) {
 fn populate<T>(vector: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
-        /// Of any page that a system has.
+        /// Bytes of the largest page that a system has.
         const PAGE: usize = 1 << 16;
         let used = vector.len() * size_of::<T>();
         let start = vector.as_ptr().cast::<u8>().wrapping_add(used);

@@ -88,7 +88,7 @@ pub struct State<T, B> {
 ///
 /// What it can't do, it has to cope with itself: the change is made in any case.
 pub trait Follower<T: Table>: Debug + Send {
-    /// From the next change on lookups may depend on so many first bits of a key, and not on fewer.
+    /// Says that lookups may depend on so many first bits of a key from the next change on, and not on fewer.
     fn reach(&mut self, bits: u8) {
         let _ = bits;
     }
@@ -204,7 +204,7 @@ impl<T: Table, B: Beside> Reader<T, B> {
         enter(&self.reader)
     }
 
-    /// The same with what belongs to it.
+    /// The table and what belongs to it, for as long as the guard lives. Wait-free.
     #[inline]
     pub fn enter_state(&self) -> Guard<'_, State<T, B>> {
         enter_state(&self.reader)
@@ -222,7 +222,7 @@ impl<T: Table, B: Beside> Clone for Reader<T, B> {
 pub struct Guard<'a, T: ?Sized>(ReadGuard<'a, T>);
 
 impl<'a, T: ?Sized> Guard<'a, T> {
-    /// The same state seen as something else, such as a trait object that hides the engine.
+    /// Shows the state as something else, such as a trait object that hides the engine.
     #[inline]
     pub fn map<U: ?Sized>(guard: Self, view: impl for<'t> FnOnce(&'t T) -> &'t U) -> Guard<'a, U> {
         Guard(ReadGuard::map(guard.0, view))

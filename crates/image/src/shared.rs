@@ -30,9 +30,9 @@ pub struct SharedPool<T> {
 /// Where a content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
-    /// In a piece that was there before.
+    /// A piece that was there before.
     Shared(u32),
-    /// In a piece that now has to be written; [`SharedPool::previous`] is what it held.
+    /// A piece that now has to be written; [`SharedPool::previous`] is what it held.
     Fresh(u32),
 }
 
