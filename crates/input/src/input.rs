@@ -67,7 +67,7 @@ pub struct Input<'a> {
     window: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Of `window[start]`, in the decompressed stream.
+    /// The place of `window[start]` in the decompressed stream.
     offset: u64,
     lines: u64,
     /// An error met while looking ahead, for when the bytes before it are used up.
