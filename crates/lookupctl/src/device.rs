@@ -12,13 +12,13 @@ use wirespeed::gpu::runtime::{Fleet, GpuOptions};
 /// Where lookups run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
-    /// On GPUs where a batch is back sooner from there, else on this machine's cores
+    /// GPUs where a batch is back sooner from there, else this machine's cores
     Auto,
-    /// On this machine's cores
+    /// This machine's cores
     Cpu,
-    /// On GPUs
+    /// This machine's GPUs
     Gpu,
-    /// As `auto`, without a word where there is none: nobody asked.
+    /// What `auto` is, without a word where there is no GPU: nobody asked.
     #[value(skip)]
     IfAny,
 }
@@ -41,7 +41,7 @@ impl On {
         }
     }
 
-    /// The same for `lookup`, which can't explain what a GPU reads.
+    /// Starts the GPUs for `lookup`, which can't explain what a GPU reads.
     pub(crate) fn open_for_lookup(self, options: &GpuOptions, explain: bool) -> Result<Option<Fleet>> {
         if explain && self == Self::Gpu {
             bail!("--explain tells the steps of a lookup on the CPU: --device cpu");
@@ -49,7 +49,7 @@ impl On {
         self.open(options)
     }
 
-    /// As it is reported.
+    /// The name in reports.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Cpu => Device::Cpu.name(),
@@ -59,7 +59,7 @@ impl On {
 }
 
 impl Device {
-    /// As it is reported.
+    /// The name in reports.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Auto | Self::IfAny => "auto",

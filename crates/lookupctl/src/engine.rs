@@ -24,7 +24,7 @@ impl Choice {
         self.resolve_by::<A>(|| engine::best(rib), strides)
     }
 
-    /// The same where another is the one that suits best.
+    /// The engine for a table, where another is the one that suits best.
     pub(crate) fn resolve_by<A: Engines>(
         self,
         best: impl FnOnce() -> EngineName,

@@ -4,7 +4,7 @@
 //! an address matches nothing, 2 on a wrong command line or bad input. One file per verb, in `verbs`; what they
 //! share lies beside it.
 
-/// As std's, but that a stderr nobody reads any more is no failure: std's panics there. Defined before the modules, so that it is theirs.
+/// Prints like std's macro. A stderr that nobody reads any more is no failure: std's panics there. Defined before the modules, so that it is theirs.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;

@@ -18,7 +18,7 @@ pub(crate) fn default_cap() -> Option<u64> {
 static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
 
 struct Asked {
-    /// As it was written.
+    /// The text as it was written.
     text: String,
     bytes: u64,
     /// How many copies of a table share it.

@@ -1,4 +1,4 @@
-//! For tests: the kernels' host build in a GPU's place.
+//! The kernels' host build in a GPU's place, for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,12 +12,12 @@ pub(crate) fn fleet() -> Option<(Fleet, Arc<AtomicBool>)> {
     with(GpuOptions::default())
 }
 
-/// The same for names.
+/// One device for names, and what makes it be lost; `None` where there is no compiler.
 pub(crate) fn fleet_of_names() -> Option<(Fleet, Arc<AtomicBool>)> {
     with(wirespeed::names::device::options())
 }
 
-/// The same for tuples.
+/// One device for tuples, and what makes it be lost; `None` where there is no compiler.
 pub(crate) fn fleet_of_rules() -> Option<(Fleet, Arc<AtomicBool>)> {
     with(wirespeed::classify::device::options::<wirespeed_classify::Ipv6Tuple>())
 }

@@ -79,7 +79,7 @@ impl ReadArguments {
         Ok(loaded.fib)
     }
 
-    /// The same of one that other tables, or updates, are read beside: these are told to [`check`](Self::check), too.
+    /// Reads a table that other tables, or updates, are read beside: these are told to [`check`](Self::check), too.
     pub(crate) fn load_one_of(&self, from: &OsStr) -> Result<Loaded> {
         let loaded = self.load_quietly(from)?;
         eprintln!("{loaded}");

@@ -95,9 +95,9 @@ struct Report {
     engine: &'static str,
     family: u8,
     prefixes: usize,
-    /// Of the file: the compiled table and what is kept beside it.
+    /// Bytes of the file: the compiled table and what is kept beside it.
     file_bytes: u64,
-    /// Of the compiled table.
+    /// Bytes of the compiled table.
     bytes: u64,
     bytes_per_prefix: f64,
     build_seconds: f64,

@@ -81,9 +81,9 @@ struct Report {
     tuple: &'static str,
     rules: usize,
     patterns: u64,
-    /// Of the file: the compiled table and what is kept beside it.
+    /// Bytes of the file: the compiled table and what is kept beside it.
     file_bytes: u64,
-    /// Of the compiled table.
+    /// Bytes of the compiled table.
     bytes: u64,
     bytes_per_rule: f64,
     build_seconds: f64,

@@ -25,7 +25,7 @@ pub(super) struct Compiled<T: Tuple> {
 
 /// The table of some engine.
 pub(super) trait AnyTable<T: Tuple>: Send + Sync {
-    /// As it looks up.
+    /// What looks up in it.
     fn lookups(&self) -> &dyn Classify<T>;
     fn image(&self) -> &Image;
     /// It on GPUs.
@@ -61,12 +61,12 @@ impl<T: Tuple> Compiled<T> {
     }
 }
 
-/// Of an engine.
+/// What is said of an engine whose table no GPU takes.
 pub(super) fn cannot_upload(engine: EngineName) -> String {
     format!("{engine} can't be brought to the GPU")
 }
 
-/// Of an engine.
+/// What is said of an engine that refuses the rules.
 pub(super) fn cannot_build(engine: EngineName) -> String {
     format!("{engine} can't be built")
 }

@@ -26,7 +26,7 @@ pub(super) trait AnyLive<T: Tuple>: Live<Update = RuleUpdate<T>> + Send {
     fn looker(&self) -> Looker<T>;
     /// It on GPUs, which follow it from now on.
     fn upload(&mut self, fleet: &Fleet) -> Result<Remote<T>, GpuError>;
-    /// The same beside it where GPUs are asked for and usable, measured.
+    /// The table on GPUs beside it, measured, where GPUs are asked for and usable.
     fn offload(&mut self, wanted: &Wanted<'_, T>) -> Result<Option<Offload<T>>>;
     /// Where a trace is looked up in it.
     fn place<'p>(

@@ -70,7 +70,7 @@ fn format_parser() -> impl TypedValueParser<Value = RuleFormat> {
 /// A file of rules before its tuple is known to the compiler.
 pub(super) struct Raw {
     name: String,
-    /// As they are in the file, compressed or not.
+    /// The bytes of the file, compressed or not.
     bytes: Vec<u8>,
     tuple: TupleName,
 }

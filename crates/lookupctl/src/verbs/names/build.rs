@@ -89,9 +89,9 @@ struct Report {
     /// How many of them are compiled, where not all are.
     #[serde(skip_serializing_if = "Option::is_none")]
     compiled: Option<u64>,
-    /// Of the file: the compiled table and what is kept beside it.
+    /// Bytes of the file: the compiled table and what is kept beside it.
     file_bytes: u64,
-    /// Of the compiled table.
+    /// Bytes of the compiled table.
     bytes: u64,
     bytes_per_name: f64,
     build_seconds: f64,

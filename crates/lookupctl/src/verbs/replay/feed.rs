@@ -136,7 +136,7 @@ impl<T: Tuple, E: ClassifyEngine<T>> Live for LiveRules<T, E> {
     }
 }
 
-/// Of several FIBs, the first is the one that updates are for.
+/// Gives updates to the first of several FIBs.
 impl<A: Address> Live for LiveFibs<A> {
     type Update = Update<A>;
 

@@ -194,7 +194,7 @@ impl Options {
         self.keys_read(rib, None)
     }
 
-    /// The same where they may be read already.
+    /// The keys to look up, which may be read already.
     fn keys_read<A: Engines>(&self, rib: &Rib<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
         let began = Instant::now();
         let keys = match read.and_then(EitherKeys::into_keys) {
@@ -265,7 +265,7 @@ fn from_routes<A: Engines>(
     Ok(Report { other_family: Some(other_family), ..report })
 }
 
-/// The same on several FIBs.
+/// Replays on several FIBs.
 fn from_several<A: Engines>(
     options: &Options,
     mut fibs: Vec<Fib>,

@@ -1,4 +1,4 @@
-//! From a table to a report: made live, driven, passed over once more.
+//! Takes a table to a report: made live, driven, passed over once more.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

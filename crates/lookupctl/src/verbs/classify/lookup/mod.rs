@@ -182,7 +182,7 @@ impl TupleVisitor for Job<'_> {
 struct Session<'a, T: Tuple> {
     options: &'a Options,
     compiled: Compiled<T>,
-    /// The same table on GPUs, where these are to look up.
+    /// The table on GPUs, where these are to look up.
     offload: Option<Offload<T>>,
     beside: Beside<T>,
     expected: Option<Expected<T>>,

@@ -27,7 +27,7 @@ pub(super) struct Miss<'r, T> {
 }
 
 impl<'r, T: Tuple> Near<'r, T> {
-    /// Of a tuple that a rule is the best for (0: none is), with at most so many misses.
+    /// Rules that nearly match a tuple that a rule is the best for (0: none is), with at most so many misses.
     pub(super) fn of(rules: &'r RuleSet<T>, tuple: &T, best: u32, most: usize) -> Self {
         let rank_of = |number: RuleNumber, rule: &Rule<T>| Rank::new(rule.priority(), number);
         let best = RuleNumber::new(best)

@@ -181,7 +181,7 @@ struct Report {
     updates: usize,
     tuples: u64,
     mismatches: u64,
-    /// Of the tuples, those whose answer a rule that was left out could change.
+    /// Tuples whose answer a rule that was left out could change.
     uncertain: u64,
     /// Rules left out.
     left_out: usize,
@@ -283,7 +283,7 @@ struct State<'a, T> {
     began: Instant,
 }
 
-/// The same of a table on GPUs.
+/// Checks a table on GPUs.
 fn check_on_gpu<T: Tuple>(
     remote: &Remote<T>,
     truth: &Truth<T>,

@@ -54,7 +54,7 @@ impl Truth {
         self.results.len()
     }
 
-    /// In how many parts the names come that are asked for: those of the entries, and some of random names.
+    /// How many parts the names come in that are asked for: those of the entries, and some of random names.
     pub(super) fn parts(&self) -> usize {
         let of_entries = self.len().div_ceil(PART);
         of_entries + of_entries.max(4)
