@@ -41,7 +41,7 @@ impl NameUpdate {
 pub const HEAD_ROOM: u32 = 40;
 /// That of one that was outgrown, so that it isn't soon again.
 const LATER_ROOM: u32 = 50;
-/// For so many more nodes the memory is there, in hundredths of those that there are.
+/// Nodes more that the memory is there for, in hundredths of those that there are.
 const MORE_NODES: usize = 20;
 
 fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {

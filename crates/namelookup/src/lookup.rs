@@ -65,7 +65,7 @@ pub trait NameLpm: Send + Sync {
     /// Panics when the lengths differ.
     fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]);
 
-    /// The same with the lengths that matched.
+    /// The results of each name's [`lookup`](Self::lookup) and the lengths that matched, into the same place of `matches`.
     ///
     /// Panics when the lengths differ.
     fn match_batch(&self, names: Names<'_>, matches: &mut [Match]);

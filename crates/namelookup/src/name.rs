@@ -124,7 +124,7 @@ impl AsRef<Name> for Name {
 }
 
 impl fmt::Display for Name {
-    /// As text, where it isn't UTF-8 with replacement characters.
+    /// Writes the name as text, where it isn't UTF-8 with replacement characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() { f.write_str("/") } else { f.write_str(&self.0.escaped()) }
     }

@@ -186,7 +186,7 @@ fn half(bytes: &[u8], at: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// As the head of the file says, word by word.
+    /// Computes the hash word by word, as the head of the file has it.
     fn plainly(seeds: Seeds, component: &[u8]) -> Hash {
         let mut acc = seeds.0[0];
         for block in component.chunks(BLOCK) {

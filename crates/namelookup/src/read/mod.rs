@@ -139,7 +139,7 @@ pub fn read_entries_from(
     stream_entries(Input::new(Box::new(reader), name.to_owned())?, options, give)
 }
 
-/// The same for a file or standard input.
+/// Reads a file or standard input like [`read_entries_from`], and gives each name with its result to `give`.
 pub fn read_entries(
     source: &Source,
     options: &ReadOptions,

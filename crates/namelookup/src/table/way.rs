@@ -29,10 +29,10 @@ const APART: usize = 8;
 /// How many ways are there at once: those that are being walked, and the one whose turn it is.
 const WAYS: usize = 4 * APART;
 
-/// To a node from the one above it.
+/// A step to a node from the one above it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// Of all components up to here.
+    /// The hash of all components up to here.
     pub(super) hash: u32,
     /// What seemed to be the node, [`NONE`] where nothing did.
     pub(super) child: u32,
@@ -108,7 +108,7 @@ impl<'u> Way<'u> {
 /// Changes that are walked ahead.
 pub(super) struct Ahead<'u, U> {
     updates: Fuse<U>,
-    /// By the number of the change, around.
+    /// Ways by the number of the change, around.
     ways: [Way<'u>; WAYS],
     /// Changes that have a way.
     begun: usize,
