@@ -26,9 +26,9 @@ use crate::{SailBTable, SailLTable, SailUTable};
 /// Memory accesses, of 64 bits each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// To what the paper has in on-chip memory.
+    /// Accesses to what the paper has in on-chip memory.
     pub on_chip: u64,
-    /// To the rest.
+    /// Accesses to the rest.
     pub off_chip: u64,
 }
 
@@ -57,7 +57,7 @@ impl Accesses {
         Some(accesses)
     }
 
-    /// To either memory.
+    /// Accesses to both memories.
     pub fn total(self) -> u64 {
         self.on_chip + self.off_chip
     }
