@@ -85,7 +85,7 @@ mod avx512 {
         pilots: &'a [u8],
         /// The multipliers of the hash.
         odd: [__m512i; 2],
-        /// By how much to shift 32 bits for the home of a hash, and its rest for the group, to the left and then to the
+        /// How much to shift 32 bits for the home of a hash, and its rest for the group, to the left and then to the
         /// right.
         home: __m128i,
         group: [__m128i; 2],

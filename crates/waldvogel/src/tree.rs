@@ -43,7 +43,7 @@ pub(crate) struct Tree<A: Address> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
     rope: Rope,
-    /// For each length of the rope the number of keys.
+    /// The number of keys of each length of the rope.
     keys: [u32; MOST],
 }
 
