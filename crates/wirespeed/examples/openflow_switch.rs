@@ -107,7 +107,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// What came of frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Forwarded {
-    /// By port.
+    /// Frames by the port that they went out of.
     out: Vec<u64>,
     flooded: u64,
     dropped: u64,

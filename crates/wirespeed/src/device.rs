@@ -22,12 +22,12 @@ use crate::error::Error;
 /// Where batches are looked up: [`Builder::device`](crate::Builder::device).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Device {
-    /// On the cores of this machine.
+    /// The cores of this machine.
     #[default]
     Cpu,
-    /// On this machine's GPUs, all of them; building fails where none is usable.
+    /// The GPUs of this machine, all of them; building fails where none is usable.
     Gpu,
-    /// On GPUs where a batch is back sooner from there, or as the bound on latency has it; on the CPU where there is no
+    /// The GPUs where a batch is back sooner from there, or as the bound on latency has it; the CPU where there is no
     /// usable GPU, which [`Table::device_note`](crate::Table::device_note) then explains.
     Auto,
 }

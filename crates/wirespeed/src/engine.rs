@@ -82,7 +82,7 @@ pub fn choose<A: Engines>(name: &str, rib: &Rib<A>) -> Result<EngineName, Unknow
     choose_by::<A>(name, || best(rib))
 }
 
-/// The same where `auto` is what another function says, such as [`best_on_gpu`].
+/// The engine that a user asks for: a name, or `auto`, which leaves it to a function such as [`best_on_gpu`].
 pub fn choose_by<A: Engines>(
     name: &str,
     best: impl FnOnce() -> EngineName,
@@ -194,7 +194,7 @@ impl<A: Address> Visitor<A> for Kind {
     }
 }
 
-/// For each engine its variant, and the families it takes with its type for each.
+/// Makes what there is for each engine, of its variant, the families it takes and its type for each.
 macro_rules! engines {
     ($($(#[$doc:meta])* $variant:ident { $($address:ident: $engine:ty),+ $(,)? })+) => {
         /// An engine of this build. Where a name is wanted, such as [`Builder::engine`](crate::Builder::engine), it can be

@@ -159,7 +159,7 @@ pub enum Error {
     /// The text that a source has for a next hop is no label of the type that is wanted.
     #[error("next hop {text:?} is no label: {reason}")]
     Label {
-        /// As it stands in the source.
+        /// The text in the source.
         text: String,
         /// What the parser of the label said.
         reason: String,

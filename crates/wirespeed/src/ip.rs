@@ -314,7 +314,7 @@ pub struct IpGuard<'a> {
 }
 
 impl IpGuard<'_> {
-    /// As [`IpReader::lookup`].
+    /// [`IpReader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, address: IpAddr) -> NextHop {
         match address {
@@ -323,7 +323,7 @@ impl IpGuard<'_> {
         }
     }
 
-    /// As [`IpReader::lookup_batch`].
+    /// [`IpReader::lookup_batch`] in this state.
     pub fn lookup_batch(&self, addresses: &[IpAddr], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
         let (mut v4, mut v6) = (Part::new(), Part::new());

@@ -21,7 +21,7 @@ use crate::pipeline::Pipeline;
 pub struct Reader<A: Engines> {
     inner: Box<dyn AnyReader<A>>,
     engine: EngineName,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload<A>>>,
 }
 
@@ -34,7 +34,7 @@ impl<A: Engines> Reader<A> {
         Self { offload, ..self }
     }
 
-    /// The same table on GPUs.
+    /// The table on GPUs.
     pub(crate) fn offload(&self) -> Option<&Offload<A>> {
         self.offload.as_deref()
     }
@@ -72,7 +72,7 @@ impl<A: Engines> Reader<A> {
         self.look_up(addresses, next_hops, |next_hops| self.enter().par_lookup_batch(addresses, next_hops));
     }
 
-    /// On GPUs where there are some and they are to; else as the CPU does it.
+    /// Looks up on GPUs where there are some and they are to; else as the CPU does it.
     fn look_up<K: Key<A>>(
         &self,
         addresses: &[K],
@@ -131,13 +131,13 @@ impl<A: Engines> Reader<A> {
 pub struct Guard<'a, A: Address>(Held<'a, dyn Lpm<A>>);
 
 impl<A: Address> Guard<'_, A> {
-    /// As [`Reader::lookup`].
+    /// [`Reader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, address: impl Key<A>) -> NextHop {
         self.0.table().lookup(address.address())
     }
 
-    /// As [`Reader::lookup_batch`].
+    /// [`Reader::lookup_batch`] in this state.
     pub fn lookup_batch<K: Key<A>>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
         K::each_block(addresses, next_hops, |addresses, next_hops| {
@@ -145,7 +145,7 @@ impl<A: Address> Guard<'_, A> {
         });
     }
 
-    /// As [`Reader::par_lookup_batch`].
+    /// [`Reader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         let table = self.0.table();
         on_all_cores(addresses, next_hops, |addresses, next_hops| {

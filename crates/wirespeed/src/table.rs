@@ -52,7 +52,7 @@ pub struct Table<A: Engines> {
     live: Box<dyn AnyLive<A>>,
     engine: EngineName,
     cap: Cap,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload<A>>>,
     device_note: Option<String>,
     /// Calls that failed.

@@ -50,7 +50,7 @@ pub struct Classifier<T: Tuple> {
     live: Box<dyn AnyLive<T>>,
     engine: EngineName,
     memory_cap: Option<u64>,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload<T>>>,
     turnover: Arc<Turnover>,
     device_note: Option<String>,
@@ -278,7 +278,7 @@ impl<T: Tuple> Visitor<T> for Build<'_, T> {
 }
 
 impl<T: Tuple> Build<'_, T> {
-    /// With what lies beside the table.
+    /// Builds the table with what lies beside it.
     fn with<E: ClassifyEngine<T, Table: OnDevice>, B: RuleBeside<T>>(self) -> Result<Built<T>, Error> {
         let live = LiveRules::<T, E, B>::with(self.rules, self.options);
         let mut live = live.map_err(|source: BuildError| Error::of_rules(source, self.memory_cap))?;
@@ -310,7 +310,7 @@ impl<T: Tuple> Visitor<T> for Resume<T> {
 }
 
 impl<T: Tuple> Resume<T> {
-    /// With what lies beside the table.
+    /// Resumes the table with what lies beside it.
     fn with<E: ClassifyEngine<T>, B: RuleBeside<T>>(self) -> Result<Box<dyn AnyLive<T>>, Error> {
         let table = self.file.into_table()?;
         Ok(Box::new(LiveRules::<T, E, B>::resume_with(self.rules, table, BuildOptions::default())))

@@ -62,7 +62,7 @@ pub fn choose<T: Tuple>(name: &str, rules: &RuleSet<T>) -> Result<EngineName, Un
     choose_by(name, || best(rules))
 }
 
-/// The same where `auto` is what another function says, such as [`best_on_gpu`].
+/// The engine that a user asks for: a name, or `auto`, which leaves it to a function such as [`best_on_gpu`].
 pub fn choose_by(name: &str, best: impl FnOnce() -> EngineName) -> Result<EngineName, UnknownEngine> {
     match name {
         AUTO => Ok(best()),
@@ -128,7 +128,7 @@ impl<T: Tuple> Visitor<T> for Kind {
     }
 }
 
-/// For each engine its variant, and its type without the tuple.
+/// Makes what there is for each engine, of its variant and its type without the tuple.
 macro_rules! engines {
     ($($(#[$doc:meta])* $variant:ident: $($engine:ident)::+,)+) => {
         /// An engine of rules of this build. Where a name is wanted, such as

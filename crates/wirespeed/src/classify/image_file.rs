@@ -78,7 +78,7 @@ impl RuleImageFile {
         Self::of(path, image)
     }
 
-    /// The same of an image that was read.
+    /// Finds out whose an image is that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let (path, kind) = (path.to_owned(), image.kind());
         let Some(engine) = of_kind(kind) else {
@@ -112,7 +112,7 @@ impl RuleImageFile {
         self.tuple
     }
 
-    /// The same, if it is of a tuple.
+    /// The file, if it is of a tuple.
     pub fn of_tuple<T: Tuple>(self) -> Result<Self, Error> {
         match self.tuple.as_str() {
             found if found != T::NAME => Err(Error::ImageTuple { path: self.path, found, wanted: T::NAME }),

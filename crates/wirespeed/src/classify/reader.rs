@@ -36,7 +36,7 @@ pub struct RuleMatch {
 pub struct RuleReader<T: Tuple> {
     inner: Box<dyn AnyReader<T>>,
     engine: EngineName,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload<T>>>,
     turnover: Arc<Turnover>,
     doubts: Arc<Doubts<T>>,
@@ -53,7 +53,7 @@ impl<T: Tuple> RuleReader<T> {
         Self { inner, engine, offload, turnover, doubts }
     }
 
-    /// The same table on GPUs.
+    /// The table on GPUs.
     pub(super) fn offload(&self) -> Option<&Offload<T>> {
         self.offload.as_deref()
     }
@@ -152,7 +152,7 @@ impl<T: Tuple> RuleReader<T> {
         self.look_up(tuples, numbers, |tuples, numbers| self.enter().lookup_batch(tuples, numbers));
     }
 
-    /// The same on every core: parts of the batch on the threads of the `rayon` pool that the caller is in, all in one state of the
+    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the caller is in, all in one state of the
     /// rules. Worth it from some thousand tuples on. Where the batch goes to a GPU it is the same as
     /// [`lookup_batch`](Self::lookup_batch).
     ///
@@ -224,7 +224,7 @@ impl<T: Tuple> RuleReader<T> {
         }
     }
 
-    /// On GPUs where there are some and they are to; else as the CPU does it.
+    /// Looks up on GPUs where there are some and they are to; else as the CPU does it.
     fn look_up(&self, tuples: &[T], numbers: &mut [u32], on_cpu: impl FnOnce(&[T], &mut [u32])) {
         match &self.offload {
             None => on_cpu(tuples, numbers),
@@ -279,18 +279,18 @@ pub struct RuleGuard<'a, T: Tuple> {
 }
 
 impl<T: Tuple> RuleGuard<'_, T> {
-    /// As [`RuleReader::lookup`].
+    /// [`RuleReader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
         RuleNumber::new(self.state.table().table().lookup(tuple))
     }
 
-    /// As [`RuleReader::find`].
+    /// [`RuleReader::find`] in this state.
     pub fn find(&self, tuple: &T) -> Option<RuleMatch> {
         matched(self.state.table().actions(), self.state.table().table().lookup(tuple))
     }
 
-    /// As [`RuleReader::verdict`].
+    /// [`RuleReader::verdict`] in this state.
     pub fn verdict(&self, tuple: &T) -> RuleVerdict {
         self.judge(tuple, self.find(tuple))
     }
@@ -319,17 +319,17 @@ impl<T: Tuple> RuleGuard<'_, T> {
         self.doubts.of_ranked(tuple, rank, action)
     }
 
-    /// As [`RuleReader::lookup_batch`].
+    /// [`RuleReader::lookup_batch`] in this state.
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
         self.state.table().table().lookup_batch(tuples, numbers);
     }
 
-    /// As [`RuleReader::par_lookup_batch`].
+    /// [`RuleReader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
         self.state.table().table().par_lookup_batch(tuples, numbers);
     }
 
-    /// As [`RuleReader::match_batch`].
+    /// [`RuleReader::match_batch`] in this state.
     pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {
         assert_eq!(tuples.len(), matches.len(), "a match for each tuple");
         let mut numbers = [0; BLOCK];
@@ -417,7 +417,7 @@ impl<T: Tuple> Visitor<T> for Fixed {
 }
 
 impl Fixed {
-    /// With what lies beside the table.
+    /// Reads the table with what lies beside it.
     fn read<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>>(
         self,
         doubts: Doubts<T>,

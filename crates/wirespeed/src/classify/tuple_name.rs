@@ -41,7 +41,7 @@ impl fmt::Display for TupleName {
     }
 }
 
-/// For each tuple its variant and its type.
+/// Makes what there is for each tuple, of its variant and its type.
 macro_rules! tuples {
     ($($(#[$doc:meta])* $variant:ident: $tuple:ty,)+) => {
         /// A kind of tuple that there are engines for.

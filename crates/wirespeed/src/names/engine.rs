@@ -104,7 +104,7 @@ impl Visitor for Kind {
     }
 }
 
-/// For each engine its variant and its type.
+/// Makes what there is for each engine, of its variant and its type.
 macro_rules! engines {
     ($($(#[$doc:meta])* $variant:ident: $engine:ty,)+) => {
         /// An engine of names of this build. Where a name is wanted, such as [`NameBuilder::engine`](super::NameBuilder::engine), it

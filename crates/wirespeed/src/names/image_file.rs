@@ -26,7 +26,7 @@ pub(crate) const LABELS: &str = "labels";
 const NAMES: &str = "names";
 /// The attachment that says how it was made.
 const MADE: &str = "made";
-/// In it: that only the reduced names are compiled.
+/// A word of [`MADE`]: only the reduced names are compiled.
 const AGGREGATED: &str = "aggregated";
 
 /// Writes an engine's table with its names, all of them where it is aggregated, and what their results are called, as a file, in place
@@ -63,7 +63,7 @@ impl NameImageFile {
         Self::of(path, image)
     }
 
-    /// The same of an image that was read.
+    /// Finds out whose an image is that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let (path, kind) = (path.to_owned(), image.kind());
         let Some(engine) = of_kind(kind) else {

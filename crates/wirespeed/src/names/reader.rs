@@ -23,7 +23,7 @@ pub struct NameReader {
     inner: Box<dyn AnyReader>,
     engine: EngineName,
     is_aggregated: bool,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload>>,
 }
 
@@ -37,7 +37,7 @@ impl NameReader {
         Self { inner, engine, is_aggregated, offload }
     }
 
-    /// The same table on GPUs.
+    /// The table on GPUs.
     pub(super) fn offload(&self) -> Option<&Offload> {
         self.offload.as_deref()
     }
@@ -82,7 +82,7 @@ impl NameReader {
         self.look_up(names.into(), next_hops, |names, next_hops| self.enter().lookup_batch(names, next_hops));
     }
 
-    /// The same with how much of each name matched: as [`longest_match`](Self::longest_match).
+    /// Looks up each name like [`longest_match`](Self::longest_match), into the same place of `matches`: the result, and how much of the name matched.
     ///
     /// Panics when the lengths differ.
     pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
@@ -104,7 +104,7 @@ impl NameReader {
         });
     }
 
-    /// On GPUs where there are some and they are to; else as the CPU does it.
+    /// Looks up on GPUs where there are some and they are to; else as the CPU does it.
     fn look_up(
         &self,
         names: Names<'_>,
@@ -170,33 +170,33 @@ impl NameReader {
 pub struct NameGuard<'a>(Held<'a, dyn NameLpm>);
 
 impl NameGuard<'_> {
-    /// As [`NameReader::lookup`].
+    /// [`NameReader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
         self.0.table().lookup(name.as_ref()).next_hop()
     }
 
-    /// As [`NameReader::longest_match`].
+    /// [`NameReader::longest_match`] in this state.
     pub fn longest_match<'n>(&self, name: &'n Name) -> Option<(&'n Name, NextHop)> {
         let found = self.0.table().lookup(name);
         Some((found.prefix(name)?, found.next_hop()))
     }
 
-    /// As [`NameReader::lookup_batch`].
+    /// [`NameReader::lookup_batch`] in this state.
     pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
         let names = names.into();
         assert_eq!(names.len(), next_hops.len(), "a result for each name");
         self.0.table().lookup_batch(names, bytemuck::cast_slice_mut(next_hops));
     }
 
-    /// As [`NameReader::match_batch`].
+    /// [`NameReader::match_batch`] in this state.
     pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
         let names = names.into();
         assert_eq!(names.len(), matches.len(), "a match for each name");
         self.0.table().match_batch(names, matches);
     }
 
-    /// As [`NameReader::par_lookup_batch`].
+    /// [`NameReader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
         self.0.table().par_lookup_batch(names.into(), bytemuck::cast_slice_mut(next_hops));
     }

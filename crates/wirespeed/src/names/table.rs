@@ -44,7 +44,7 @@ pub struct NameTable {
     engine: EngineName,
     memory_cap: Option<u64>,
     is_aggregated: bool,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload>>,
     device_note: Option<String>,
     /// Calls that failed.
