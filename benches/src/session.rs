@@ -173,7 +173,7 @@ pub fn setting<A: Address>(source: &Source, rib: &Rib<A>, next_hops: &NextHops) 
     }
 }
 
-/// The same table with a trace and its right answers.
+/// A table with a trace and its right answers.
 pub fn setting_on<A: Address>(setting: &Setting, trace: &Trace<A>, expected: &[NextHop]) -> Setting {
     Setting {
         trace: trace.name.clone(),

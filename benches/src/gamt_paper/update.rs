@@ -35,7 +35,7 @@ pub struct Played {
     pub most: u64,
     /// How often the table was built anew instead.
     pub rebuilds: usize,
-    /// For Rib and patches, without the builds.
+    /// Time for Rib and patches, without the builds.
     pub spent: Duration,
 }
 

@@ -156,7 +156,7 @@ impl<E: NameEngine> Alone<E> {
         Ok(Self { names, engine, table })
     }
 
-    /// As much room as live tables have.
+    /// Options with the head room of live tables.
     fn options() -> BuildOptions {
         BuildOptions { head_room: HEAD_ROOM, ..BuildOptions::default() }
     }

@@ -17,7 +17,7 @@ pub enum Stream {
     Deletions,
     /// Names of the table that get another result.
     Changes,
-    /// As many come as go, and as many change.
+    /// Names that come, as many that go, and as many that change.
     Mixed,
     /// Names that were never there, and none goes: what makes more room for them is part of it.
     Growth,
