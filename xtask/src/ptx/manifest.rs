@@ -29,9 +29,9 @@ pub(super) struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Compiler {
     pub(super) name: String,
-    /// As the library says it.
+    /// The version that the library says it is.
     pub(super) version: String,
-    /// As the library writes it in what it makes.
+    /// The version that the library writes in what it makes.
     pub(super) build: String,
     /// Where it comes from, on PyPI.
     pub(super) package: String,
