@@ -119,7 +119,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Without rows. Ratios are to the first lane of those measured together that is a reference by its name.
+    /// A session without rows. Ratios are to the first lane of those measured together that is a reference by its name.
     pub fn new(options: &Options, is_reference: fn(&str) -> bool) -> Self {
         Self { plan: options.plan(), is_reference, rows: Vec::new() }
     }

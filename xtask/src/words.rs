@@ -28,7 +28,10 @@ pub(crate) struct Options {
 }
 
 /// First words of docs that are fragments.
-const OPENINGS: [&str; 10] = ["As", "Of", "In", "On", "By", "With", "From", "For", "To", "At"];
+const OPENINGS: [&str; 18] = [
+    "As", "Of", "In", "On", "By", "With", "From", "For", "To", "At", "Into", "Without", "Within", "Under",
+    "It", "That", "Those", "These",
+];
 
 /// The most characters of a line of comment: rustfmt's `max_width`.
 const WIDTH: usize = 110;

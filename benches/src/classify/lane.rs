@@ -45,7 +45,7 @@ pub trait Contestant {
 pub enum Mode {
     /// One tuple a call.
     Single,
-    /// This many tuples a call.
+    /// Batches of this many tuples a call.
     Batch(usize),
 }
 

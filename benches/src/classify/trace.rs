@@ -71,7 +71,7 @@ impl<'a> Tuples<'a> {
         self.tuples.is_empty()
     }
 
-    /// Those from one on, so many.
+    /// A part of so many tuples, from one on.
     pub fn part(self, from: usize, count: usize) -> Self {
         Self { tuples: &self.tuples[from..from + count], headers: &self.headers[from..from + count] }
     }

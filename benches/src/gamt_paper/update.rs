@@ -27,7 +27,7 @@ pub const CALLS: [usize; 3] = [256, 4_096, 65_536];
 pub struct Played {
     /// Updates in all.
     pub updates: usize,
-    /// Those that changed the Rib.
+    /// Updates that changed the Rib.
     pub changes: usize,
     /// Writes of all patches.
     pub writes: u64,

@@ -131,7 +131,7 @@ pub struct Trace {
 pub enum Kind {
     /// Any names of the table, each with a path after it
     Average,
-    /// Those of the longest tenth, each with a path after it
+    /// Names of the longest tenth, each with a path after it
     Heavy,
     /// Made domains that no entry matches, each with a path after it
     Misses,

@@ -39,7 +39,7 @@ pub trait Contestant {
 pub enum Mode {
     /// One name a call.
     Single,
-    /// This many names a call.
+    /// Batches of this many names a call.
     Batch(usize),
 }
 

@@ -54,7 +54,7 @@ pub fn lookups() -> Vec<Entry> {
     ]
 }
 
-/// Those that take updates: engines live, and alone without a copy that readers see.
+/// Entries that take updates: engines live, and alone without a copy that readers see.
 pub fn updates() -> Vec<Entry> {
     vec![
         live::<Acta>("acta-live"),

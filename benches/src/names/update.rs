@@ -32,7 +32,7 @@ pub struct Part {
 }
 
 impl Stream {
-    /// Those after which a table is as large as before, in the order of a round.
+    /// Streams after which a table is as large as before, in the order of a round.
     pub const STEADY: [Self; 4] = [Self::Insertions, Self::Deletions, Self::Changes, Self::Mixed];
 
     /// The name in records.

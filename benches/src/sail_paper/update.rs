@@ -20,9 +20,9 @@ pub const WINDOW: usize = 500;
 pub struct Cost {
     /// Updates in all.
     pub updates: usize,
-    /// Those that changed the table.
+    /// Updates that changed the table.
     pub changes: usize,
-    /// Those after which the table was built anew.
+    /// Updates after which the table was built anew.
     pub rebuilds: usize,
     /// Accesses of all.
     pub total: Accesses,

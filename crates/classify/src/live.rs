@@ -57,7 +57,7 @@ pub enum UpdateError {
 
 /// Head room of a table that will have updates, in hundredths.
 const FIRST_ROOM: u32 = 10;
-/// That of one that was outgrown, so that it isn't soon again.
+/// Head room of a table that was outgrown, so that it isn't soon again.
 const LATER_ROOM: u32 = 30;
 
 fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {

@@ -68,7 +68,7 @@ impl<T: Tuple> Pattern<T> {
 /// A rule: a pattern, ranges, a priority, and the user's action. Cheap to clone: the ranges are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule<T> {
-    /// Without the ranges.
+    /// The pattern without the ranges.
     base: Pattern<T>,
     ranges: Option<Arc<Ranges<T>>>,
     priority: u32,

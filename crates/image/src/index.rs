@@ -20,7 +20,7 @@ pub struct Index {
     slots: HugeVec<u64>,
     bits: u32,
     len: usize,
-    /// So many quarters are taken at most.
+    /// Quarters of the slots that are taken at most.
     quarters: usize,
 }
 

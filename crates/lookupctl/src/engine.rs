@@ -14,7 +14,7 @@ pub(crate) const ALL: &str = "all";
 pub(crate) enum Choice {
     /// The one that suits the table best.
     Auto,
-    /// That one.
+    /// The engine of this name.
     Named(EngineName),
 }
 

@@ -24,7 +24,7 @@ pub struct Name([u8]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It doesn't start with a slash.
+    /// The name doesn't start with a slash.
     #[error("a name starts with a slash")]
     NoSlash,
     /// Two slashes in a row, or one at the end.

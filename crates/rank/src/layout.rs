@@ -263,7 +263,7 @@ impl RankTable {
 /// The values that a section's elements may have.
 #[derive(Clone, Copy)]
 enum Bounds {
-    /// Those below.
+    /// Values below a number.
     Below(u64),
     /// Words whose base is below. Wherever its bits are, a word leads at most 32 elements further.
     BaseBelow(u64),

@@ -27,7 +27,7 @@ impl Rope {
         (count < MOST).then(|| Self(self.0 | u64::from(len) << (8 * count)))
     }
 
-    /// Without the length at a place.
+    /// The rope without the length at a place.
     pub(crate) fn without(self, at: usize) -> Self {
         let below = (1 << (8 * at)) - 1;
         Self(self.0 & below | (self.0 >> 8) & !below)

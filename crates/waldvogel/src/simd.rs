@@ -150,7 +150,7 @@ mod avx512 {
         high: [__m512i; 2],
         value: __m512i,
         place: __m512i,
-        /// Those that are to be tried.
+        /// Keys that are to be tried.
         open: __mmask16,
     }
 

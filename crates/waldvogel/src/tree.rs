@@ -117,7 +117,7 @@ impl<A: Address> Tree<A> {
         &self.markers
     }
 
-    /// Those that a prefix covers.
+    /// The markers that a prefix covers.
     pub(crate) fn markers_beneath(&self, prefix: Prefix<A>) -> impl Iterator<Item = Prefix<A>> + '_ {
         self.markers.range(prefix..=Prefix::host(prefix.last())).copied()
     }

@@ -112,7 +112,7 @@ struct Forwarded {
     flooded: u64,
     dropped: u64,
     to_controller: u64,
-    /// Without a flow, or with an action that is not known.
+    /// Frames without a flow, or with an action that is not known.
     without: u64,
     malformed: u64,
 }

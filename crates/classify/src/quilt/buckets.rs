@@ -36,7 +36,7 @@ struct Block {
     b: [u64; 2],
 }
 
-/// Those of a group.
+/// Ranks of a group.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C, align(32))]
 struct Ranks([u64; LANES]);

@@ -94,7 +94,7 @@ impl<T: Tuple> Layers<T> {
         self.added
     }
 
-    /// Those in use, in the order of lookups.
+    /// The layers in use, in the order of lookups.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (u32, &Layer<T>)> {
         self.order.iter().map(|&id| (id, self.layer(id)))
     }

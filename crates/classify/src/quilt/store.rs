@@ -69,7 +69,7 @@ struct Place {
 
 /// The logarithm of the slots of a layer that comes.
 const FIRST_BITS: u32 = 2;
-/// So often a layer's directory is doubled for one cell.
+/// How often a layer's directory is doubled for one cell, at most.
 const MOST_DOUBLINGS: usize = 8;
 /// The layer of cells that are scanned, and in none.
 const SCANNED: u32 = u32::MAX >> 1;

@@ -32,11 +32,11 @@ pub struct Uncertain<T> {
 /// What an [`Uncertain`] rule could do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It could give its rule's action.
+    /// Could give the action of its rule.
     Action,
-    /// It could give any action, none, or hide rules behind it; its rule's action says nothing.
+    /// Could give any action, none, or hide rules behind it; the action of its rule says nothing.
     Any,
-    /// It gives no action, but takes packets past those uncertain rules that it skips.
+    /// Gives no action, but takes packets past those uncertain rules that it skips.
     Skip,
 }
 

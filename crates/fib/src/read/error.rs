@@ -255,7 +255,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
         name: String,
         /// What was asked for.
         peer: String,
-        /// Those that there are, or the first few.
+        /// The peers that there are, or the first few.
         known: String,
     },
     /// Routes of several VRFs, and none of them was asked for.
@@ -263,7 +263,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
     SeveralVrfs {
         /// The file.
         name: String,
-        /// Those that there are, or the first few.
+        /// The VRFs that there are, or the first few.
         known: String,
     },
     /// The VRF asked for is not there.
@@ -273,7 +273,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
         name: String,
         /// What was asked for.
         vrf: String,
-        /// Those that there are, or the first few.
+        /// The VRFs that there are, or the first few.
         known: String,
     },
     /// More distinct next hops than an index can tell apart.

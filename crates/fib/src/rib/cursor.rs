@@ -149,7 +149,7 @@ impl<'a, A: Address> Cursor<'a, A> {
             .map(move |found| (found.prefix.address().octet(usize::from(depth)), found))
     }
 
-    /// Those that are longer than this octet, too.
+    /// The listed routes that are longer than this octet, too.
     fn longer_in(&self, head: LeafId) -> impl Iterator<Item = (u8, LeafId)> + use<'a, A> {
         let end = 8 * (self.depth + 1);
         self.listed(head)
@@ -171,8 +171,8 @@ impl<'a, A: Address> Cursor<'a, A> {
 enum Stand<'a, A> {
     /// A node.
     Node(&'a Node<A>),
-    /// Within a compressed edge, which goes on with this octet.
+    /// A compressed edge, which goes on with this octet.
     Edge(u8),
-    /// Above a list of leaves.
+    /// A list of leaves below.
     List(LeafId),
 }

@@ -39,7 +39,7 @@ pub struct FleetBatch {
 }
 
 impl Fleet {
-    /// These devices, one at least.
+    /// A fleet of these devices, one at least.
     pub fn new(gpus: Vec<Gpu>) -> Result<Self> {
         if gpus.is_empty() { Err(GpuError::NoDevice) } else { Ok(Self { gpus: gpus.into() }) }
     }

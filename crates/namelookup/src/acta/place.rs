@@ -87,7 +87,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// That of a slot, for another place.
+    /// The entry of a slot, for another place.
     pub(super) fn of(bucket: Bucket<'_>, slot: Slot) -> Self {
         let mut payload = Payload::new();
         payload.push(bucket.payload(slot));
@@ -397,7 +397,7 @@ impl Form {
         }
     }
 
-    /// It does no longer.
+    /// An entry whose first choice is this bucket no longer lies in its second.
     pub(super) fn come_back(&mut self, at: u32, hash: Hash) {
         let counts = &mut self.away[at as usize];
         let shift = 4 * hash.filter();

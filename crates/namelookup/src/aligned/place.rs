@@ -23,9 +23,9 @@ const WORDS: usize = 1 << 10;
 enum Kept {
     /// Nothing.
     No,
-    /// It is empty, for a large state that finds no other place.
+    /// A large state that finds no other place; the array is empty.
     Empty,
-    /// It has such a state, and takes others; small ones only when nothing else does.
+    /// Such a state, which it has; it takes others too, small ones only when nothing else does.
     ForLarge,
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct RankedChange {
 /// How priorities change.
 #[derive(Debug)]
 enum Priorities {
-    /// Those of some numbers, one after the other; `None` of a rule that went.
+    /// Priorities of some numbers, one after the other; `None` of a rule that went.
     Some(Vec<(u32, Option<u32>)>),
     /// All of them.
     All(HashMap<u32, u32>),

@@ -73,7 +73,7 @@ impl<T: Tuple> RuleReader<T> {
         RuleNumber::new(self.inner.lookup(tuple))
     }
 
-    /// That rule's number with its action. Where rules were [left out](super::ClassifierBuilder::leave_out), ask for a
+    /// The number and the action of the best rule that matches. Where rules were [left out](super::ClassifierBuilder::leave_out), ask for a
     /// [`verdict`](Self::verdict).
     ///
     /// ```

@@ -57,7 +57,7 @@ impl NameReader {
         self.inner.lookup(name.as_ref()).next_hop()
     }
 
-    /// That prefix with its result. Where the table [is aggregated](Self::is_aggregated), the longest of those that were left.
+    /// The longest prefix of the name that is in the table, with its result. Where the table [is aggregated](Self::is_aggregated), the longest of those that were left.
     ///
     /// ```
     /// use wirespeed::prelude::*;

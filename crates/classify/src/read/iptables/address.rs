@@ -8,7 +8,7 @@ use crate::tuple::Field;
 
 /// What a text comes to.
 pub(super) enum Read {
-    /// These numbers of the field.
+    /// Numbers of the field.
     Set(FieldSet),
     /// A name, of which only another machine knows what it stands for.
     Name,

@@ -171,7 +171,7 @@ impl Word {
     }
 }
 
-/// So many bits.
+/// A number of so many ones.
 pub(super) const fn ones(width: u16) -> u128 {
     if width < 128 { (1 << width) - 1 } else { u128::MAX }
 }

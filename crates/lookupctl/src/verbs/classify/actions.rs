@@ -11,13 +11,13 @@ use wirespeed_fib::NextHops;
 pub(super) struct Actions(pub(super) Vec<String>);
 
 impl Actions {
-    /// That of a rule.
+    /// The name of a rule's action.
     pub(super) fn of<T: Tuple>(&self, rule: &Rule<T>) -> String {
         let name = usize::try_from(rule.action()).ok().and_then(|at| self.0.get(at));
         name.cloned().unwrap_or_else(|| rule.action().to_string())
     }
 
-    /// That of a rule, as it stands alone.
+    /// The name of a rule's action, as it is said alone.
     pub(super) fn said<T: Tuple>(&self, rule: &Rule<T>) -> String {
         if self.0.is_empty() { format!("action {}", rule.action()) } else { self.of(rule) }
     }

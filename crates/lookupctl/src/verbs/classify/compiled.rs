@@ -28,7 +28,7 @@ pub(super) trait AnyTable<T: Tuple>: Send + Sync {
     /// What looks up in it.
     fn lookups(&self) -> &dyn Classify<T>;
     fn image(&self) -> &Image;
-    /// It on GPUs.
+    /// The table on GPUs.
     fn upload(&self, fleet: &Fleet) -> Result<Remote<T>, GpuError>;
     /// Writes it to an image file with what lies beside it.
     fn save(&self, beside: &Beside<T>, to: &Path) -> Result<Image>;
@@ -53,7 +53,7 @@ impl<T: Tuple> Compiled<T> {
         Ok(Self { engine, table, control_plane: 0, build_time: began.elapsed() })
     }
 
-    /// It on GPUs, where these are to look up.
+    /// The table on GPUs, where these are to look up.
     pub(super) fn offload(&self, fleet: Option<&Fleet>) -> Result<Option<Offload<T>>> {
         let Some(fleet) = fleet else { return Ok(None) };
         let remote = self.table.upload(fleet).with_context(|| cannot_upload(self.engine))?;
@@ -95,7 +95,7 @@ impl<T: Tuple> Visitor<T> for Adopt {
     }
 }
 
-/// That of an engine.
+/// The table of one engine.
 struct Held<T: Tuple, E: ClassifyEngine<T>>(E::Table);
 
 impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyTable<T> for Held<T, E> {

@@ -12,7 +12,7 @@ use crate::engine::{ALL, parser};
 pub(super) enum Choice {
     /// The one that suits the set best.
     Auto,
-    /// That one.
+    /// The engine of this name.
     Named(EngineName),
 }
 

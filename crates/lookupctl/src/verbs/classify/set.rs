@@ -59,7 +59,7 @@ pub(super) struct MadeArguments {
 /// A kind of set that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Made {
-    /// After the manner of ClassBench.
+    /// A set made after the manner of ClassBench.
     Like(Kind),
     /// The paper's.
     Classes,

@@ -48,7 +48,7 @@ pub(in crate::verbs) struct ImageReport {
 }
 
 impl ImageReport {
-    /// That of an image file, whose table of addresses or names is checked as a lookup checks it.
+    /// The report of an image file, whose table of addresses or names is checked as a lookup checks it.
     pub(in crate::verbs) fn of(from: &OsStr) -> Result<Self> {
         let path = Path::new(from);
         match ImageFile::open(path) {

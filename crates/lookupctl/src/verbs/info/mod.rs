@@ -254,7 +254,7 @@ struct Report {
     skipped: Vec<Skipped>,
     #[serde(flatten)]
     stats: Stats,
-    /// Those of the statistics, by name.
+    /// Next hops of the statistics, by name.
     #[serde(rename = "top_next_hop_names")]
     top_next_hops: Vec<TopNextHop>,
     rib_bytes: u64,

@@ -60,7 +60,7 @@ pub(in crate::verbs) struct DriveArguments {
 pub(in crate::verbs) enum Updates<'a> {
     /// Read.
     File(&'a OsStr),
-    /// So many made.
+    /// Made updates, so many.
     Made(usize),
 }
 

@@ -22,7 +22,7 @@ const NAP: Duration = Duration::from_millis(1);
 pub(in crate::verbs) enum Pace {
     /// Each once, spread evenly over so many seconds.
     Over(f64),
-    /// That many a second, over and over until the sign to stop.
+    /// So many a second, over and over until the sign to stop.
     Rate(f64),
     /// One after the other, over and over until the sign to stop.
     Flat,

@@ -36,7 +36,7 @@ struct FieldCensus {
     any: usize,
     exact: usize,
     prefix: usize,
-    /// Under a mask that is no prefix.
+    /// Rules with a mask that is no prefix.
     mask: usize,
     range: usize,
     /// Prefixes that the ranges are made of.

@@ -33,7 +33,7 @@ pub(super) struct Truth<T> {
 }
 
 impl<T: Tuple> Truth<T> {
-    /// That of a set and of what is in doubt about it, for tuples made of both and those of a trace.
+    /// The truth about a set and what is in doubt about it, for tuples made of both and those of a trace.
     pub(super) fn of(rules: &RuleSet<T>, doubts: &Doubts<T>, trace: &[T], threads: usize) -> Result<Self> {
         let most = (ASKED / Classes::sizes(rules).len().max(1)).clamp(LEAST, MOST);
         // A rule has six tuples around it, and one with ranges more.
