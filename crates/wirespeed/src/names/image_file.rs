@@ -1,4 +1,4 @@
-//! Image files of names: as [`crate::image_file`] has those of addresses, with attachments of their own.
+//! Image files of names, like those of addresses in [`crate::image_file`], with attachments of their own.
 //!
 //! ```text
 //! buckets … head   the engine's sections
@@ -29,8 +29,8 @@ const MADE: &str = "made";
 /// A word of [`MADE`]: only the reduced names are compiled.
 const AGGREGATED: &str = "aggregated";
 
-/// Writes an engine's table with its names, all of them where it is aggregated, and what their results are called, as a file, in place
-/// of one that is there.
+/// Writes an engine's table as a file with its names, all of them where it is aggregated, and with what their
+/// results are called. A file that is there is replaced.
 pub fn save<E: NameEngine>(
     table: &E::Table,
     names: &NameRib,
@@ -91,8 +91,8 @@ impl NameImageFile {
         self.engine
     }
 
-    /// Whether only the reduced names are compiled: the results are those of all names, the lengths that match those of the names that
-    /// were left.
+    /// Whether only the reduced names are compiled. Results are those of all names then, and lengths that
+    /// match are those of the names that were left.
     pub fn is_aggregated(&self) -> bool {
         self.is_aggregated
     }
