@@ -51,8 +51,8 @@ pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
 /// | OpenFlow, 16,384 rules of 64 masks | 5.1 | 10.9 |
 /// | OpenFlow, 131,072 of 512 | 0.69 | 7.1 |
 ///
-/// Of up to a few thousand OpenFlow rules with up to 16 masks Bloom search is as fast, and no trip is bound by either. Quilt is the faster
-/// one on the CPU too, which looks up what doesn't go to a GPU.
+/// Bloom search is as fast for up to a few thousand OpenFlow rules with up to 16 masks, and no trip is bound
+/// by either. Quilt is the faster one on the CPU too, which looks up what doesn't go to a GPU.
 pub fn best_on_gpu<T: Tuple>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }
@@ -73,8 +73,8 @@ pub fn choose_by(name: &str, best: impl FnOnce() -> EngineName) -> Result<Engine
     }
 }
 
-/// The engine that reads images of a kind; `None` where none does. All engines take all tuples, and an image's kind does not tell of
-/// which it is: [`RuleImageFile`](super::image_file::RuleImageFile) does.
+/// The engine that reads images of a kind; `None` where none does. All engines take all tuples. The kind of
+/// an image does not tell its tuple: [`RuleImageFile`](super::image_file::RuleImageFile) does.
 pub fn of_kind(kind: &str) -> Option<EngineName> {
     EngineName::ALL.iter().copied().find(|&engine| visit::<Ipv4Tuple, _>(engine, Kind) == kind)
 }
@@ -99,7 +99,7 @@ pub struct UnknownEngine {
 }
 
 impl EngineName {
-    /// The one of a name; `None` where there is none.
+    /// The engine of a name; `None` where there is none.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|engine| engine.as_str() == name)
     }
@@ -140,7 +140,7 @@ macro_rules! engines {
         }
 
         impl EngineName {
-            /// All of them.
+            /// All engines.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name that users choose it by.

@@ -23,7 +23,7 @@ pub trait TupleVisitor {
 }
 
 impl TupleName {
-    /// The one of a name; `None` where there is none.
+    /// The tuple of a name; `None` where there is none.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|tuple| tuple.as_str() == name)
     }
@@ -52,7 +52,7 @@ macro_rules! tuples {
         }
 
         impl TupleName {
-            /// All of them.
+            /// All tuples.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name that users choose it by.
