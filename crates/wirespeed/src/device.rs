@@ -27,8 +27,9 @@ pub enum Device {
     Cpu,
     /// The GPUs of this machine, all of them; building fails where none is usable.
     Gpu,
-    /// The GPUs where a batch is back sooner from there, or as the bound on latency has it; the CPU where there is no
-    /// usable GPU, which [`Table::device_note`](crate::Table::device_note) then explains.
+    /// The GPUs where a batch is back sooner from there, or as the bound on latency has it; else the CPU.
+    /// Where no GPU is usable it is always the CPU, and [`Table::device_note`](crate::Table::device_note)
+    /// says why.
     Auto,
 }
 
@@ -75,8 +76,9 @@ impl DeviceSettings {
     }
 }
 
-/// Brings a table to GPUs, where lookups in it depend on so many first bits of an address, and measures what they cost on the
-/// CPU, where so many threads look up. About a second. To keep it in step with a live table, let [`Remote::follower`] follow that.
+/// Brings a table to GPUs, and measures what lookups cost on the CPU, for so many threads. Lookups in the
+/// table depend on so many first bits of an address. Takes about a second. To keep the copy in step with a
+/// live table, let [`Remote::follower`] follow that.
 pub fn beside<A: Address, T: OnDevice + Lpm<A>>(
     fleet: &Fleet,
     table: &T,

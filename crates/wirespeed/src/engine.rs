@@ -6,7 +6,7 @@ use std::fmt;
 use wirespeed_fib::{Address, Engine, Family, InFib, Rib, Strides, V4, V6};
 use wirespeed_image::Table;
 
-/// A table that GPUs look up in too: that of every engine.
+/// A table that GPUs look up in, too: every engine's table is one.
 pub use wirespeed_gpu::program::OnDevice;
 
 use crate::key::Key;
@@ -22,13 +22,13 @@ engines! {
     SailM { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
     /// [`FoldV4`](wirespeed_fold::FoldV4) and [`FoldV6`](wirespeed_fold::FoldV6): SAIL's split, equal chunks stored once.
     Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
-    /// [`FoldHot`](wirespeed_fold::FoldHot): the same with a first level that fits a GPU's shared memory.
+    /// [`FoldHot`](wirespeed_fold::FoldHot): FOLD with a first level that fits a GPU's shared memory.
     FoldHot { V4: wirespeed_fold::FoldHot }
     /// [`Rank`](wirespeed_rank::Rank): SAIL's split over ranked runs, for many next hops.
     Rank { V4: wirespeed_rank::Rank }
     /// [`GamtT`](wirespeed_gamt::GamtT): GAMT_T, a multi-bit trie as a state-jump table, next hops in the trie.
     Gamt { V4: wirespeed_gamt::GamtT<V4>, V6: wirespeed_gamt::GamtT<V6> }
-    /// [`GamtS`](wirespeed_gamt::GamtS): GAMT_S, the same with a separate table of next hops.
+    /// [`GamtS`](wirespeed_gamt::GamtS): GAMT_S, GAMT_T with a separate table of next hops.
     GamtS { V4: wirespeed_gamt::GamtS<V4>, V6: wirespeed_gamt::GamtS<V6> }
     /// [`Dir24`](wirespeed_dir24::Dir24): DIR-24-8, one direct table and chunks beneath it.
     Dir24 { V4: wirespeed_dir24::Dir24 }
@@ -51,8 +51,8 @@ pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
 
 /// The engine that suits a table best where a GPU looks up in it.
 ///
-/// As [`best`], but for IPv4 tables whose next hops fit a byte: there FOLD with hot blocks keeps what most traffic needs in a
-/// multiprocessor's own memory.
+/// The engine of [`best`], but for IPv4 tables whose next hops fit a byte: there FOLD with hot blocks keeps
+/// what most traffic needs in a multiprocessor's own memory.
 pub fn best_on_gpu<A: Engines>(rib: &Rib<A>) -> EngineName {
     match (A::FAMILY, best_by(rib, &Strides::FastestOnGpu)) {
         (Family::V4, EngineName::Fold) => EngineName::FoldHot,
@@ -156,7 +156,7 @@ impl UnknownEngine {
 }
 
 impl EngineName {
-    /// The one of a name; `None` where there is none.
+    /// The engine of a name; `None` where there is none.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|engine| engine.as_str() == name)
     }
@@ -206,7 +206,7 @@ macro_rules! engines {
         }
 
         impl EngineName {
-            /// All of them.
+            /// All engines.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name that users choose it by.
