@@ -29,7 +29,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     fib: OsString,
 
-    /// Where the image goes; one that is there is replaced, whole or not at all
+    /// File that the image goes to. One that is there is replaced, whole or not at all
     #[arg(short, long, value_name = "IMG")]
     output: PathBuf,
 

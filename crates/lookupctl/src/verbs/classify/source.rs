@@ -30,8 +30,8 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<RuleFormat>,
 
-    /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12; where it isn't given by content, and of a set that is
-    /// made ipv4, of --set classes openflow
+    /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12. The default is what the
+    /// content says. A set that is made has ipv4 by default, one of --set classes openflow
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     pub(super) tuple: Option<TupleName>,
 
@@ -40,11 +40,12 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     assume: Vec<Assumption>,
 
-    /// Chain to read of iptables-save (INPUT where it isn't given) or of nft (needed where several have a hook)
+    /// Chain to read, of iptables-save (the default is INPUT) or of nft (needed where several have a hook)
     #[arg(long, value_name = "NAME")]
     chain: Option<String>,
 
-    /// Table to read of iptables-save (filter where it isn't given) or of nft (needed where several have such a chain)
+    /// Table to read, of iptables-save (the default is filter) or of nft (needed where several have such a
+    /// chain)
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
 

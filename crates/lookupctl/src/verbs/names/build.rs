@@ -29,7 +29,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     table: OsString,
 
-    /// Where the image goes; one that is there is replaced, whole or not at all
+    /// File that the image goes to. One that is there is replaced, whole or not at all
     #[arg(short, long, value_name = "IMG")]
     output: PathBuf,
 
@@ -37,8 +37,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
-    /// Seed of engines that hash, for images that are equal byte for byte; by default a random one, which nobody who chooses names
-    /// can know
+    /// Seed of engines that hash, for images that are equal byte for byte. The default is a random one, which
+    /// nobody who chooses names can know
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 

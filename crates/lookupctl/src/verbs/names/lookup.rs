@@ -32,7 +32,8 @@ use crate::verbs::lookup::{StepLine, print_steps};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// Names, domains or URLs, each by its own look; from standard input, one a line, where none are given
+    /// Names, domains or URLs, each recognised by its form. Read from standard input, one a line, where none
+    /// are given
     #[arg(value_name = "NAME", value_parser = OsStringValueParser::new().map(OsString::into_encoded_bytes))]
     names: Vec<Vec<u8>>,
 

@@ -45,8 +45,8 @@ use report::Report;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// The table; - is standard input; by default a synthetic one as large as today's full IPv4 table; given more than
-    /// once, the FIBs of virtual routers: keys go to each in turn, updates to the first
+    /// The table; - is standard input. The default is a synthetic one as large as today's full IPv4 table.
+    /// Several tables are the FIBs of virtual routers: keys go to each in turn, updates to the first
     #[arg(long, value_name = "FILE")]
     fib: Vec<OsString>,
 

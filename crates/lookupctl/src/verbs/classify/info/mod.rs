@@ -37,7 +37,7 @@ pub(super) struct Options {
     #[arg(value_name = "RULES|IMG", required = true)]
     files: Vec<OsString>,
 
-    /// An engine to build, or all; of an image it is its own
+    /// An engine to build, or all. An image has its own
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
     engine: Selection,
 

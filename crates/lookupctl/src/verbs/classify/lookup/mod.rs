@@ -37,8 +37,8 @@ use near::{Miss, Near};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// A tuple: in words, or in columns as traces have it (source, destination, ports, protocol); several where each is quoted; from
-    /// standard input, one a line, where none are given
+    /// Tuples, in words or in columns as traces have them (source, destination, ports, protocol); each is
+    /// quoted where there are several. Read from standard input, one a line, where none are given
     #[arg(value_name = "TUPLE")]
     tuples: Vec<String>,
 
@@ -50,7 +50,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "rules"])]
     image: Option<PathBuf>,
 
-    /// What is given are Ethernet frames in hex, each of which says a tuple
+    /// Take Ethernet frames in hex, and look up the tuple of each
     #[arg(long)]
     frame: bool,
 
