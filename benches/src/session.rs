@@ -15,7 +15,7 @@ use crate::report::{self, Row, Setting, ratio};
 use crate::table::{Lane, Mode};
 use crate::trace::Trace;
 
-/// What is measured how long, where, and where it goes.
+/// What is measured, for how long, on which cores, and the destination of the figures.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Keys of a trace

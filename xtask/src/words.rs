@@ -1,5 +1,5 @@
-//! The words of comments, as far as a machine can hold them to a rule: `cargo xtask words` lists what breaks one, and fails where anything
-//! does; `--wrap` wraps what is too long.
+//! The words of comments, as far as a machine can hold them to a rule: `cargo xtask words` lists faults, and
+//! fails if there are any; `--wrap` wraps lines that are too long.
 //!
 //! - A doc begins with a noun or a verb, and stands alone. The first line of a doc doesn't begin with "The same", nor with a word of
 //!   [`OPENINGS`]. There is no exception for good sentences that begin so ("For each octet it gives ..."): a test can't tell them from

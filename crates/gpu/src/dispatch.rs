@@ -171,7 +171,8 @@ impl Dispatcher {
         Counts { cpu, gpu }
     }
 
-    /// Where a batch of so many keys goes, where a GPU takes as long as estimated; `None` where there is no GPU to take it.
+    /// The place for a batch of so many keys, if a GPU takes as long as estimated; `None` if there is no GPU
+    /// to take it.
     pub(crate) fn place(&self, keys: usize, gpu: Option<impl FnOnce() -> Duration>) -> Place {
         let Some(gpu) = gpu.filter(|_| keys > 0) else { return Place::Cpu };
         match self.by {

@@ -25,13 +25,14 @@
 //! - the next call is as if the one that failed had not been made. Repeated, that one fails again for as long as its cause stands; one
 //!   that takes something out takes effect where what is left can be built.
 //!
-//! What a failure may cost is time. Updates first go to the engine, which patches the table in place; where it has outgrown itself, the
-//! table is built anew from all there is, and that is what fails past a cap or a limit. The engine is spent by then. So a refused call
-//! costs a build, and so does the next call that succeeds; after that there is an engine again, and updates cost what they always do.
-//! Where a build with the usual head room would be over a cap, it is tried with hardly any before the call is refused, so that who is close to a
-//! cap can still take things out, and has builds more often. There is no promise in that: a table that was patched until it was full may be
-//! fuller than one that is built anew can be, above all where engines hash. Then a call that takes out a little is refused, too, with the same
-//! error, until one takes out more.
+//! What a failure may cost is time. Updates first go to the engine, which patches the table in place. A table
+//! that has outgrown itself is built anew from all there is: this is what fails past a cap or a limit. The
+//! engine is spent by then. So a refused call costs a build, and so does the next call that succeeds; after
+//! that there is an engine again, and updates cost what they always do. A build with the usual head room may
+//! be over a cap. Then it is tried with hardly any, before the call is refused. So a table that is close to a
+//! cap can still lose entries, and is built more often. There is no promise in that: a table that was patched
+//! until it was full may be fuller than one that is built anew can be, above all where engines hash. Then a
+//! call that takes out a little is refused, too, with the same error, until one takes out more.
 //!
 //! Memory that was allocated on the way may be kept for later calls.
 //!

@@ -1,4 +1,4 @@
-//! [`Tree`]: which lengths are tried where, and which markers that takes.
+//! [`Tree`]: the lengths that are tried at each place, and the markers for them.
 //!
 //! A node is a region of the first arrays, or a key of the hash tables beneath which there are longer ones. Its
 //! [`Rope`] says in which order lengths are tried there; what is found at one of these is a key of that length, with

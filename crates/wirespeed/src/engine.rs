@@ -252,7 +252,7 @@ macro_rules! engines {
 }
 use engines;
 
-/// What follows, where two families are one; nothing where they are not.
+/// Expands to what follows if two families are one, and to nothing if they are not.
 macro_rules! if_same {
     (V4 V4 $($then:tt)*) => { $($then)* };
     (V6 V6 $($then:tt)*) => { $($then)* };

@@ -1,7 +1,7 @@
 //! Image files: opened, checked, and handed to the engine that reads their kind.
 //!
-//! Beside the engine's sections the file may hold two attachments, which make a lookup in an image tell what one in the
-//! source tells: the routes, and what their next hops are called.
+//! Beside the engine's sections the file may hold two attachments: the routes, and the names of their next
+//! hops. With these a lookup in an image tells as much as one in the source.
 //!
 //! ```text
 //! bcn16 … n32      the engine's sections

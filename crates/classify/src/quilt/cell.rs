@@ -9,9 +9,9 @@
 //! A prefix of an address is two ranges of 16 bits, one of which is exact or all; a range of ports is one. Where 16 bits hold several
 //! fields, as in [`OpenFlowTuple`](crate::OpenFlowTuple), what a rule wants of them may be no range; masks say anything.
 //!
-//! A rule is one cell where it can be. Ranges of addresses make a cell for each of their [regions](Region), where prefixes would make one for
-//! each pattern. What has a range of ports beside a mask with holes is mixed, which no bucket holds; it is taken apart into patterns where
-//! these are few.
+//! A rule is one cell where it can be. Ranges of addresses make a cell for each of their [regions](Region),
+//! where prefixes would make one for each pattern. A cell with a range of ports beside a mask with holes is
+//! mixed. No bucket holds it: it is taken apart into patterns if these are few.
 
 use crate::regions::Region;
 use crate::rule::{Pattern, Rule};

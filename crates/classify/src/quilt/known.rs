@@ -120,8 +120,8 @@ impl<T: Tuple> Known<T> {
         self.index.look_after(first.at, hash, |_, _| true).is_ok()
     }
 
-    /// The entry of a cell and its place, which is what the layer that has it gives for it, told whether several rules are that cell; or
-    /// where its entry could go.
+    /// The entry of a cell and its place, or the place for its entry. The layer that has the cell says its
+    /// place, when it is told whether several rules are that cell.
     pub(super) fn find<X>(
         &self,
         hash: u32,

@@ -21,7 +21,7 @@ pub(super) struct Shape {
     pub(super) further: u32,
     /// Cells that a bucket should have at most when they are put in.
     pub(super) roomy: usize,
-    /// What a layer has to take, as cells of first groups: where masks take less, what is left is scanned.
+    /// The fewest cells of first groups that a layer has to take. Cells of masks that take less are scanned.
     pub(super) least: u32,
 }
 

@@ -117,8 +117,8 @@ impl<T: Tuple> Doubts<T> {
         self.of_ranked(tuple, rank.unwrap_or(Rank::NONE), rule.map(Rule::action))
     }
 
-    /// Does what [`of_answer`](Self::of_answer) does where the rank and the action of the answer's rule are known: [`Rank::NONE`] and `None` where
-    /// no rule matches.
+    /// The rules of [`of_answer`](Self::of_answer), if the rank and the action of the answer's rule are
+    /// known: [`Rank::NONE`] and `None` if no rule matches.
     pub fn of_ranked(
         &self,
         tuple: &T,

@@ -63,7 +63,7 @@ pub(super) struct Copy {
     pub(super) blocks: Vec<DevicePtr>,
 }
 
-/// Pinned memory that a piece of a table goes through. Who has it has it to himself, as with a slot.
+/// Pinned memory that a piece of a table goes through. Its holder has it to himself, as with a slot.
 pub(super) struct Staging {
     pub(super) memory: Pinned,
     pub(super) event: Event,

@@ -197,8 +197,8 @@ impl Form {
         prefetch(&self.taken, at as usize);
     }
 
-    /// Asks for the second bucket where the first one, which is there by now, says that it is needed: to find the transition, where that
-    /// is sought, or to put it in, as it is `size` bytes large.
+    /// Asks for the second bucket if the first one, which is there by now, says that it is needed: to find
+    /// the transition, or to put it in, `size` bytes large.
     #[inline]
     pub(super) fn fetch_second(&self, key: &Key, is_sought: bool, size: usize) {
         let [first, second] = key.buckets.map(|at| at as usize);

@@ -362,7 +362,8 @@ impl<F: Form> Placed<F> {
         Some(())
     }
 
-    /// Places a state whose inputs are halves of numbers; where need be in an array past all of them, which keeps any apart.
+    /// Places a state whose inputs are halves of numbers, if need be in an array past all of them, which
+    /// keeps any apart.
     fn place_half(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         self.space.place(inputs, halved).or_else(|| {
             let length = if halved && self.past > 0 {

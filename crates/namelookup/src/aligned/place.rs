@@ -1,9 +1,10 @@
 //! [`Space`]: which slots and bases are taken, and the placement of a state (sections 2.2 and 2.4).
 //!
-//! The paper takes the lowest vacant slot, less the state's smallest input, as its base, and then the next vacant one until all its
-//! transitions find theirs vacant. So it goes here, but that the search starts where the last one ended, and tries a bounded
-//! number of slots in each array: the ones passed over are left to states with fewer transitions, which come later, and to those
-//! with a single one, which fit anywhere and are most.
+//! The paper takes the lowest vacant slot, less the state's smallest input, as its base, and then the next
+//! vacant one until all its transitions find theirs vacant. It goes so here, too. But the search starts at
+//! the end of the last one, and tries a bounded number of slots in each array. The slots that it passes over
+//! are left to states with fewer transitions, which come later. Most states have a single transition, and fit
+//! anywhere.
 //!
 //! A bit a slot and a bit a base.
 

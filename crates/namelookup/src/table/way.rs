@@ -1,7 +1,8 @@
 //! [`Way`]: the way of a change through the trie, walked before its turn.
 //!
-//! What changes read is asked for some changes ahead, in three steps that follow each other a few changes apart, so that what one step
-//! reads has come by then, and what it asks for comes while others work:
+//! What changes read is asked for some changes ahead, in three steps. The steps follow each other a few
+//! changes apart, so that the reads of one step have come by then, and those that it asks for come while
+//! others work:
 //!
 //! ```text
 //! changes   … n          n + 8          n + 16         n + 24

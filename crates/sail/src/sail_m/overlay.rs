@@ -1,7 +1,7 @@
 //! The overlay trie (section 4.3): the tries of all FIBs laid one over the other and walked together, an octet a step.
 //!
-//! It is never built. A position in it is a cursor into each FIB that has routes beneath; it has a child where any of them
-//! has one, which is what the paper's stretching of all tries to one structure comes to.
+//! It is never built. A position in it is a cursor into each FIB that has routes beneath. It has a child if
+//! any of the cursors has one. This comes to the paper's stretching of all tries to one structure.
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Rib};

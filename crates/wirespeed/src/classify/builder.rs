@@ -102,8 +102,8 @@ impl<T: Tuple> ClassifierBuilder<T> {
     /// files that depend on it, which could not be decided without it. The keys are those of
     /// [`AssumptionKey`](super::read::AssumptionKey). Call it before the files that it is for.
     ///
-    /// Makes [`build`](Self::build) fail where it comes after a file, where there is no such key or value, or
-    /// where another value of the key was stated.
+    /// Makes [`build`](Self::build) fail if it comes after a file, if there is no such key or value, or if
+    /// another value of the key was stated.
     ///
     /// ```
     /// use wirespeed::prelude::*;

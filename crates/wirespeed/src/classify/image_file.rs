@@ -36,8 +36,8 @@ const DOUBTS: &str = "doubts";
 /// The attachment that [`Lines::to_text`] made.
 const LINES: &str = "lines";
 
-/// Writes an engine's table with its rules, what their actions are called where that has names, what is in doubt about them, and which
-/// lines they come from where that is known, as a file, in place of one that is there.
+/// Writes an engine's table as a file with its rules, the names of their actions, what is in doubt about
+/// them, and the lines that they come from, as far as these are known. A file that is there is replaced.
 pub fn save<T: Tuple, E: ClassifyEngine<T>>(
     table: &E::Table,
     rules: &RuleSet<T>,

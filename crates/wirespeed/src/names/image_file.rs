@@ -134,7 +134,7 @@ impl NameImageFile {
     }
 }
 
-/// How an image was made that the engine reads: by which, and whether aggregated; `None` where it says what can't be.
+/// The engine that made an image, and whether it is aggregated; `None` if it says what can't be.
 fn made(image: &Image, engine: EngineName) -> Option<(EngineName, bool)> {
     let Some(bytes) = image.attachment(MADE) else { return Some((engine, false)) };
     let mut words = std::str::from_utf8(bytes).ok()?.split(' ');

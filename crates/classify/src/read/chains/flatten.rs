@@ -27,8 +27,8 @@ use crate::tuple::Tuple;
 /// The most parts of regions that may be compared: some seconds.
 const MOST_WORK: u64 = 30_000_000;
 
-/// Writes a chain out: its rules, what they do and what is uncertain into `file`, what it was told of them into the report. `within` is what
-/// packets can be at all.
+/// Writes a chain out: its rules, their actions and doubts into `file`, and a summary of them into the
+/// report. `within` is what packets can be at all.
 pub(in crate::read) fn flatten<T: Tuple>(
     chains: &Chains<T>,
     base: &str,

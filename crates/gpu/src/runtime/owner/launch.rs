@@ -298,8 +298,8 @@ fn candidates(count: usize, threads: u32, held: u32, multiprocessors: u32) -> Ve
     all
 }
 
-/// What a launch costs, between how long it takes, which is what it costs alone, and how much of the device it takes for that long, which
-/// is what it costs among others: their mean.
+/// The cost of a launch: the mean of its time, as if it ran alone, and of its time by its share of the device,
+/// as if it ran among others.
 fn cost(ns: f64, blocks: u32, held: u32) -> f64 {
     let share = f64::from(blocks) / f64::from(held.max(1));
     ns * f64::midpoint(1.0, share.min(1.0))

@@ -218,7 +218,7 @@ impl<T: Tuple> Loaded<T> {
         self.report.left_out.is_empty() && self.file.doubts.is_empty()
     }
 
-    /// Why it is refused where it isn't whole: what was left out first, and what to do about it.
+    /// Why a file is refused that isn't whole: the first thing that was left out, and what to do about it.
     fn refusal(&self) -> String {
         /// Rules that are named.
         const SHOWN: usize = 3;

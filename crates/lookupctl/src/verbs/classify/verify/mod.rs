@@ -325,7 +325,7 @@ fn check_part<T: Tuple>(verdict: &mut Verdict, table: &dyn Subject<T>, tuples: &
 }
 
 impl Report {
-    /// What goes with "all right": what was assumed, and what is uncertain as rules were left out.
+    /// Words that go with "all right": assumptions, and doubts as rules were left out.
     fn aside(&self) -> String {
         let assumed =
             doubt::assumed(&self.assuming).map_or_else(String::new, |assumed| format!(", {assumed}"));

@@ -24,7 +24,7 @@ pub(super) struct Truth {
 }
 
 impl Truth {
-    /// The truth about a table, which is aggregated where that is said: an entry is dropped whose nearest one above has its result.
+    /// The truth about a table. An aggregated one drops each entry whose nearest entry above has its result.
     pub(super) fn of(names: &NameRib, is_aggregated: bool) -> Self {
         let mut all: Vec<(NameBuf, u32)> = names.iter().collect();
         all.sort_unstable();
