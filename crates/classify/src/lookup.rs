@@ -105,8 +105,8 @@ pub struct BuildOptions {
     /// Room to leave for rules to come, in hundredths of what the rules take; engines leave some in any case, and a live table asks
     /// for some.
     pub head_room: u32,
-    /// Whether to leave no room that [`head_room`](Self::head_room) doesn't ask for, but what an engine can't do without: of a table that
-    /// would be over its cap otherwise.
+    /// Whether to leave no head room beyond [`head_room`](Self::head_room) but what an engine can't do
+    /// without, for a table that would be over its cap otherwise.
     pub tight: bool,
     /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can choose rules
     /// or packets must not know it.

@@ -38,7 +38,7 @@ pub trait Lpm<A: Address>: Send + Sync {
         on_all_cores(addresses, next_hops, |addresses, next_hops| self.lookup_batch(addresses, next_hops));
     }
 
-    /// What shape the table took, in a line for people, where it depends on the routes.
+    /// The shape of the table, in a line for people, if it depends on the routes.
     fn shape(&self) -> Option<String> {
         None
     }
@@ -136,8 +136,8 @@ impl BuildOptions {
         Self { memory_cap: cap, ..self.clone() }
     }
 
-    /// Head room for something of which there is so much in use: one part of so many, and at least so much in any table; hardly any where
-    /// the table is to be [`tight`](Self::tight).
+    /// Head room for things of which so many are in use: one part of so many, and at least so much in any
+    /// table. A [`tight`](Self::tight) table gets hardly any.
     pub fn head_room(&self, in_use: u64, part: u64, least: u64) -> u64 {
         /// One that is always there, and one for the moment in which it takes the place of another.
         const LEAST: u64 = 2;

@@ -58,13 +58,13 @@ impl Index {
         self.look(hash, |_, id| is_it(id)).ok().map(|(_, id)| id)
     }
 
-    /// The id of this hash that is it, and where it is; or where one of this hash could go.
+    /// The id of this hash that is it, and its place; or a place for one of this hash.
     #[inline]
     pub fn look(&self, hash: u32, is_it: impl FnMut(At, u32) -> bool) -> Result<(At, u32), At> {
         self.look_from(self.home(hash), hash, is_it)
     }
 
-    /// The next id of this hash that is it, and where it is, after something of this hash; or where one could go.
+    /// The next id of this hash that is it, and its place, after something of this hash; or a place for one.
     #[inline]
     pub fn look_after(
         &self,

@@ -7,8 +7,8 @@
 //! should hold a guard for a batch, not for good. One change is made beside a guard; the next waits until it is gone. A thread that
 //! holds a guard and makes both waits for itself, which is for ever. A call that changes nothing, or fails, waits for nobody.
 //!
-//! What readers need of the same state and is no part of the table, such as what its results stand for, lies [beside](Beside) each copy
-//! and changes with it.
+//! Some things are no part of the table, but readers need them of the same state, such as the names of its
+//! results. These lie [beside](Beside) each copy and change with it.
 //!
 //! Memory: two copies of the table and the last patch; while a table is replaced, four.
 //!

@@ -130,7 +130,8 @@ impl<T: Pod + Eq> SharedPool<T> {
         &self.contents[piece as usize * self.len..][..self.len]
     }
 
-    /// What the piece held that was the last to be [`Fresh`](Placed::Fresh): zero where it was never used.
+    /// The old content of the piece that was the last to be [`Fresh`](Placed::Fresh): zero if it was never
+    /// used.
     #[inline]
     pub fn previous(&self) -> &[T] {
         &self.previous

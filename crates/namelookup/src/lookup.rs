@@ -129,8 +129,8 @@ pub struct BuildOptions {
     /// Room to leave for names to come, in hundredths of what the names take; engines leave some in any case, and a live table
     /// asks for some.
     pub head_room: u32,
-    /// Whether to leave no room that [`head_room`](Self::head_room) doesn't ask for, and take time for it: of a table that would be over
-    /// its cap otherwise.
+    /// Whether to leave no head room beyond [`head_room`](Self::head_room), and to take time for that, for a
+    /// table that would be over its cap otherwise.
     pub tight: bool,
     /// The largest result to make room for, where more are expected than the table has.
     pub results: u32,

@@ -54,7 +54,8 @@ impl DeviceSettings {
         Ok(())
     }
 
-    /// What came of a GPU; without it an error where that is all that will do, and else a note and a warning.
+    /// Takes the result of a call to a GPU. An error stays one if only a GPU will do; else it becomes a note
+    /// and a warning.
     pub(crate) fn or_cpu<T>(&mut self, got: Result<T, GpuError>) -> Result<Option<T>, Error> {
         match got {
             Ok(got) => Ok(Some(got)),

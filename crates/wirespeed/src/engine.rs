@@ -38,21 +38,22 @@ engines! {
 
 /// The engine that suits a table best: what `auto` means.
 ///
-/// Reasons are rows in `benches/record`: on the real tables, with batches of 1,024 keys, nothing that is measured beside the
-/// one named is ahead of it for random keys and for those drawn by prefix both. For one kind of traffic there are faster ones:
-/// `dir24` where IPv4 keys are drawn by prefix, `gamt` and `waldvogel` where most IPv6 keys have no route.
+/// Reasons are rows in `benches/record`: on the real tables, with batches of 1,024 keys, nothing that is
+/// measured beside the one named is ahead of it for random keys and for those drawn by prefix both. Some
+/// engines are faster for one kind of traffic: `dir24` for IPv4 keys that are drawn by prefix, `gamt` and
+/// `waldvogel` for IPv6 keys most of which have no route.
 ///
-/// Tables whose routes are scattered, such as host routes all over the address space, get `waldvogel`, which takes a slot a route: chunks
-/// that nobody shares would take up to 22 kB each. What a table would take at most is counted on its routes, in passes that take a
-/// small part of the time to build it.
+/// Tables of scattered routes, such as host routes all over the address space, get `waldvogel`. It takes a
+/// slot a route; chunks that nobody shares would take up to 22 kB each. What a table would take at most is
+/// counted on its routes, in passes that take a small part of the time to build it.
 pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
     best_by(rib, &Strides::Fastest)
 }
 
 /// The engine that suits a table best where a GPU looks up in it.
 ///
-/// The engine of [`best`], but for IPv4 tables whose next hops fit a byte: there FOLD with hot blocks keeps
-/// what most traffic needs in a multiprocessor's own memory.
+/// The engine of [`best`], but for IPv4 tables whose next hops fit a byte. For these it is FOLD with hot
+/// blocks, which keeps most of what traffic needs in a multiprocessor's own memory.
 pub fn best_on_gpu<A: Engines>(rib: &Rib<A>) -> EngineName {
     match (A::FAMILY, best_by(rib, &Strides::FastestOnGpu)) {
         (Family::V4, EngineName::Fold) => EngineName::FoldHot,
@@ -118,7 +119,7 @@ pub(crate) fn is_kind(kind: &str) -> bool {
     of_kind::<V4>(kind).is_some() || of_kind::<V6>(kind).is_some()
 }
 
-/// What is done with an engine once it is known which: a function over engine types.
+/// An action on an engine whose name is known at run time: a function over engine types.
 pub trait Visitor<A: Address> {
     /// What it yields.
     type Output;

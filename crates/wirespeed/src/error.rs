@@ -237,7 +237,7 @@ pub enum Error {
         /// The table's.
         wanted: Family,
     },
-    /// The image holds no rules, and these are what tells actions, and what a classifier that takes updates needs.
+    /// The image holds no rules. These tell the actions, and a classifier that takes updates needs them.
     #[error("{}: the image holds no rules beside its table", path.display())]
     ImageWithoutRules {
         /// The file.

@@ -154,8 +154,8 @@
 //! # On a GPU
 //!
 //! One call of the builder takes a table to GPUs: [`Device::Gpu`] or [`Device::Auto`]. The latter sends each
-//! batch where it is back sooner, and goes on on the CPU where no GPU is usable. Large batches, and several
-//! under way at once ([`Reader::pipeline`]), get the most out of a GPU.
+//! batch to the place that is sooner done, and goes on on the CPU if no GPU is usable. Large batches, and
+//! several under way at once ([`Reader::pipeline`]), get the most out of a GPU.
 //!
 //! ```
 //! use std::time::Duration;

@@ -99,8 +99,8 @@ impl<A: Engines> Table<A> {
     /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
     /// call for each. The call waits for guards that are older than the call before it.
     ///
-    /// Fails where a route would lead to [`NextHop::NONE`], or where the table has to be built anew and can't
-    /// be: [the call then did not happen](crate::image::live#when-an-update-fails).
+    /// Fails if a route would lead to [`NextHop::NONE`], or if the table has to be built anew and can't be:
+    /// [the call then did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, Error> {
         // Nobody objects, so there is what was done.
         self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
@@ -213,7 +213,8 @@ pub(crate) fn announced<A: Address>(update: &Update<A>) -> Option<(Prefix<A>, Ne
     }
 }
 
-/// Sees that every route has a next hop: one without hides what covers it, which nobody means.
+/// Sees that every route has a next hop: a route without one hides the routes that cover it, and nobody means
+/// that.
 pub(crate) fn with_next_hops<A: Address>(
     routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>,
 ) -> Result<(), Error> {

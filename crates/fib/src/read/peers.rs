@@ -25,7 +25,7 @@ pub enum PeerChoice {
     /// A bare number: the place in the file's peer table, or the AS where it has no such table. Of updates for a table
     /// whose peer is known, that peer.
     Number(u32),
-    /// All peers of updates, mixed. A table has one peer, which is then found as where none is asked for.
+    /// All peers of updates, mixed. A table has one peer, found as if none was asked for.
     All,
 }
 

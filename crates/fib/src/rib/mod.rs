@@ -125,7 +125,7 @@ impl<A: Address> Rib<A> {
         self.exchange(update).is_some()
     }
 
-    /// Applies an update; what takes it back, `None` where it changed nothing.
+    /// Applies an update. Returns what takes it back, or `None` if nothing changed.
     #[inline]
     pub fn exchange(&mut self, update: &Update<A>) -> Option<Undo<A>> {
         let prefix = update.prefix();

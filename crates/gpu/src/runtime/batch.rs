@@ -179,7 +179,7 @@ impl Ticket {
         }
     }
 
-    /// What has come back; the ticket again where nothing has.
+    /// The results, if they have come back; the ticket again if not.
     pub fn try_wait(mut self) -> Result<Done, Self> {
         match self.reply.as_ref().and_then(|reply| reply.try_take()) {
             Some(slot) => Ok(self.done(slot)),

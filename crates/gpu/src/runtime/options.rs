@@ -33,8 +33,9 @@ impl Way {
 /// Which way batches take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Transfer {
-    /// The best for the size of the batch and for what else is under way, as measured
-    /// ([`Gpu::calibrate`](super::Gpu::calibrate)); before that by what is usual: mapped up to 256 K keys, copies above.
+    /// The best for the size of the batch and for all else that is under way, as measured
+    /// ([`Gpu::calibrate`](super::Gpu::calibrate)). Before it is measured: mapped up to 256 K keys, copies
+    /// above.
     #[default]
     Auto,
     /// Always the same.

@@ -28,7 +28,7 @@ pub(crate) struct Lengths {
     pub(crate) unit: u64,
 }
 
-/// How much room updates find: an eighth, and some for the smallest tables.
+/// The head room that updates find: an eighth, and some for the smallest tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room;
 

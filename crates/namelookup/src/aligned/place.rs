@@ -48,7 +48,8 @@ pub(super) struct Space<F> {
     used: Vec<u64>,
     /// Where bases were tried last.
     spread: u32,
-    /// The arrays that are not halved, and those that are: the one with the most room, and for how many states more that is said.
+    /// The arrays that are not halved, and those that are: the one with the most vacant slots, and how many
+    /// states more it is taken for that.
     roomiest: [(usize, u32); 2],
     /// Residues of the state being placed.
     residues: Vec<u32>,

@@ -102,8 +102,8 @@ impl<T: Tuple> Classifier<T> {
     /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
     /// call for each. The call waits for guards that are older than the call before it.
     ///
-    /// Fails where a rule can't have its number, or where the table has to be built anew and can't be: [the
-    /// call then did not happen](crate::image::live#when-an-update-fails).
+    /// Fails if a rule can't have its number, or if the table has to be built anew and can't be: [the call
+    /// then did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, Error> {
         let is_turnover = gives_again(self.rules().last_number(), updates);
         let live = &mut self.live;
@@ -166,7 +166,7 @@ impl<T: Tuple> Classifier<T> {
         Classes::sizes(self.rules()).len()
     }
 
-    /// Reports of the files that were read, one each: what rules there were, and which were [left
+    /// Reports of the files that were read, one each: the rules that there were, and those that were [left
     /// out](ClassifierBuilder::leave_out).
     pub fn reports(&self) -> &[RuleReport] {
         &self.reports

@@ -9,7 +9,7 @@ use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 use crate::device::{MEASURED, measured};
 use crate::engine::OnDevice;
 
-/// What GPUs are started with for tuples of a type, where nobody says.
+/// Options that GPUs are started with for tuples of a type by default.
 pub fn options<T: Tuple>() -> GpuOptions {
     GpuOptions { key_bytes: T::PACKED, result_bytes: size_of::<u32>(), ..GpuOptions::default() }
 }

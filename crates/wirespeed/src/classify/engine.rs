@@ -38,7 +38,7 @@ pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }
 
-/// The engine that suits a set best where a GPU looks up in it: what `auto` means there.
+/// The engine that suits a set best if a GPU looks up in it: `auto` means this one there.
 ///
 /// Quilt for all: G lookups/s of kernels alone on an H200 (`benches/record/nvidia-h200/2026-11-22-classify-gpu.txt`), where the bus carries 4.2
 /// of IPv4's tuples and 1.5 of OpenFlow's:
@@ -52,7 +52,7 @@ pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
 /// | OpenFlow, 131,072 of 512 | 0.69 | 7.1 |
 ///
 /// Bloom search is as fast for up to a few thousand OpenFlow rules with up to 16 masks, and no trip is bound
-/// by either. Quilt is the faster one on the CPU too, which looks up what doesn't go to a GPU.
+/// by either. Quilt is the faster one on the CPU too, for the lookups that don't go to a GPU.
 pub fn best_on_gpu<T: Tuple>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }
@@ -79,7 +79,7 @@ pub fn of_kind(kind: &str) -> Option<EngineName> {
     EngineName::ALL.iter().copied().find(|&engine| visit::<Ipv4Tuple, _>(engine, Kind) == kind)
 }
 
-/// What is done with an engine once it is known which: a function over engine types.
+/// An action on an engine whose name is known at run time: a function over engine types.
 pub trait Visitor<T: Tuple>: Sized {
     /// What it yields.
     type Output;

@@ -137,7 +137,7 @@ impl RuleImageFile {
         table.map_err(|source| Error::Image { path: self.path, source })
     }
 
-    /// What the actions are called; empty where the file doesn't say.
+    /// The names of the actions; empty if the file doesn't say.
     pub fn labels(&self) -> Result<NextHops, Error> {
         match self.image.attachment(LABELS) {
             None => Ok(NextHops::new()),
@@ -145,14 +145,15 @@ impl RuleImageFile {
         }
     }
 
-    /// The rules that were left out and could change answers, and what was assumed of packets: none where the file says nothing of it.
+    /// The rules that were left out and could change answers, and the assumptions about packets; none if the
+    /// file says nothing of them.
     pub fn doubts<T: Tuple>(&self) -> Result<Doubts<T>, Error> {
         let Some(bytes) = self.image.attachment(DOUBTS) else { return Ok(Doubts::none()) };
         let doubts = std::str::from_utf8(bytes).ok().and_then(|text| Doubts::from_text(text).ok());
         doubts.ok_or_else(|| malformed(self.path.clone(), DOUBTS))
     }
 
-    /// Which lines of their file the rules come from: of none where the file says nothing of it.
+    /// The lines of their file that the rules come from; none if the file says nothing of them.
     pub fn lines(&self) -> Result<Lines, Error> {
         let Some(bytes) = self.image.attachment(LINES) else { return Ok(Lines::default()) };
         let lines = std::str::from_utf8(bytes).ok().and_then(|text| Lines::from_text(text).ok());

@@ -13,7 +13,7 @@ pub(crate) trait RuleBeside<T: Tuple>: BesideRules<T> {
     /// The actions of the rules.
     fn actions(&self) -> &Actions;
 
-    /// The priority of a rule; `None` where there is none of that number, and where no answer can be in doubt.
+    /// The priority of a rule; `None` if there is none of that number, or if no answer can be in doubt.
     fn priority(&self, number: u32) -> Option<u32>;
 
     /// Bytes that it takes.

@@ -93,8 +93,8 @@ impl<T: Tuple> RuleReader<T> {
         self.enter().find(tuple)
     }
 
-    /// What the rules say, and whether a rule that was left out could change it. Ask for this where the
-    /// classifier was built with [`leave_out`](super::ClassifierBuilder::leave_out), or where an image is not
+    /// What the rules say, and whether a rule that was left out could change it. Ask for this if the
+    /// classifier was built with [`leave_out`](super::ClassifierBuilder::leave_out), or if an image is not
     /// whole. O(rules left out) beside the lookup.
     ///
     /// ```
@@ -364,7 +364,7 @@ impl<T: Tuple> RuleGuard<'_, T> {
         all
     }
 
-    /// What shape the compiled table took, in a line for people, where the engine has one.
+    /// The shape of the compiled table, in a line for people, if the engine tells one.
     pub fn shape(&self) -> Option<String> {
         self.state.table().table().shape()
     }

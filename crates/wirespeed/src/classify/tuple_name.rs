@@ -13,7 +13,7 @@ tuples! {
     OpenFlow: wirespeed_classify::OpenFlowTuple,
 }
 
-/// What is done with a tuple once it is known which: a function over tuple types.
+/// An action on a tuple whose name is known at run time: a function over tuple types.
 pub trait TupleVisitor {
     /// What it yields.
     type Output;

@@ -172,7 +172,7 @@ impl NameBuilder {
     /// take names back in that are needed again.
     ///
     /// Results stay the same. [`longest_match`](super::NameReader::longest_match) and
-    /// [`match_batch`](super::NameReader::match_batch), which tell *which* name matched, know only the names
+    /// [`match_batch`](super::NameReader::match_batch) tell *which* name matched: they know only the names
     /// that were left.
     ///
     /// ```

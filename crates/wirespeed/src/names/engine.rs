@@ -55,7 +55,7 @@ pub(crate) fn reads(engine: EngineName, kind: &str) -> bool {
     visit(engine, Kind) == kind
 }
 
-/// What is done with an engine once it is known which: a function over engine types.
+/// An action on an engine whose name is known at run time: a function over engine types.
 pub trait Visitor {
     /// What it yields.
     type Output;

@@ -29,8 +29,8 @@ const MADE: &str = "made";
 /// A word of [`MADE`]: only the reduced names are compiled.
 const AGGREGATED: &str = "aggregated";
 
-/// Writes an engine's table as a file with its names, all of them where it is aggregated, and with what their
-/// results are called. A file that is there is replaced.
+/// Writes an engine's table as a file with its names, all of them if it is aggregated, and with the names of
+/// their results. A file that is there is replaced.
 pub fn save<E: NameEngine>(
     table: &E::Table,
     names: &NameRib,
@@ -114,7 +114,7 @@ impl NameImageFile {
         table.map_err(|source| Error::Image { path: self.path, source })
     }
 
-    /// What the results are called; empty where the file doesn't say.
+    /// The names of the results; empty if the file doesn't say.
     pub fn labels(&self) -> Result<Labels, Error> {
         match self.image.attachment(LABELS) {
             None => Ok(Labels::new()),
@@ -122,7 +122,7 @@ impl NameImageFile {
         }
     }
 
-    /// The names, all of them where it is aggregated; `None` where the file holds the compiled table alone.
+    /// The names, all of them if the table is aggregated; `None` if the file holds the compiled table alone.
     pub fn names(&self) -> Result<Option<NameRib>, Error> {
         let Some(bytes) = self.image.attachment(NAMES) else { return Ok(None) };
         let names = entry_list::from_bytes(bytes).ok_or_else(|| malformed(self.path.clone(), NAMES))?;

@@ -89,8 +89,8 @@ impl NameTable {
     /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
     /// call for each. The call waits for guards that are older than the call before it.
     ///
-    /// Fails where a name would get no result, or where the table has to be built anew and can't be: [the
-    /// call then did not happen](crate::image::live#when-an-update-fails).
+    /// Fails if a name would get no result, or if the table has to be built anew and can't be: [the call then
+    /// did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[NameUpdate]) -> Result<Applied, Error> {
         let of_names = |source| Error::of_names(source, self.memory_cap);
         let applied = with_results(updates).and_then(|()| self.live.apply(updates).map_err(of_names));
@@ -113,7 +113,8 @@ impl NameTable {
         NameReader::new(self.live.reader(), self.engine, self.is_aggregated, self.offload.clone())
     }
 
-    /// The names with their results, all of them where the table is aggregated: exact and longest matches, iteration, what lies beneath a name.
+    /// The names with their results, all of them if the table is aggregated: exact and longest matches,
+    /// iteration, all names beneath one.
     pub fn entries(&self) -> &NameRib {
         self.live.rib()
     }
