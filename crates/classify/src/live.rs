@@ -68,7 +68,7 @@ fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
 #[derive(Debug, Default)]
 struct Taken<C> {
     is_any: bool,
-    /// What it does to what is beside the table.
+    /// Its effect on what is beside the table.
     beside: C,
 }
 

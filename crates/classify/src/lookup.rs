@@ -74,8 +74,8 @@ pub trait ClassifyEngine<T: Tuple>: Sized + Send + 'static {
     /// Compiles a set, and makes the engine that keeps it up to date. Uses all threads of the `rayon` pool that the caller is in.
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError>;
 
-    /// Takes changes in: `changed` lists the rules that came, went, or are others than before, with what they were, in any order, each
-    /// once; `rules` has what they are now.
+    /// Takes changes in. `changed` lists the rules that came, went, or are others than before, each once and
+    /// with what it was, in any order. `rules` has them as they are now.
     ///
     /// Many are best taken a few at a time, while what is known of them is in the cache. After an error the engine is spent: build a
     /// new one from the same `rules`.

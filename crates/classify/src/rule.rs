@@ -250,7 +250,7 @@ impl<T: Tuple> Rule<T> {
         (&self.base, &self.ranges) == (&other.base, &other.ranges)
     }
 
-    /// What it wants of each 16 bits, where all of these are ranges.
+    /// Its ranges of each 16 bits, if all of these are ranges.
     #[inline(always)]
     pub(crate) fn spans(&self) -> Option<Spans<T>> {
         match &self.ranges {

@@ -1,8 +1,9 @@
 //! [`RuleSet`]: rules under numbers that stay.
 //!
-//! A rule's number is what a lookup returns, and what decides among rules of one priority: the lower one wins. [`insert`] gives the
-//! number after the largest that there ever was, so that of equals the one inserted first wins; a number that came free is used again
-//! only where the user says so ([`insert_at`]), as that puts the new rule before those of higher numbers.
+//! A lookup returns a rule's number. The number also decides among rules of one priority: the lower one wins.
+//! [`insert`] gives the number after the largest that there ever was, so that of equals the one inserted
+//! first wins; a number that came free is used again only where the user says so ([`insert_at`]), as that
+//! puts the new rule before those of higher numbers.
 //!
 //! [`insert`]: RuleSet::insert
 //! [`insert_at`]: RuleSet::insert_at

@@ -23,7 +23,7 @@ pub(crate) enum Device {
     IfAny,
 }
 
-/// What looks up where it has to be one of the two.
+/// The device of lookups that run on one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum On {
     /// The engines on this machine's cores
@@ -33,7 +33,7 @@ pub(crate) enum On {
 }
 
 impl On {
-    /// Starts the GPUs where these are to look up; an error where none is usable.
+    /// Starts the GPUs if they are to look up; an error if none is usable.
     pub(crate) fn open(self, options: &GpuOptions) -> Result<Option<Fleet>> {
         match self {
             Self::Cpu => Ok(None),
@@ -81,7 +81,7 @@ impl Device {
         self.unless_missing(open_all(options))
     }
 
-    /// What came of a GPU. Without it an error where only that will do; where the CPU will, says so and goes on.
+    /// What came of a GPU. Without it, an error if only that would do; if the CPU will, says so and goes on.
     pub(crate) fn unless_missing<T>(self, got: Result<T, GpuError>) -> Result<Option<T>> {
         match got {
             Ok(got) => Ok(Some(got)),

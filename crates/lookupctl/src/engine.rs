@@ -1,4 +1,4 @@
-//! `--engine`: what may be given, and what it comes to for a table. The engines themselves are listed in
+//! `--engine`: its values, and the engine that it comes to for a table. The engines themselves are listed in
 //! [`wirespeed::engine`].
 
 use anyhow::{Result, bail};

@@ -100,7 +100,7 @@ fn io_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e std:
     cause.downcast_ref()
 }
 
-/// An error and what led to it, without what a cause only repeats.
+/// An error and its causes, without those that only repeat it.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {

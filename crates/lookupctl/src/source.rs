@@ -74,7 +74,7 @@ impl ReadArguments {
         self.lenient
     }
 
-    /// Reads a table that nothing else is read beside, and says what it was and what was passed over.
+    /// Reads a table that nothing else is read beside, and says its size and the lines that were passed over.
     pub(crate) fn load(&self, from: &OsStr) -> Result<Fib> {
         let loaded = self.load_one_of(from)?;
         self.check(&[&loaded.report], None)?;

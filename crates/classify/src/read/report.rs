@@ -1,4 +1,4 @@
-//! [`RuleReport`]: what a reading found, and what it left out.
+//! [`RuleReport`]: the finds of a reading, and the rules that it left out.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -40,8 +40,8 @@ pub enum Effect {
     Skip,
 }
 
-/// The uncertain rules of a set, and the assumptions under which it was read: what a table needs to know of the files that its rules
-/// came from.
+/// The uncertain rules of a set, and the assumptions under which it was read: all that a table needs to know
+/// of the files of its rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubts<T> {
     /// The rules that may be in effect or not, in the order of their files.

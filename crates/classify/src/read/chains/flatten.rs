@@ -249,7 +249,7 @@ impl<T: Tuple> Walk<'_, T> {
         self.end("the chain", region)
     }
 
-    /// What a step of which nobody knows whether it is in effect could do with packets.
+    /// The possible effect on packets of a step that may or may not be in effect.
     fn perhaps(
         &mut self,
         then: &Go<'_>,
@@ -396,7 +396,7 @@ impl<T: Tuple> Walk<'_, T> {
         }
     }
 
-    /// What a line is to packets of a region; `None` where it isn't for any of them, or not in effect.
+    /// A line as packets of a region meet it; `None` if it isn't for any of them, or not in effect.
     fn meet(&mut self, line: &Line<T>, region: &Region<T>) -> Result<Option<Met<T>>, Excess> {
         let (mut doubts, mut would_help, mut by) = (Vec::new(), BTreeSet::new(), Vec::new());
         for fact in &line.when.facts {

@@ -10,7 +10,7 @@ use crate::tuple::Field;
 pub(super) enum Read {
     /// Numbers of the field.
     Set(FieldSet),
-    /// A name, of which only another machine knows what it stands for.
+    /// A name whose meaning only another machine knows.
     Name,
 }
 

@@ -6,7 +6,7 @@ use crate::read::report::Fault;
 use crate::rule::Pattern;
 use crate::tuple::{Field, Tuple, VLAN_NONE};
 
-/// What Open vSwitch takes where none is given (`OFP_DEFAULT_PRIORITY`).
+/// The priority that Open vSwitch takes if none is given (`OFP_DEFAULT_PRIORITY`).
 const PRIORITY: u32 = 0x8000;
 
 const IPV4: u128 = 0x0800;

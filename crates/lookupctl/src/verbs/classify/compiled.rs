@@ -61,12 +61,12 @@ impl<T: Tuple> Compiled<T> {
     }
 }
 
-/// What is said of an engine whose table no GPU takes.
+/// Says that no GPU takes an engine's table.
 pub(super) fn cannot_upload(engine: EngineName) -> String {
     format!("{engine} can't be brought to the GPU")
 }
 
-/// What is said of an engine that refuses the rules.
+/// Says that an engine refuses the rules.
 pub(super) fn cannot_build(engine: EngineName) -> String {
     format!("{engine} can't be built")
 }

@@ -1,4 +1,4 @@
-//! `--engine` for rules: what may be given, and what it comes to. The engines themselves are listed in
+//! `--engine` for rules: its values, and the engine that it comes to. The engines themselves are listed in
 //! [`wirespeed::classify::engine`].
 
 use clap::builder::TypedValueParser;

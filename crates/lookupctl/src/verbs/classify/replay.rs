@@ -159,7 +159,7 @@ impl Options {
     }
 }
 
-/// What is in doubt about answers, and the rules that these come from: none are needed where nothing is.
+/// Doubts about answers, and the rules that these come from: none are needed if nothing is in doubt.
 struct Beside<T: Tuple> {
     doubts: Doubts<T>,
     rules: RuleSet<T>,

@@ -181,7 +181,8 @@ impl Raw {
         Ok(Loaded { file, report, seconds: began.elapsed().as_secs_f64() })
     }
 
-    /// Reads the rules, and says what they were and what was left out. Refused where that is anything, unless it is to be lenient.
+    /// Reads the rules, and says their number and what was left out. Refused if anything was left out, unless
+    /// it is to be lenient.
     pub(super) fn load<T: Tuple>(&self, read: &ReadArguments) -> Result<RuleFile<T>> {
         let loaded = self.parse(read)?;
         if !read.lenient && !loaded.is_whole() {

@@ -1,4 +1,4 @@
-//! `classify info`: what is in sets of rules, and what each engine makes of them.
+//! `classify info`: the content of sets of rules, and the tables that engines make of them.
 
 mod census;
 
@@ -92,7 +92,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What is said of a set of which something was left out.
+/// Words on a set of which something was left out.
 const NOT_WHOLE: &str = "  not whole: what was left out could change answers; the other verbs refuse it, unless --assume states what it \
                          asks for or --lenient goes on without";
 
@@ -351,7 +351,7 @@ impl EngineReport {
 }
 
 impl Built {
-    /// What building took, and what it takes to keep the table up to date.
+    /// The cost of building, and of keeping the table up to date.
     fn control_plane(&self) -> String {
         match self {
             Self::Table { build_seconds: Some(seconds), control_plane_bytes, .. } => {

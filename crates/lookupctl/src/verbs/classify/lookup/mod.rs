@@ -223,7 +223,7 @@ struct Line<'a> {
     priority: Option<u32>,
     action: Option<String>,
     text: Option<String>,
-    /// The line of the file that the rule comes from, and what it says, where a rule isn't simply a line.
+    /// The line of the file that the rule comes from, and its text, if a rule isn't simply a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -376,7 +376,7 @@ impl<T: Tuple> Told<'_, T> {
 }
 
 impl<T: Tuple> Miss<'_, T> {
-    /// What the field is, and what is wanted of it.
+    /// The value of the field, and the rule's match of it.
     fn values(&self, tuple: &T) -> (String, String) {
         let is = self.field.show(tuple.field(self.field)).to_string();
         (is, self.field.show_match(self.rule.field(self.field)))
