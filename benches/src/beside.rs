@@ -13,7 +13,7 @@ use crate::report::{Row, Setting};
 pub struct Beside {
     /// Lookups a second without updates.
     pub quiet: Vec<f64>,
-    /// With updates.
+    /// Lookups a second with updates.
     pub beside: Vec<f64>,
     /// Updates a second meanwhile.
     pub updates: Vec<f64>,

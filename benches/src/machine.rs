@@ -1,4 +1,5 @@
-//! The machine: what it is, in words that say nothing about whose it is; one core of it to measure on; what its heap holds.
+//! The machine: a description of it, in words that say nothing about its owner; one core of it to measure on;
+//! the size of its heap.
 #![allow(unsafe_code)]
 
 use std::fmt::Write as _;
@@ -28,7 +29,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// The machine that this runs on.
     pub fn here() -> Self {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {

@@ -31,9 +31,9 @@ pub struct Setting {
 /// One measurement.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// On what.
+    /// What it was measured on.
     pub setting: Setting,
-    /// Of which engine or rival.
+    /// The engine or rival.
     pub engine: String,
     /// `build`, `single`, `batch` or `update`.
     pub what: &'static str,
@@ -41,7 +41,7 @@ pub struct Row {
     pub batch: usize,
     /// Each round's figure.
     pub rounds: Vec<f64>,
-    /// Of what: `keys/s`, `updates/s` or `s`.
+    /// The unit of the figures: `keys/s`, `updates/s` or `s`.
     pub unit: &'static str,
     /// Bytes held.
     pub memory: u64,
@@ -156,7 +156,7 @@ pub struct Sheet {
     pub title: String,
     /// Names of the columns; the first is of words, the others are mostly of numbers.
     pub columns: &'static [&'static str],
-    /// As many cells each as there are columns, none of them with a comma.
+    /// Rows of as many cells as there are columns, none of them with a comma.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -184,7 +184,7 @@ impl fmt::Display for Sheet {
 }
 
 impl Sheet {
-    /// As CSV, each row with the date and the machine in front.
+    /// The sheet in CSV, each row with the date and the machine in front.
     pub fn csv(&self, machine: &Machine) -> String {
         let (date, machine) = (date(), machine.slug());
         let mut text = format!("date,machine,{}\n", self.columns.join(","));

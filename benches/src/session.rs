@@ -15,7 +15,7 @@ use crate::report::{self, Row, Setting, ratio};
 use crate::table::{Lane, Mode};
 use crate::trace::Trace;
 
-/// What is measured how long, where, and where it goes.
+/// What is measured, for how long, on which cores, and the destination of the figures.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Keys of a trace
@@ -119,7 +119,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Without rows. Ratios are to the first lane of those measured together that is a reference by its name.
+    /// A session without rows. Ratios are to the first lane of those measured together that is a reference by its name.
     pub fn new(options: &Options, is_reference: fn(&str) -> bool) -> Self {
         Self { plan: options.plan(), is_reference, rows: Vec::new() }
     }
@@ -173,7 +173,7 @@ pub fn setting<A: Address>(source: &Source, rib: &Rib<A>, next_hops: &NextHops) 
     }
 }
 
-/// The same table with a trace and its right answers.
+/// A table with a trace and its right answers.
 pub fn setting_on<A: Address>(setting: &Setting, trace: &Trace<A>, expected: &[NextHop]) -> Setting {
     Setting {
         trace: trace.name.clone(),

@@ -50,7 +50,7 @@ pub trait Contestant<A: Address> {
 pub enum Mode {
     /// One key a call.
     Single,
-    /// This many keys a call.
+    /// Batches of this many keys a call.
     Batch(usize),
 }
 

@@ -16,16 +16,16 @@ pub struct Trace<A> {
     /// The seed that it was drawn from.
     pub seed: u64,
     keys: Huge<A>,
-    /// The same in network order, for tables that take IPv6 addresses as bytes. Empty for IPv4.
+    /// Keys in network order, for tables that take IPv6 addresses as bytes. Empty for IPv4.
     network: Huge<[u8; 16]>,
 }
 
 /// A part of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys<'a, A> {
-    /// As integers.
+    /// The part as integers.
     pub host: &'a [A],
-    /// As bytes in network order; empty for IPv4.
+    /// The part as bytes in network order; empty for IPv4.
     pub network: &'a [[u8; 16]],
 }
 

@@ -21,7 +21,7 @@ static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     bytes
 });
 
-/// Past the 2^16 chunk ids of level 16, where everything else is.
+/// The byte past the 2^16 chunk ids of level 16, where everything else is.
 const AFTER_LEVEL16: usize = 1 << 17;
 
 // Edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in the header and directory; with the next,

@@ -1,6 +1,7 @@
 //! The kernels, as the PTX that `cargo xtask ptx` builds from the sources beside it, and nothing else.
 //!
-//! A module is one `.cu` file. `ptx/manifest.json` says which compiler made the PTX, with which flags, of which sources.
+//! A module is one `.cu` file. `ptx/manifest.json` names the compiler that made the PTX, its flags, and the
+//! sources.
 
 /// One module of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

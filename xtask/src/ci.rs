@@ -8,6 +8,7 @@ use crate::step;
 
 /// Runs every step, stopping at the first that fails.
 pub(crate) fn run() -> Result<()> {
+    step::run("words", &mut step::cargo(&["xtask", "words"]))?;
     step::run("format", &mut step::cargo(&["fmt", "--all", "--check"]))?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     step::run("clippy", &mut step::cargo(&clippy))?;

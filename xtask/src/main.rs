@@ -15,6 +15,7 @@ mod report;
 mod sail_paper;
 mod step;
 mod unsafe_list;
+mod words;
 
 use clap::{Parser, Subcommand};
 
@@ -40,6 +41,8 @@ enum Verb {
     Report(report::Options),
     /// Writes UNSAFE.md from the code
     Unsafe(unsafe_list::Options),
+    /// Lists comments whose words or width are not as they should be, or wraps those that are too long
+    Words(words::Options),
     /// Makes the GAMT paper's figures anew and writes benches/record/MACHINE/DATE-gamt-paper-….csv
     GamtPaper(gamt_paper::Options),
     /// Makes the GSwitch paper's figures anew and writes benches/record/MACHINE/DATE-gswitch-paper-….csv and .svg
@@ -58,6 +61,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Record(options) => record::run(&options),
         Verb::Report(options) => report::run(&options),
         Verb::Unsafe(options) => unsafe_list::run(&options),
+        Verb::Words(options) => words::run(&options),
         Verb::GamtPaper(options) => gamt_paper::run(&options),
         Verb::GswitchPaper(options) => gswitch_paper::run(&options),
         Verb::MataPaper(options) => mata_paper::run(&options),

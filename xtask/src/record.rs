@@ -1,7 +1,7 @@
-//! Measures this machine: runs the bench crate's `record`, which writes `benches/record/MACHINE/DATE.csv` and, beside it, what the
-//! machine is; its `gpu`, which writes the figures of the machine's GPUs, CSV and SVG, to `benches/record/GPU/DATE-….csv`; or its
-//! `names` and `classify`, which do for names and for rules what `record` does for addresses, and write
-//! `benches/record/MACHINE/DATE-names.csv` and `…-classify.csv`.
+//! Measures this machine with the bench crate. `record` writes `benches/record/MACHINE/DATE.csv`, and a
+//! description of the machine beside it. `gpu` writes the figures of the machine's GPUs, CSV and SVG, to
+//! `benches/record/GPU/DATE-….csv`. `names` and `classify` do for names and for rules what `record` does for
+//! addresses, and write `benches/record/MACHINE/DATE-names.csv` and `…-classify.csv`.
 
 use std::process::{Command, Stdio};
 

@@ -88,7 +88,7 @@ fn first_sentence(text: &str) -> String {
 }
 
 /// The Rust files of the workspace, in order.
-fn sources(root: &Path) -> Result<Vec<String>> {
+pub(crate) fn sources(root: &Path) -> Result<Vec<String>> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])
         .current_dir(root)

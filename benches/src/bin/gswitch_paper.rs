@@ -66,10 +66,10 @@ enum Figure {
     /// GPU against CPU by cores and by batch; by rules
     #[value(name = "6")]
     Versus,
-    /// By classes, full classes and classes that match
+    /// Classes, full classes and classes that match
     #[value(name = "7")]
     Shapes,
-    /// By fields
+    /// Fields
     #[value(name = "8")]
     Fields,
     /// The sets of ClassBench

@@ -124,7 +124,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A run: the GPU where there is one, what is wanted, and where figures go.
+/// A run: the GPU, if there is one, the figures that are wanted, and their destination.
 struct Run<'o> {
     bench: Option<Bench>,
     record: Record<'o>,

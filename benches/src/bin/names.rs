@@ -60,7 +60,7 @@ struct Options {
 enum Size {
     /// Real domains; as many made ones where there are none
     Small,
-    /// The same and made ones
+    /// Real domains, and made names up to ten million
     Large,
     /// 200,000 made names, to try things out
     Tiny,

@@ -25,7 +25,7 @@ pub fn setting(set: &Set) -> Setting {
     }
 }
 
-/// The same with a trace.
+/// A set with a trace, for the rows of a record.
 pub fn setting_on(setting: &Setting, trace: &Trace) -> Setting {
     let sum = trace.right.iter().fold(0u64, |sum, &number| sum.wrapping_add(u64::from(number)));
     Setting {

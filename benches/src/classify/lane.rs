@@ -17,7 +17,7 @@ pub trait Contestant {
     /// The number of the best rule that each tuple matches; 0 where none does.
     fn many(&self, tuples: Tuples<'_>, numbers: &mut [u32]);
 
-    /// The same of the only one.
+    /// The number of the best rule that one tuple matches; 0 where none does.
     fn one(&self, tuple: Tuples<'_>) -> u32 {
         let mut number = [0];
         self.many(tuple, &mut number);
@@ -45,7 +45,7 @@ pub trait Contestant {
 pub enum Mode {
     /// One tuple a call.
     Single,
-    /// This many tuples a call.
+    /// Batches of this many tuples a call.
     Batch(usize),
 }
 

@@ -64,7 +64,7 @@ pub fn lookups() -> Vec<Entry> {
     entries
 }
 
-/// Those that take updates: live engines, and the scan. `rte_acl` takes none.
+/// Entries that take updates: live engines, and the scan. `rte_acl` takes none.
 pub fn updates() -> Vec<Entry> {
     vec![
         live::<Quilt<Ipv4Tuple>>(),

@@ -16,21 +16,21 @@ pub struct Trace {
     pub right: Vec<u32>,
     tuples: Vec<Ipv4Tuple>,
     headers: Vec<Header>,
-    /// To each of the headers, which never move.
+    /// Pointers to the headers, which never move.
     pointers: Vec<*const Header>,
 }
 
 /// A part of a trace.
 #[derive(Clone, Copy)]
 pub struct Tuples<'a> {
-    /// As tuples.
+    /// The part as tuples.
     pub tuples: &'a [Ipv4Tuple],
-    /// As pointers to headers, good as long as the trace is.
+    /// The part as pointers to headers, good as long as the trace is.
     pub headers: &'a [*const Header],
 }
 
 impl Trace {
-    /// Of tuples and what is right for each.
+    /// A trace of tuples, and of what is right for each.
     pub fn new(name: &'static str, seed: u64, tuples: Vec<Ipv4Tuple>, right: Vec<u32>) -> Self {
         let headers: Vec<Header> = tuples.iter().map(header).collect();
         let pointers = headers.iter().map(std::ptr::from_ref).collect();
@@ -71,12 +71,12 @@ impl<'a> Tuples<'a> {
         self.tuples.is_empty()
     }
 
-    /// Those from one on, so many.
+    /// A part of so many tuples, from one on.
     pub fn part(self, from: usize, count: usize) -> Self {
         Self { tuples: &self.tuples[from..from + count], headers: &self.headers[from..from + count] }
     }
 
-    /// By so many.
+    /// Parts of so many tuples each.
     pub fn chunks(self, size: usize) -> impl Iterator<Item = Self> + use<'a> {
         let parts = self.tuples.chunks(size).zip(self.headers.chunks(size));
         parts.map(|(tuples, headers)| Self { tuples, headers })

@@ -25,7 +25,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// At most so many rules, half of all at most, go, and come back.
+    /// Takes out at most so many rules, half of all at most, and puts them back.
     pub fn returns(rules: &RuleSet<Ipv4Tuple>, most: usize, seed: u64) -> Self {
         let numbers = drawn(rules, most, seed);
         let back = |&number: &u32| Some(RuleUpdate::Set(number, rules.rule(number)?.clone()));
@@ -33,7 +33,7 @@ impl Turn {
         Self { names: ["deletions", "insertions"], ways: [forth, numbers.iter().filter_map(back).collect()] }
     }
 
-    /// As many change: each becomes what another one was, and then what it had been.
+    /// Changes at most so many rules: each becomes what another one was, and then what it had been.
     pub fn changes(rules: &RuleSet<Ipv4Tuple>, most: usize, seed: u64) -> Self {
         let numbers = drawn(rules, most, seed);
         let put = |(&at, &of): (&u32, &u32)| Some(RuleUpdate::Set(at, rules.rule(of)?.clone()));

@@ -1,9 +1,9 @@
 //! Figure 19 and section 5.4.5: what a table takes, and how it grows over a day of updates.
 //!
-//! Deletion is lazy: nodes of withdrawn prefixes stay until their room is wanted. So the used units grow beyond those that the routes
-//! need, which is what is shown here beside them: the units in use, the units of a table built anew at that moment with
-//! the same strides, and the room that there is. Memory is that of the table twice over, as the paper keeps a backup on the
-//! device and a live table has two copies.
+//! Deletion is lazy: nodes of withdrawn prefixes stay until their place is wanted. So the used units grow
+//! beyond those that the routes need. Both are shown here: the units in use, the units of a table built anew
+//! at that moment with the same strides, and the capacity. Memory is that of the table twice over, as the
+//! paper keeps a backup on the device and a live table has two copies.
 
 use anyhow::Result;
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Rib, Strides, Update};

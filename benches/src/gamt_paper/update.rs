@@ -27,7 +27,7 @@ pub const CALLS: [usize; 3] = [256, 4_096, 65_536];
 pub struct Played {
     /// Updates in all.
     pub updates: usize,
-    /// Those that changed the Rib.
+    /// Updates that changed the Rib.
     pub changes: usize,
     /// Writes of all patches.
     pub writes: u64,
@@ -35,7 +35,7 @@ pub struct Played {
     pub most: u64,
     /// How often the table was built anew instead.
     pub rebuilds: usize,
-    /// For Rib and patches, without the builds.
+    /// Time for Rib and patches, without the builds.
     pub spent: Duration,
 }
 

@@ -64,7 +64,7 @@ type GatherFn<T> = fn(table: Padded<'_, T>, keys: &[V4], out: &mut [u32]);
 
 /// A width of elements.
 trait Width: Element {
-    /// As an answer.
+    /// Widens it to an answer.
     fn widen(self) -> u32;
     /// The ways that this CPU has of gathering it, the widest vectors last.
     fn ways() -> Vec<(&'static str, GatherFn<Self>)>;

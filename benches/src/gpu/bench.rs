@@ -155,7 +155,7 @@ impl Bench {
         self.rate_of(keys.count, rounds, |bench| bench.launch(program, keys, shape))
     }
 
-    /// The same of whatever looks up so many keys.
+    /// Keys a second of whatever looks up so many keys, measured like [`rate`](Self::rate).
     pub fn rate_of(
         &mut self,
         count: usize,

@@ -33,7 +33,7 @@ impl Options {
         self.in_flight.iter().copied().max().unwrap_or(1)
     }
 
-    /// Of launches that were tried as many as are told: a few, where not all are.
+    /// How many of the launches that were tried are told: a few, where not all are.
     pub fn told(&self, few: usize) -> usize {
         if self.all { usize::MAX } else { few }
     }

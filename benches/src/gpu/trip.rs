@@ -35,7 +35,7 @@ pub struct Travelled {
     pub rate: f64,
     /// Microseconds from sending a batch to having its results.
     pub p50: f64,
-    /// The same that one in a hundred exceeds.
+    /// Microseconds that one batch in a hundred exceeds.
     pub p99: f64,
     /// The longest.
     pub max: f64,

@@ -19,9 +19,9 @@ use crate::gpu::{Device, ceiling, tuples};
 
 /// A device with its runtime, each with a driver of its own.
 pub struct Rig {
-    /// For kernels.
+    /// The device for kernels.
     pub bench: Bench,
-    /// For trips.
+    /// The runtime for trips.
     pub gpu: Gpu,
     /// Batches a second over the bus by bytes in, bytes out and batches under way, as each is measured once.
     ceilings: HashMap<(usize, usize, usize), f64>,
@@ -63,7 +63,7 @@ impl Rig {
         best.context("no launch fits")
     }
 
-    /// The same with so many blocks of each multiprocessor; `None` where no program lets so many fit.
+    /// The rate of the best launch with so many blocks of each multiprocessor; `None` where no program lets so many fit.
     pub fn kernel_of_blocks<T: Tuple>(
         &mut self,
         table: &Uploaded,
@@ -85,7 +85,7 @@ impl Rig {
         })
     }
 
-    /// The same among some launches of each program.
+    /// The rate of the best of some launches of each program.
     fn best<T: Tuple>(
         &mut self,
         table: &Uploaded,
@@ -166,7 +166,7 @@ impl Rig {
     }
 }
 
-/// Of so many tuples those that launches are chosen with: enough that they fill a GPU.
+/// How many of so many tuples launches are chosen with: enough that they fill a GPU.
 fn few(tuples: usize) -> usize {
     (tuples / 4).max(1 << 16).min(tuples)
 }

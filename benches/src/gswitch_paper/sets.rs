@@ -47,7 +47,7 @@ const COLUMNS: &[&str] = &[
 struct OnGpu {
     kernel: KernelRate,
     tuples: usize,
-    /// With the paper's batch.
+    /// The kernel's rate with the paper's batch.
     paper: KernelRate,
     trips: Trips,
 }

@@ -96,7 +96,7 @@ pub trait Method<T: Tuple>: Send + Sync {
     fn bytes(&self) -> u64;
     /// Seconds that building took.
     fn seconds(&self) -> f64;
-    /// It on the CPU.
+    /// The table on the CPU.
     fn table(&self) -> &dyn Classify<T>;
     /// Brings it to a GPU.
     fn upload(&self, bench: &mut Bench) -> Result<Uploaded>;

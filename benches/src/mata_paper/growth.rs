@@ -173,7 +173,7 @@ fn rows<E: NameEngine<Table: OnDevice>>(
     Ok(())
 }
 
-/// By method the kernel's rate, and of whole trips the rate and latencies.
+/// The kernel's rate by method, and the rate and latencies of whole trips.
 fn on_gpu<E: NameEngine<Table: OnDevice>>(
     bench: &mut Bench,
     table: &E::Table,

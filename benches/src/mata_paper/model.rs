@@ -26,9 +26,9 @@ pub struct Model {
 /// Bytes of a batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bytes {
-    /// Of its names.
+    /// Bytes of its names.
     pub batch: f64,
-    /// Of its results.
+    /// Bytes of its results.
     pub results: f64,
 }
 

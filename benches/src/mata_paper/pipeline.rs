@@ -68,7 +68,7 @@ pub struct Timing {
     pub rate: f64,
     /// Microseconds of a part, from giving it away to having its results: the median.
     pub p50: f64,
-    /// The same that one in a hundred exceeds.
+    /// Microseconds that one part in a hundred exceeds.
     pub p99: f64,
 }
 

@@ -92,7 +92,7 @@ impl Compiled {
     }
 }
 
-/// As many of a trace's first names as so many bytes hold.
+/// The first names of a trace, as many as so many bytes hold.
 pub fn batch_of(trace: &Trace, bytes: usize) -> Names<'_> {
     let names = trace.names.names();
     let count = names.ends().partition_point(|&end| end as usize <= bytes);

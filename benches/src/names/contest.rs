@@ -23,7 +23,7 @@ pub fn setting(table: &Table) -> Setting {
     }
 }
 
-/// The same with a trace.
+/// A table with a trace, for the rows of a record.
 pub fn setting_on(setting: &Setting, trace: &Trace) -> Setting {
     let sum = trace.expected.iter().fold(0u64, |sum, &result| sum.wrapping_add(u64::from(result)));
     Setting {
@@ -122,7 +122,7 @@ pub fn race_updates(
     results
 }
 
-/// The same for one lane and part.
+/// Updates a second of one lane in one part.
 fn run_updates(
     lane: &mut Lane,
     updates: &[NameUpdate],

@@ -63,7 +63,7 @@ pub fn small(most: usize) -> Result<Table> {
     Ok(if table.names.len() > most { subset(&table, most) } else { table })
 }
 
-/// The same with made names up to ten million: what stands for the paper's "10M name table".
+/// The table of real domains and of made names up to ten million: what stands for the paper's "10M name table".
 pub fn large(names: usize) -> Result<Table> {
     let (name, mut fib) = domains(names)?;
     generate::extend(&mut fib, &TableSpec { names, results: 0, seed: SEED })?;
@@ -131,7 +131,7 @@ pub struct Trace {
 pub enum Kind {
     /// Any names of the table, each with a path after it
     Average,
-    /// Those of the longest tenth, each with a path after it
+    /// Names of the longest tenth, each with a path after it
     Heavy,
     /// Made domains that no entry matches, each with a path after it
     Misses,

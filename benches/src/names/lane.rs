@@ -16,7 +16,7 @@ pub trait Contestant {
     /// The result of the longest prefix of a name that is in the table; 0 where none is.
     fn one(&self, name: &Name) -> u32;
 
-    /// The same for each of many.
+    /// The result of each of many names, into the same place of `results`.
     fn many(&self, names: Names<'_>, results: &mut [u32]) {
         for (name, result) in names.iter().zip(results) {
             *result = self.one(name);
@@ -39,7 +39,7 @@ pub trait Contestant {
 pub enum Mode {
     /// One name a call.
     Single,
-    /// This many names a call.
+    /// Batches of this many names a call.
     Batch(usize),
 }
 

@@ -54,7 +54,7 @@ pub fn lookups() -> Vec<Entry> {
     ]
 }
 
-/// Those that take updates: engines live, and alone without a copy that readers see.
+/// Entries that take updates: engines live, and alone without a copy that readers see.
 pub fn updates() -> Vec<Entry> {
     vec![
         live::<Acta>("acta-live"),
@@ -156,7 +156,7 @@ impl<E: NameEngine> Alone<E> {
         Ok(Self { names, engine, table })
     }
 
-    /// As much room as live tables have.
+    /// Options with the head room of live tables.
     fn options() -> BuildOptions {
         BuildOptions { head_room: HEAD_ROOM, ..BuildOptions::default() }
     }

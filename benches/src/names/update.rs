@@ -17,7 +17,7 @@ pub enum Stream {
     Deletions,
     /// Names of the table that get another result.
     Changes,
-    /// As many come as go, and as many change.
+    /// Names that come, as many that go, and as many that change.
     Mixed,
     /// Names that were never there, and none goes: what makes more room for them is part of it.
     Growth,
@@ -32,7 +32,7 @@ pub struct Part {
 }
 
 impl Stream {
-    /// Those after which a table is as large as before, in the order of a round.
+    /// Streams after which a table is as large as before, in the order of a round.
     pub const STEADY: [Self; 4] = [Self::Insertions, Self::Deletions, Self::Changes, Self::Mixed];
 
     /// The name in records.

@@ -265,7 +265,7 @@ fn masks() -> Vec<u16> {
     masks
 }
 
-/// For each mask the ranks of its 16 bits. Rows past the last fill the ten bits of a code word, so that none needs a check.
+/// The ranks of the 16 bits of each mask. Rows past the last fill the ten bits of a code word, so that none needs a check.
 fn maptable(masks: &[u16]) -> Box<[u64; 1024]> {
     let mut table = Box::new([0; 1024]);
     for (row, &mask) in table.iter_mut().zip(masks) {

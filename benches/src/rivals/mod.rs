@@ -26,9 +26,9 @@ pub trait Native: Address {
     /// The standard library's type.
     type Std: Copy;
 
-    /// As the integer.
+    /// The address as an integer.
     fn int(self) -> Self::Int;
-    /// As the standard library's type.
+    /// The address in the standard library's type.
     fn std(self) -> Self::Std;
 }
 

@@ -120,7 +120,7 @@ struct Hash {
 }
 
 impl Hash {
-    /// Of the first bits of a prefix of one length; `shift` tells lengths apart.
+    /// Hashes the first bits of a prefix of one length; `shift` tells lengths apart.
     #[inline]
     fn of(bits: u32, shift: u32) -> Self {
         // Two rounds of multiply and fold (wyhash's mixing step); the constants are odd and have 32 bits set.
@@ -151,7 +151,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// With 18.755 bits for each of so many members.
+    /// A filter with 18.755 bits for each of so many members.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a size
     fn new(members: usize) -> Self {
         let bits = (members as f64 * f64::from(PBF_HASHES) / LN_2).ceil() as u64;
@@ -196,7 +196,7 @@ struct Slot {
 }
 
 impl Prefixes {
-    /// Of prefixes in ascending order, each once.
+    /// A table of prefixes in ascending order, each once.
     fn new(routes: &[(u32, NextHop)], shift: u32) -> Result<Self> {
         let gap = (0..=u32::MAX).zip(routes.iter().map(|route| Some(route.0)).chain([None]));
         let vacant = if shift > 0 {

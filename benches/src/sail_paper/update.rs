@@ -1,9 +1,9 @@
 //! Figure 11: memory accesses of an update, in windows of 500 updates.
 //!
-//! Each update is brought into the table by itself, so that its patch is its own, and counted by
-//! [`Accesses`], which says what an access is and which memory it goes to. An update
-//! that changes nothing (a route announced as it is, a route withdrawn that is not there) takes none, and counts. One
-//! after which the table has to be built anew is left out, and such are counted.
+//! Each update is brought into the table by itself, so that its patch is its own. [`Accesses`] counts it, and
+//! says what an access is and which memory it goes to. An update that changes nothing (a route announced as
+//! it is, a route withdrawn that is not there) takes none, and counts. One after which the table has to be
+//! built anew is left out, and such are counted.
 
 use anyhow::Result;
 use wirespeed_fib::{Address, BuildOptions, Engine, Rib, Update};
@@ -20,9 +20,9 @@ pub const WINDOW: usize = 500;
 pub struct Cost {
     /// Updates in all.
     pub updates: usize,
-    /// Those that changed the table.
+    /// Updates that changed the table.
     pub changes: usize,
-    /// Those after which the table was built anew.
+    /// Updates after which the table was built anew.
     pub rebuilds: usize,
     /// Accesses of all.
     pub total: Accesses,

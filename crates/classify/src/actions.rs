@@ -68,7 +68,7 @@ impl Eq for Actions {}
 /// How [`Actions`] change.
 #[derive(Debug)]
 pub enum ActionsChange {
-    /// Those of some numbers, one after the other; `None` of a rule that went.
+    /// Actions of some numbers, one after the other; `None` of a rule that went.
     Some(Vec<(u32, Option<u32>)>),
     /// All of them.
     All(Actions),

@@ -31,7 +31,7 @@ impl<T: Tuple> RuleSet<T> {
 }
 
 impl<T: Tuple> Classes<T> {
-    /// Of a set. O(n log n).
+    /// The classes of a set. O(n log n).
     pub fn of(rules: &RuleSet<T>) -> Self {
         let mut places: FxHashMap<T, usize> = FxHashMap::default();
         let mut classes: Vec<Class<T>> = Vec::new();

@@ -26,7 +26,7 @@ pub enum UpdateError {
 
 /// Head room of a table that will have updates, in hundredths.
 const FIRST_ROOM: u32 = 10;
-/// That of one that was outgrown, so that it isn't soon again.
+/// Head room of a table that was outgrown, so that it isn't soon again.
 const LATER_ROOM: u32 = 30;
 
 fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
@@ -37,7 +37,7 @@ fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
 #[derive(Debug, Default)]
 struct Taken<C> {
     is_any: bool,
-    /// What it does to what is beside the table.
+    /// Its effect on what is beside the table.
     beside: C,
 }
 
@@ -94,7 +94,7 @@ impl<T: Tuple, E: ClassifyEngine<T>> LiveRules<T, E> {
 }
 
 impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
-    /// As [`new`](LiveRules::new), with something beside the table.
+    /// Compiles a set and puts it live like [`new`](LiveRules::new), with something beside the table.
     pub fn with(mut rules: RuleSet<T>, options: BuildOptions) -> Result<Self, BuildError> {
         let (engine, table) = E::build(&rules, &with_room(&options, FIRST_ROOM))?;
         rules.track();
@@ -102,7 +102,7 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         Ok(Self { rules, engine: Some(engine), writer, options, undo: Vec::new(), rebuilds: 0 })
     }
 
-    /// As [`resume`](LiveRules::resume), with something beside the table.
+    /// Puts an image live like [`resume`](LiveRules::resume), with something beside the table.
     pub fn resume_with(mut rules: RuleSet<T>, table: E::Table, options: BuildOptions) -> Self {
         rules.track();
         let writer = Writer::with(table, B::of(&rules));

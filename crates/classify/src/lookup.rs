@@ -74,8 +74,8 @@ pub trait ClassifyEngine<T: Tuple>: Sized + Send + 'static {
     /// Compiles a set, and makes the engine that keeps it up to date. Uses all threads of the `rayon` pool that the caller is in.
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError>;
 
-    /// Takes changes in: `changed` lists the rules that came, went, or are others than before, with what they were, in any order, each
-    /// once; `rules` has what they are now.
+    /// Takes changes in. `changed` lists the rules that came, went, or are others than before, each once and
+    /// with what it was, in any order. `rules` has them as they are now.
     ///
     /// Many are best taken a few at a time, while what is known of them is in the cache. After an error the engine is spent: build a
     /// new one from the same `rules`.
@@ -105,8 +105,8 @@ pub struct BuildOptions {
     /// Room to leave for rules to come, in hundredths of what the rules take; engines leave some in any case, and a live table asks
     /// for some.
     pub head_room: u32,
-    /// Whether to leave no room that [`head_room`](Self::head_room) doesn't ask for, but what an engine can't do without: of a table that
-    /// would be over its cap otherwise.
+    /// Whether to leave no head room beyond [`head_room`](Self::head_room) but what an engine can't do
+    /// without, for a table that would be over its cap otherwise.
     pub tight: bool,
     /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can choose rules
     /// or packets must not know it.
@@ -132,7 +132,7 @@ pub(crate) fn check_entries<T: Tuple>(engine: &'static str, rules: &RuleSet<T>) 
     }
 }
 
-/// The same while a table is kept up to date.
+/// Refuses to keep a table up to date when its set has too many entries.
 pub(crate) fn take_entries<T: Tuple>(rules: &RuleSet<T>) -> Result<(), Outgrown> {
     let (found, limit) = entries_of(rules);
     if found > limit { Err(Outgrown("entries")) } else { Ok(()) }

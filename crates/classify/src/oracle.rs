@@ -18,7 +18,7 @@ pub trait Right<T> {
 pub struct Oracle<T>(pub Vec<(u32, Rule<T>)>);
 
 impl<T: Tuple> Oracle<T> {
-    /// Of the rules as they are now.
+    /// An oracle of the rules as they are now.
     pub fn of(rules: &RuleSet<T>) -> Self {
         Self(rules.sorted().into_iter().map(|(number, rule)| (number.get(), rule.clone())).collect())
     }
@@ -50,11 +50,11 @@ impl<T: Tuple> Right<T> for Oracle<T> {
     }
 }
 
-/// The same answers in O(masks), for sets too large to be scanned for each of many tuples: a map for each mask. Shares nothing with
+/// Right answers in O(masks), for sets too large to be scanned for each of many tuples: a map for each mask. Shares nothing with
 /// engines; the suite holds it against the scan. Rules of very many patterns are scanned here, too.
 #[derive(Clone, Debug)]
 pub struct Expected<T> {
-    /// By mask, with the best rank in the map.
+    /// Each mask, the best rank in its map, and the map.
     classes: Vec<(T, Rank, HashMap<T, Rank>)>,
     /// Rules that are in no map, the best first.
     scanned: Vec<(Rank, Rule<T>)>,
@@ -64,7 +64,7 @@ pub struct Expected<T> {
 const MAPPED: usize = 1_000;
 
 impl<T: Tuple> Expected<T> {
-    /// Of the rules as they are now. O(n).
+    /// The right answers of the rules as they are now. O(n).
     pub fn of(rules: &RuleSet<T>) -> Self {
         let mut by_mask: HashMap<T, HashMap<T, Rank>> = HashMap::new();
         let (mapped, mut scanned) = rules

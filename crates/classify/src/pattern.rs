@@ -29,7 +29,7 @@ impl<T: Tuple> Pattern<T> {
         Self::new(tuple, T::USED)
     }
 
-    /// The same with bits of a field as wanted, whatever it wanted of that field before.
+    /// The pattern with bits of a field as wanted, whatever it wanted of that field before.
     #[must_use]
     pub fn with(self, field: &Field, value: u128, mask: u128) -> Self {
         Self::new(self.value.with(field, value & mask), self.mask.with(field, mask))

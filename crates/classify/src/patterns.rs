@@ -41,7 +41,7 @@ pub(crate) fn count(ranges: &[FieldRange]) -> Result<u32, RuleError> {
 }
 
 impl<T: Tuple> Patterns<T> {
-    /// Those of a pattern with ranges, which make so many.
+    /// The patterns of a pattern with ranges, which make so many.
     pub(crate) fn new(base: Pattern<T>, ranges: &[FieldRange], count: usize) -> Self {
         let digit = |range: &FieldRange| Digit {
             field: range.field(),

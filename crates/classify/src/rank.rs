@@ -59,13 +59,13 @@ impl Rank {
     /// Below that of any rule.
     pub const NONE: Self = Self(0);
 
-    /// Of a rule's priority and number.
+    /// The rank of a rule, by its priority and number.
     #[inline]
     pub const fn new(priority: u32, number: RuleNumber) -> Self {
         Self((priority as u64) << 32 | !number.get() as u64)
     }
 
-    /// Of the integer that it is.
+    /// The rank that has these bits.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }

@@ -82,7 +82,7 @@ impl<T: Tuple> Region<T> {
         (start..field.offset).all(|bit| has(&self.mask, bit) || !has(&T::USED, bit))
     }
 
-    /// With a range of the nth 16 bits of a field.
+    /// Adds a range of the nth 16 bits of a field.
     fn with(mut self, field: &Field, nth: u16, (from, to): (u16, u16)) -> Self {
         if (from, to) == (0, u16::MAX) {
             return self;

@@ -18,20 +18,20 @@ use crate::tuple::{Field, FieldMatch, Tuple};
 /// A rule: a pattern, ranges, a priority, and the user's action. Cheap to clone: the ranges are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule<T> {
-    /// Without the ranges.
+    /// The pattern without the ranges.
     base: Pattern<T>,
     ranges: Option<Arc<Ranges<T>>>,
     priority: u32,
     action: u32,
 }
 
-/// In this order, so that what updates read comes first.
+/// Ranges of a rule. What updates read comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 struct Ranges<T> {
     /// How many patterns the rule makes.
     patterns: u32,
-    /// Of the rule, with what it wants of other fields.
+    /// Spans of the rule, with what it wants of other fields.
     spans: Option<Spans<T>>,
     of: Box<[FieldRange]>,
 }
@@ -81,14 +81,14 @@ impl<T: Tuple> Rule<T> {
         Ok(rule)
     }
 
-    /// The same with another action.
+    /// The rule with another action.
     #[must_use]
     pub const fn with_action(mut self, action: u32) -> Self {
         self.action = action;
         self
     }
 
-    /// The same with another priority.
+    /// The rule with another priority.
     #[must_use]
     pub const fn with_priority(mut self, priority: u32) -> Self {
         self.priority = priority;
@@ -158,7 +158,7 @@ impl<T: Tuple> Rule<T> {
         (&self.base, &self.ranges) == (&other.base, &other.ranges)
     }
 
-    /// What it wants of each 16 bits, where all of these are ranges.
+    /// Its ranges of each 16 bits, if all of these are ranges.
     #[inline(always)]
     pub(crate) fn spans(&self) -> Option<Spans<T>> {
         match &self.ranges {

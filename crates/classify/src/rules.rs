@@ -1,8 +1,9 @@
 //! [`RuleSet`]: rules under numbers that stay.
 //!
-//! A rule's number is what a lookup returns, and what decides among rules of one priority: the lower one wins. [`insert`] gives the
-//! number after the largest that there ever was, so that of equals the one inserted first wins; a number that came free is used again
-//! only where the user says so ([`insert_at`]), as that puts the new rule before those of higher numbers.
+//! A lookup returns a rule's number. The number also decides among rules of one priority: the lower one wins.
+//! [`insert`] gives the number after the largest that there ever was, so that of equals the one inserted
+//! first wins; a number that came free is used again only where the user says so ([`insert_at`]), as that
+//! puts the new rule before those of higher numbers.
 //!
 //! [`insert`]: RuleSet::insert
 //! [`insert_at`]: RuleSet::insert_at
@@ -22,7 +23,7 @@ use crate::update::RuleUpdate;
 /// Rules under their numbers.
 #[derive(Clone, Debug)]
 pub struct RuleSet<T> {
-    /// In any order.
+    /// Rules with their numbers, in any order.
     places: HugeVec<Place<T>>,
     /// Places without a rule.
     free: Vec<u32>,
@@ -40,7 +41,7 @@ pub struct RuleSet<T> {
 #[repr(align(64))]
 struct Place<T> {
     rule: Option<Rule<T>>,
-    /// Of the rule, or of the last one that there was.
+    /// Number of the rule, or of the last one that there was.
     number: RuleNumber,
 }
 
@@ -67,7 +68,7 @@ pub struct Changed<T> {
 /// The changes since they were taken last.
 #[derive(Clone, Debug)]
 struct Changes<T> {
-    /// By what each rule was before the first of them.
+    /// Rules that changed, each as it was before its first change.
     all: Vec<Changed<T>>,
     numbers: FxHashSet<u32>,
     /// Whether a rule changed that had changed before, perhaps back.
@@ -145,7 +146,7 @@ impl<T: Tuple> RuleSet<T> {
         self.apply_range(&updates, 0..updates.len())
     }
 
-    /// The same of some of many changes, those after them being next.
+    /// Makes some of many changes, like [`apply_all`](Self::apply_all); those after them are next.
     pub(crate) fn apply_range(
         &mut self,
         updates: &[&RuleUpdate<T>],

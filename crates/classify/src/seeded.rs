@@ -82,7 +82,7 @@ impl Pairs {
         Self { keys: std::array::from_fn(|key| seed.hash_one(key)) }
     }
 
-    /// Of any number of pairs; their order counts.
+    /// Hashes any number of pairs; their order counts.
     #[inline(always)]
     pub(crate) fn hash(&self, pairs: impl Iterator<Item = [u64; 2]>) -> u64 {
         let [first, second, last] = self.keys;

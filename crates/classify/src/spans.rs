@@ -13,7 +13,7 @@ pub(crate) struct Spans<T> {
 }
 
 impl<T: Tuple> Spans<T> {
-    /// Of a pattern, if what it leaves open of each 16 bits comes after all that it does not.
+    /// The spans of a pattern, if what it leaves open of each 16 bits comes after all that it does not.
     #[inline(always)]
     pub(crate) fn of_pattern(pattern: &Pattern<T>) -> Option<Self> {
         let (mut span, mut are_ranges, used) = (T::default(), true, T::USED);
@@ -27,7 +27,7 @@ impl<T: Tuple> Spans<T> {
         are_ranges.then_some(Self { least: *pattern.value(), span })
     }
 
-    /// Of a pattern and ranges, if these are of 16 bits each, too.
+    /// The spans of a pattern and ranges, if these are of 16 bits each, too.
     pub(crate) fn of(pattern: &Pattern<T>, ranges: &[FieldRange]) -> Option<Self> {
         let mut spans = Self::of_pattern(pattern)?;
         for range in ranges {

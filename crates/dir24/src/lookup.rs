@@ -19,9 +19,10 @@
 //! With two- and four-byte entries it is the same order: gathers alone 188 · 419 and 127 · 256, scalar reads 128
 //! ahead 345 · 741 and 232 · 492.
 //!
-//! Where every second /24 has a longer prefix beneath it (370,000 chunks, four-byte entries; prefix traffic): seeing to the keys
-//! that lead on after each block of 16 by scalar reads 27, by AVX2 gathers 26, by AVX-512 gathers 21, which wait for what was
-//! just stored; noted down and asked for about 93, though in another run, both beside other work. With 74,000 chunks 111, 75, 69
+//! A table of which every second /24 has a longer prefix beneath it (370,000 chunks, four-byte entries;
+//! prefix traffic): seeing to the keys that lead on after each block of 16 gave 27 by scalar reads, 26 by
+//! AVX2 gathers, and 21 by AVX-512 gathers, as these wait for what was just stored. Keys that are noted down
+//! and asked for gave about 93, though in another run, both beside other work. With 74,000 chunks 111, 75, 69
 //! and about 118.
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4};

@@ -33,7 +33,7 @@ fn alike(a: &Dir24Table, b: &Dir24Table) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same changes in another order, some twice: the same patch.
+    /// Makes changes in another order, some twice: the patch is the same.
     #[test]
     fn the_order_of_changes_is_of_no_consequence(
         rib in tables::random::<V4>(0..60),

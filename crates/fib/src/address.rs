@@ -109,10 +109,10 @@ pub trait Address:
     /// The previous address, or `None` before the first.
     fn previous(self) -> Option<Self>;
 
-    /// As a standard-library address.
+    /// The address in the standard library's type.
     fn to_ip(self) -> IpAddr;
 
-    /// From a standard-library address; `None` when it is of the other family.
+    /// Takes a standard-library address; `None` when it is of the other family.
     fn from_ip(address: IpAddr) -> Option<Self>;
 }
 

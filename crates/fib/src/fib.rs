@@ -44,9 +44,9 @@ impl Fib {
 /// An update of either family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AnyUpdate {
-    /// Of an IPv4 prefix.
+    /// An update of an IPv4 prefix.
     V4(Update<V4>),
-    /// Of an IPv6 prefix.
+    /// An update of an IPv6 prefix.
     V6(Update<V6>),
 }
 

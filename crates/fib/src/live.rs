@@ -34,7 +34,7 @@ pub struct LiveTable<A: Address, E: Engine<A>> {
 enum Next<A: Address, E: Engine<A>> {
     /// What they see now.
     Same,
-    /// This done to it.
+    /// What they see now, patched.
     Patch(Patch),
     /// Another table, with its engine.
     Table(E, E::Table),

@@ -38,7 +38,7 @@ pub trait Lpm<A: Address>: Send + Sync {
         on_all_cores(addresses, next_hops, |addresses, next_hops| self.lookup_batch(addresses, next_hops));
     }
 
-    /// What shape the table took, in a line for people, where it depends on the routes.
+    /// The shape of the table, in a line for people, if it depends on the routes.
     fn shape(&self) -> Option<String> {
         None
     }
@@ -120,9 +120,9 @@ pub struct BuildOptions {
 /// Bytes that one image may take by the number of prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByPrefixes {
-    /// Whatever their number.
+    /// Bytes whatever their number.
     pub base: u64,
-    /// For each of them, beside that.
+    /// Bytes for each prefix, beside that.
     pub each: u64,
 }
 
@@ -136,8 +136,8 @@ impl BuildOptions {
         Self { memory_cap: cap, ..self.clone() }
     }
 
-    /// Head room for something of which there is so much in use: one part of so many, and at least so much in any table; hardly any where
-    /// the table is to be [`tight`](Self::tight).
+    /// Head room for things of which so many are in use: one part of so many, and at least so much in any
+    /// table. A [`tight`](Self::tight) table gets hardly any.
     pub fn head_room(&self, in_use: u64, part: u64, least: u64) -> u64 {
         /// One that is always there, and one for the moment in which it takes the place of another.
         const LEAST: u64 = 2;
@@ -154,12 +154,12 @@ impl BuildOptions {
 /// How a multi-bit trie is cut into levels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Strides {
-    /// So that a lookup is expected to cost least on this table.
+    /// Levels by which a lookup is expected to cost least on this table.
     #[default]
     Fastest,
-    /// The same where lookups run on a GPU. Engines to which that makes no difference take it for [`Fastest`](Self::Fastest).
+    /// Levels that suit lookups on a GPU best. Engines to which that makes no difference take it for [`Fastest`](Self::Fastest).
     FastestOnGpu,
-    /// Into a number of levels of which the widest is as narrow as can be, then with the fewest memory transactions of
+    /// A number of levels of which the widest is as narrow as can be, then with the fewest memory transactions of
     /// so many bytes (GAMT, section 4.2, Algorithm 3).
     Levels {
         /// The number of levels.
@@ -167,7 +167,7 @@ pub enum Strides {
         /// Bytes of a transaction.
         transaction: u32,
     },
-    /// Into levels of so many bits, from the first bit on.
+    /// Levels of so many bits, from the first bit on.
     Given(Vec<u8>),
 }
 
@@ -177,7 +177,7 @@ impl Strides {
         matches!(self, Self::Fastest | Self::FastestOnGpu)
     }
 
-    /// The same for lookups on a GPU: what was asked for stays.
+    /// Chooses for lookups on a GPU where the engine is to choose. Levels that were asked for stay.
     #[must_use]
     pub fn on_gpu(self) -> Self {
         if self.is_open() { Self::FastestOnGpu } else { self }

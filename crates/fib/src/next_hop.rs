@@ -76,7 +76,7 @@ impl NextHops {
         bytes
     }
 
-    /// What [`to_bytes`](Self::to_bytes) made; `None` where it didn't make this.
+    /// Takes the bytes of [`to_bytes`](Self::to_bytes); `None` for other bytes.
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let mut hops = Self::new();
         while !bytes.is_empty() {

@@ -89,7 +89,7 @@ impl fmt::Display for AddressCount {
 }
 
 impl Serialize for AddressCount {
-    /// As a string: JSON's numbers end at 2^53 for most readers.
+    /// Writes a string: JSON's numbers end at 2^53 for most readers.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }

@@ -107,7 +107,7 @@ pub struct Level {
 /// How the units of a level are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// As in the paper: inf above a jump of 8 bits.
+    /// The paper's units: inf above a jump of 8 bits.
     Paper {
         /// Bytes of a unit: 4 or 8.
         width: u32,

@@ -14,7 +14,7 @@ const BLOCK: usize = 64;
 
 /// Keys that are looked up together.
 struct Block {
-    /// Those that are not done, of which there are `count`.
+    /// Keys that are not done, of which there are `count`.
     open: [u8; BLOCK],
     count: usize,
     /// The leaf of each key that is done, the first unit of the next node of the others.

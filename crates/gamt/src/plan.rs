@@ -1,4 +1,5 @@
-//! [`Plan`]: the shape of a table before it is built: strides, room in each level, and how its units are written.
+//! [`Plan`]: the shape of a table before it is built: strides, capacity of each level, and how its units are
+//! written.
 //!
 //! Head room (section 4.3) is an eighth of a level, and at least some thousand units. Strides that are left to us go on past
 //! the longest prefix to the end of the address, eight bits a level, with head room only: a longer prefix that an update brings

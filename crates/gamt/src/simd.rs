@@ -243,7 +243,7 @@ mod avx512 {
     /// How the bits of a level are taken out of the first two words of a key.
     struct Bits {
         word: Word,
-        /// To the right in the word that has the last of them, to the left in the other.
+        /// Shifts: to the right in the word that has the last of them, to the left in the other.
         right: __m128i,
         left: __m128i,
         mask: __m512i,

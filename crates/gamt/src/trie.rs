@@ -24,7 +24,7 @@ use crate::bubbles::Bubbles;
 use crate::layout::{Code, units};
 use crate::plan::{Plan, PlannedLevel};
 
-/// In the place of an owner's length: the unit leads to a child.
+/// Stands in place of an owner's length where the unit leads to a child.
 const CHILD: u8 = u8::MAX;
 
 /// What the leaves under a prefix hold.
@@ -210,7 +210,7 @@ impl Trie {
         self.each_in(at, range, (first, last), prefix.len(), &mut tell);
     }
 
-    /// The same of a range of units of a level, which are of the addresses from the first to the last.
+    /// Tells of such leaves in a range of units of a level, which are of the addresses from the first to the last.
     fn each_in<A: Address>(
         &self,
         at: usize,

@@ -280,7 +280,7 @@ fn strides() -> impl Strategy<Value = Strides> {
     prop_oneof![Just(Strides::Fastest), Just(given(&[5, 3, 9, 8, 7])), Just(given(&[8, 15, 9]))]
 }
 
-/// The same changes in another order, some twice, and two copies that take each patch once and twice.
+/// Makes changes in another order, some twice, on two copies that take each patch once and twice.
 fn order_and_copies<E: Gamt<V4>>(
     rib: &Rib<V4>,
     updates: &[Update<V4>],

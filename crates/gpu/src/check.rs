@@ -10,7 +10,7 @@ pub fn check(device: usize) -> Result<(), GpuError> {
     run(&mut Cuda::open(device)?)
 }
 
-/// The same on any driver.
+/// Runs the kernel of [`check`] on any driver.
 #[allow(unsafe_code)] // one launch and two copies, each waited for
 pub fn run(driver: &mut dyn Driver) -> Result<(), GpuError> {
     const VALUE: u64 = 0x0123_4567_89ab_cdef;

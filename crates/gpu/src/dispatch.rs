@@ -22,9 +22,9 @@ use crate::error::GpuError;
 /// Where a batch is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// By the engine on this CPU.
+    /// The engine on this CPU.
     Cpu,
-    /// On a GPU.
+    /// A GPU.
     Gpu,
 }
 
@@ -39,7 +39,7 @@ pub struct Policy {
 const HIGH_LOAD: f64 = 0.7;
 /// Nanoseconds of a window.
 const WINDOW: u64 = 1_000_000;
-/// Of an old figure and a new one, the new one's weight is one in so many.
+/// A new figure counts as one part in so many; the rest is the old one.
 const MEMORY: u64 = 8;
 /// Picoseconds in a nanosecond: what a key costs is kept in these.
 const PICO: u64 = 1000;
@@ -61,13 +61,13 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// For so many threads that look up, where a key costs so long on one of them.
+    /// A meter for so many threads that look up, where a key costs so long on one of them.
     pub fn new(threads: usize, cpu_per_key: Duration) -> Self {
         let per_key = AtomicU64::new(nanos(cpu_per_key).saturating_mul(PICO).max(1));
         Self::with(threads, per_key)
     }
 
-    /// The same, where a batch of so many keys took so long.
+    /// A meter for so many threads, where a batch of so many keys took so long.
     pub fn measured(threads: usize, keys: usize, time: Duration) -> Self {
         Self::with(threads, AtomicU64::new(per_key(keys, time)))
     }
@@ -136,18 +136,18 @@ impl Policy {
 /// Where batches may go.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Use {
-    /// To a GPU, always.
+    /// A GPU, always.
     Always,
-    /// Where they are done soonest, or as a bound on latency has it.
+    /// The place where they are done soonest, or as a bound on latency has it.
     ByLoad(Policy),
 }
 
 /// How many keys were looked up where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// By the CPU.
+    /// Keys that the CPU looked up.
     pub cpu: u64,
-    /// On GPUs.
+    /// Keys that GPUs looked up.
     pub gpu: u64,
 }
 
@@ -171,7 +171,8 @@ impl Dispatcher {
         Counts { cpu, gpu }
     }
 
-    /// Where a batch of so many keys goes, where a GPU takes as long as estimated; `None` where there is no GPU to take it.
+    /// The place for a batch of so many keys, if a GPU takes as long as estimated; `None` if there is no GPU
+    /// to take it.
     pub(crate) fn place(&self, keys: usize, gpu: Option<impl FnOnce() -> Duration>) -> Place {
         let Some(gpu) = gpu.filter(|_| keys > 0) else { return Place::Cpu };
         match self.by {

@@ -53,7 +53,7 @@ pub trait Answers<R>: RemoteTable {
     /// Packs and sends keys, at most as many as a slot holds; waits for a slot.
     fn send(&self, keys: Self::Keys<'_>) -> Result<Ticket, GpuError>;
 
-    /// The same where a slot is free. Who has batches under way is to take one of these where none is, and not to wait.
+    /// Packs and sends keys like [`send`](Self::send); `None` where no slot is free. A caller with batches under way then takes the results of one, which frees a slot.
     fn try_send(&self, keys: Self::Keys<'_>) -> Result<Option<Ticket>, GpuError>;
 
     /// The results of keys that were sent.
@@ -134,7 +134,7 @@ impl<T: RemoteTable> Offload<T> {
         self.answer(found, |remote, found| look_up(remote, keys, found), |found| cpu(keys, found));
     }
 
-    /// The same where keys are not those of the table yet: each place gets them in its own way.
+    /// Looks up keys that are not in the table's form yet: each place gets them in its own way.
     pub fn answer<R>(
         &self,
         found: &mut [R],
@@ -173,7 +173,7 @@ struct Sent<K, R> {
 }
 
 enum State<R> {
-    /// For the CPU, when its turn comes.
+    /// Waits for the CPU, until its turn comes.
     Waiting,
     OnGpu(Ticket),
     /// Taken before its turn, for its slot.
@@ -181,7 +181,7 @@ enum State<R> {
 }
 
 impl<'k, T: Answers<R>, R: Copy + Default> Pipeline<'k, T, R> {
-    /// With nothing under way.
+    /// A pipeline with nothing under way.
     pub const fn new(offload: &'k Offload<T>) -> Self {
         Self { offload, under_way: VecDeque::new() }
     }

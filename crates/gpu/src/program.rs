@@ -61,7 +61,7 @@ impl Program {
         Self { module, stem: stem.into(), table: bytes_of(table).to_vec(), shared: 0, result_bytes }
     }
 
-    /// The same with so much shared memory a block.
+    /// The program with so much shared memory a block.
     #[must_use]
     pub fn with_shared(mut self, bytes: u32) -> Self {
         self.shared = bytes;

@@ -25,10 +25,10 @@ pub enum ImageError {
         /// Bytes that it may take.
         cap: u64,
     },
-    /// It doesn't start as an image does.
+    /// The bytes don't start as an image does.
     #[error("not an image: the first bytes are not those of one")]
     NotAnImage,
-    /// It was written in another version of the format.
+    /// The image was written in another version of the format.
     #[error("the image is of format version {found}, this program reads version {supported}")]
     Version {
         /// The image's.
@@ -36,7 +36,7 @@ pub enum ImageError {
         /// The one read here.
         supported: u32,
     },
-    /// It is of another kind than the engine reads.
+    /// The image is of another kind than the engine reads.
     #[error("the image is of kind {found:?}, {wanted:?} is wanted")]
     Kind {
         /// The image's.
@@ -65,9 +65,9 @@ pub enum ImageError {
     /// A byte is not what was written.
     #[error("the image is damaged: its checksum is {found:016x}, {wanted:016x} is stated")]
     Checksum {
-        /// Of the bytes as they are.
+        /// The checksum of the bytes as they are.
         found: u64,
-        /// As stated in the header.
+        /// The checksum in the header.
         wanted: u64,
     },
     /// The header, the directory or a section contradicts itself or another.

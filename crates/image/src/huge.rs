@@ -50,8 +50,9 @@ impl<T> HugeVec<T> {
         }
     }
 
-    /// Sees to it that the memory for what there is room for is there: a page's first use takes the system thousands of cycles, and
-    /// more where the memory of a virtual machine is itself given on first use (half a gigabyte a second was measured).
+    /// Has the system give the memory of the whole capacity: a page's first use takes it thousands of cycles.
+    /// It takes more if the memory of a virtual machine is itself given on first use (half a gigabyte a
+    /// second was measured).
     pub fn populate(&self) {
         populate(&self.0);
     }
@@ -144,11 +145,12 @@ fn prefer_huge_pages<T>(vector: &Vec<T>) {
     let _ = vector;
 }
 
-/// Has the pages made that a vector has room in and doesn't use yet. Where the system can't (Linux before 5.14), they are on first use.
+/// Has the pages made of a vector's capacity that it doesn't use yet. If the system can't (Linux before
+/// 5.14), they are made on first use.
 fn populate<T>(vector: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
-        /// Of any page that a system has.
+        /// Bytes of the largest page that a system has.
         const PAGE: usize = 1 << 16;
         let used = vector.len() * size_of::<T>();
         let start = vector.as_ptr().cast::<u8>().wrapping_add(used);

@@ -20,7 +20,7 @@ pub struct Index {
     slots: HugeVec<u64>,
     bits: u32,
     len: usize,
-    /// So many quarters are taken at most.
+    /// Quarters of the slots that are taken at most.
     quarters: usize,
 }
 
@@ -32,12 +32,12 @@ const FREE: u64 = u64::MAX;
 const FEWEST_BITS: u32 = 4;
 
 impl Index {
-    /// Of nothing.
+    /// An index of nothing.
     pub fn new() -> Self {
         Self { slots: HugeVec::filled(FREE, 1 << FEWEST_BITS), bits: FEWEST_BITS, len: 0, quarters: 3 }
     }
 
-    /// Of nothing; a quarter is taken at most, so that what is looked for is almost always in the first slot, or nowhere.
+    /// An index of nothing, of which a quarter is taken at most: what is looked for is almost always in the first slot, or nowhere.
     pub fn sparse() -> Self {
         Self { quarters: 1, ..Self::new() }
     }
@@ -58,13 +58,13 @@ impl Index {
         self.look(hash, |_, id| is_it(id)).ok().map(|(_, id)| id)
     }
 
-    /// The id of this hash that is it, and where it is; or where one of this hash could go.
+    /// The id of this hash that is it, and its place; or a place for one of this hash.
     #[inline]
     pub fn look(&self, hash: u32, is_it: impl FnMut(At, u32) -> bool) -> Result<(At, u32), At> {
         self.look_from(self.home(hash), hash, is_it)
     }
 
-    /// The same after something of this hash.
+    /// The next id of this hash that is it, and its place, after something of this hash; or a place for one.
     #[inline]
     pub fn look_after(
         &self,
@@ -114,7 +114,7 @@ impl Index {
         self.put(At(at), hash, id);
     }
 
-    /// The same where [`look`](Self::look) said that it could go.
+    /// Adds an id where [`look`](Self::look) said that it could go.
     #[inline]
     pub fn insert_at(&mut self, at: At, hash: u32, id: u32) {
         match self.is_full() {
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// With few homes, so that runs are long and go round the end.
+        /// Takes few homes, so that runs are long and go round the end.
         #[test]
         fn it_is_a_map(steps in proptest::collection::vec((0..40u32, any::<bool>()), 0..300)) {
             let mut index = Index::new();

@@ -7,8 +7,8 @@
 //! should hold a guard for a batch, not for good. One change is made beside a guard; the next waits until it is gone. A thread that
 //! holds a guard and makes both waits for itself, which is for ever. A call that changes nothing, or fails, waits for nobody.
 //!
-//! What readers need of the same state and is no part of the table, such as what its results stand for, lies [beside](Beside) each copy
-//! and changes with it.
+//! Some things are no part of the table, but readers need them of the same state, such as the names of its
+//! results. These lie [beside](Beside) each copy and change with it.
 //!
 //! Memory: two copies of the table and the last patch; while a table is replaced, four.
 //!
@@ -25,13 +25,14 @@
 //! - the next call is as if the one that failed had not been made. Repeated, that one fails again for as long as its cause stands; one
 //!   that takes something out takes effect where what is left can be built.
 //!
-//! What a failure may cost is time. Updates first go to the engine, which patches the table in place; where it has outgrown itself, the
-//! table is built anew from all there is, and that is what fails past a cap or a limit. The engine is spent by then. So a refused call
-//! costs a build, and so does the next call that succeeds; after that there is an engine again, and updates cost what they always do.
-//! Where a build with the usual head room would be over a cap, it is tried with hardly any before the call is refused, so that who is close to a
-//! cap can still take things out, and has builds more often. There is no promise in that: a table that was patched until it was full may be
-//! fuller than one that is built anew can be, above all where engines hash. Then a call that takes out a little is refused, too, with the same
-//! error, until one takes out more.
+//! What a failure may cost is time. Updates first go to the engine, which patches the table in place. A table
+//! that has outgrown itself is built anew from all there is: this is what fails past a cap or a limit. The
+//! engine is spent by then. So a refused call costs a build, and so does the next call that succeeds; after
+//! that there is an engine again, and updates cost what they always do. A build with the usual head room may
+//! be over a cap. Then it is tried with hardly any, before the call is refused. So a table that is close to a
+//! cap can still lose entries, and is built more often. There is no promise in that: a table that was patched
+//! until it was full may be fuller than one that is built anew can be, above all where engines hash. Then a
+//! call that takes out a little is refused, too, with the same error, until one takes out more.
 //!
 //! Memory that was allocated on the way may be kept for later calls.
 //!
@@ -88,7 +89,7 @@ pub struct State<T, B> {
 ///
 /// What it can't do, it has to cope with itself: the change is made in any case.
 pub trait Follower<T: Table>: Debug + Send {
-    /// From the next change on lookups may depend on so many first bits of a key, and not on fewer.
+    /// Says that lookups may depend on so many first bits of a key from the next change on, and not on fewer.
     fn reach(&mut self, bits: u8) {
         let _ = bits;
     }
@@ -204,7 +205,7 @@ impl<T: Table, B: Beside> Reader<T, B> {
         enter(&self.reader)
     }
 
-    /// The same with what belongs to it.
+    /// The table and what belongs to it, for as long as the guard lives. Wait-free.
     #[inline]
     pub fn enter_state(&self) -> Guard<'_, State<T, B>> {
         enter_state(&self.reader)
@@ -222,7 +223,7 @@ impl<T: Table, B: Beside> Clone for Reader<T, B> {
 pub struct Guard<'a, T: ?Sized>(ReadGuard<'a, T>);
 
 impl<'a, T: ?Sized> Guard<'a, T> {
-    /// The same state seen as something else, such as a trait object that hides the engine.
+    /// Shows the state as something else, such as a trait object that hides the engine.
     #[inline]
     pub fn map<U: ?Sized>(guard: Self, view: impl for<'t> FnOnce(&'t T) -> &'t U) -> Guard<'a, U> {
         Guard(ReadGuard::map(guard.0, view))

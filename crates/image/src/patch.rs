@@ -79,7 +79,7 @@ impl Patch {
         self.writes.is_empty()
     }
 
-    /// This patch and the one after it as one: of a location that both write, the later value stays. O(n log n).
+    /// Makes one patch of this and the one after it: of a location that both write, the later value stays. O(n log n).
     #[must_use]
     pub fn then(self, next: Self) -> Self {
         let mut builder = PatchBuilder { writes: self.writes };

@@ -16,7 +16,7 @@ impl Pool {
         Self { fresh: 1, capacity, free: Vec::new() }
     }
 
-    /// A piece that is not in use, `None` when there is no more. What it holds is what its last user left.
+    /// A piece that is not in use, `None` when there is no more. Its content is what its last user left.
     pub fn take(&mut self) -> Option<u32> {
         self.free.pop().or_else(|| {
             (self.fresh < self.capacity).then(|| {

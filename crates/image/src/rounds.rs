@@ -12,7 +12,7 @@ pub const SWITCH: &str = "WIRESPEED_TESTS";
 /// One round in so many is gone through in a run of all rounds.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
 
-/// By so much a plain run is shorter.
+/// How many times shorter a plain run is.
 const PLAIN: u32 = 4;
 
 /// Whether all rounds are asked for.
@@ -27,7 +27,7 @@ fn one_in() -> u32 {
     ONE_IN.load(Ordering::Relaxed) * if is_long() { 1 } else { PLAIN }
 }
 
-/// From now on this process goes through one round in so many. For tables that answer from a device of which each answer costs
+/// Makes this process go through one round in so many from now on. For tables that answer from a device of which each answer costs
 /// a thousand times what it costs here.
 pub fn go_through_one_in(rounds: u32) {
     assert!(rounds > 0, "one in none");
@@ -44,7 +44,7 @@ pub fn affordable(rounds: u32, bytes: u64) -> u32 {
     share.div_ceil(one_in())
 }
 
-/// Of so many values that could be tried, the number of which one is: `one_in`, or more of them in this process.
+/// The number of values of which one is tried: `one_in`, or more of them in this process.
 pub fn tried(one_in: u64) -> u64 {
     one_in * u64::from(self::one_in())
 }

@@ -30,9 +30,9 @@ pub struct SharedPool<T> {
 /// Where a content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
-    /// In a piece that was there before.
+    /// A piece that was there before.
     Shared(u32),
-    /// In a piece that now has to be written; [`SharedPool::previous`] is what it held.
+    /// A piece that now has to be written; [`SharedPool::previous`] is what it held.
     Fresh(u32),
 }
 
@@ -130,7 +130,8 @@ impl<T: Pod + Eq> SharedPool<T> {
         &self.contents[piece as usize * self.len..][..self.len]
     }
 
-    /// What the piece held that was the last to be [`Fresh`](Placed::Fresh): zero where it was never used.
+    /// The old content of the piece that was the last to be [`Fresh`](Placed::Fresh): zero if it was never
+    /// used.
     #[inline]
     pub fn previous(&self) -> &[T] {
         &self.previous

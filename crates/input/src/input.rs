@@ -67,7 +67,7 @@ pub struct Input<'a> {
     window: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Of `window[start]`, in the decompressed stream.
+    /// The place of `window[start]` in the decompressed stream.
     offset: u64,
     lines: u64,
     /// An error met while looking ahead, for when the bytes before it are used up.
@@ -77,7 +77,7 @@ pub struct Input<'a> {
 /// One line of an [`Input`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// Without its end of line; `\r\n` counts as one.
+    /// A line without its end; `\r\n` counts as one.
     Whole(&'a [u8]),
     /// Longer than 256 KiB; it has been passed over.
     TooLong,

@@ -5,7 +5,8 @@
 //!    └────► Again: the same from its start more than once, kept where it can't be opened twice
 //! ```
 //!
-//! What is in them and what may be wrong with it is for the readers to say; what is opened here fails with an [`OpenError`] alone.
+//! The readers say what is in the files and what is wrong with it. Opening a file fails with an [`OpenError`]
+//! alone.
 //!
 //! ```
 //! use wirespeed_input::{Input, Line};

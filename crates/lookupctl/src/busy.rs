@@ -49,7 +49,7 @@ impl Busy {
         Self { now: Some(now), thread: Some(thread) }
     }
 
-    /// As [`with`](Self::with), where output goes to a file or a pipe: on a terminal it is its own sign of life.
+    /// Says what is being done like [`with`](Self::with), where output goes to a file or a pipe: on a terminal it is its own sign of life.
     pub(crate) fn unless_seen(what: impl Into<String>, to_file: bool) -> Self {
         match to_file || !std::io::stdout().is_terminal() {
             true => Self::with(what),

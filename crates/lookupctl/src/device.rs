@@ -12,18 +12,18 @@ use wirespeed::gpu::runtime::{Fleet, GpuOptions};
 /// Where lookups run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
-    /// On GPUs where a batch is back sooner from there, else on this machine's cores
+    /// GPUs where a batch is back sooner from there, else this machine's cores
     Auto,
-    /// On this machine's cores
+    /// This machine's cores
     Cpu,
-    /// On GPUs
+    /// This machine's GPUs
     Gpu,
-    /// As `auto`, without a word where there is none: nobody asked.
+    /// What `auto` is, without a word where there is no GPU: nobody asked.
     #[value(skip)]
     IfAny,
 }
 
-/// What looks up where it has to be one of the two.
+/// The device of lookups that run on one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum On {
     /// The engines on this machine's cores
@@ -33,7 +33,7 @@ pub(crate) enum On {
 }
 
 impl On {
-    /// Starts the GPUs where these are to look up; an error where none is usable.
+    /// Starts the GPUs if they are to look up; an error if none is usable.
     pub(crate) fn open(self, options: &GpuOptions) -> Result<Option<Fleet>> {
         match self {
             Self::Cpu => Ok(None),
@@ -41,7 +41,7 @@ impl On {
         }
     }
 
-    /// The same for `lookup`, which can't explain what a GPU reads.
+    /// Starts the GPUs for `lookup`, which can't explain what a GPU reads.
     pub(crate) fn open_for_lookup(self, options: &GpuOptions, explain: bool) -> Result<Option<Fleet>> {
         if explain && self == Self::Gpu {
             bail!("--explain tells the steps of a lookup on the CPU: --device cpu");
@@ -49,7 +49,7 @@ impl On {
         self.open(options)
     }
 
-    /// As it is reported.
+    /// The name in reports.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Cpu => Device::Cpu.name(),
@@ -59,7 +59,7 @@ impl On {
 }
 
 impl Device {
-    /// As it is reported.
+    /// The name in reports.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Auto | Self::IfAny => "auto",
@@ -81,7 +81,7 @@ impl Device {
         self.unless_missing(open_all(options))
     }
 
-    /// What came of a GPU. Without it an error where only that will do; where the CPU will, says so and goes on.
+    /// What came of a GPU. Without it, an error if only that would do; if the CPU will, says so and goes on.
     pub(crate) fn unless_missing<T>(self, got: Result<T, GpuError>) -> Result<Option<T>> {
         match got {
             Ok(got) => Ok(Some(got)),

@@ -1,4 +1,4 @@
-//! `--engine`: what may be given, and what it comes to for a table. The engines themselves are listed in
+//! `--engine`: its values, and the engine that it comes to for a table. The engines themselves are listed in
 //! [`wirespeed::engine`].
 
 use anyhow::{Result, bail};
@@ -14,7 +14,7 @@ pub(crate) const ALL: &str = "all";
 pub(crate) enum Choice {
     /// The one that suits the table best.
     Auto,
-    /// That one.
+    /// The engine of this name.
     Named(EngineName),
 }
 
@@ -24,7 +24,7 @@ impl Choice {
         self.resolve_by::<A>(|| engine::best(rib), strides)
     }
 
-    /// The same where another is the one that suits best.
+    /// The engine for a table, where another is the one that suits best.
     pub(crate) fn resolve_by<A: Engines>(
         self,
         best: impl FnOnce() -> EngineName,

@@ -15,7 +15,7 @@ pub(crate) const STATUS: u8 = 130;
 pub(crate) struct Measuring(());
 
 impl Measuring {
-    /// From here on Ctrl-C asks to end it.
+    /// Makes Ctrl-C ask to end it from here on.
     pub(crate) fn begin() -> Self {
         static HANDLER: Once = Once::new();
         // Without a handler Ctrl-C ends the process, as before.

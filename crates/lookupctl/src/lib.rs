@@ -4,7 +4,7 @@
 //! an address matches nothing, 2 on a wrong command line or bad input. One file per verb, in `verbs`; what they
 //! share lies beside it.
 
-/// As std's, but that a stderr nobody reads any more is no failure: std's panics there. Defined before the modules, so that it is theirs.
+/// Prints like std's macro. A stderr that nobody reads any more is no failure: std's panics there. Defined before the modules, so that it is theirs.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -100,7 +100,7 @@ fn io_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e std:
     cause.downcast_ref()
 }
 
-/// An error and what led to it, without what a cause only repeats.
+/// An error and its causes, without those that only repeat it.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {

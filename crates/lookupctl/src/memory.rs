@@ -7,18 +7,18 @@ use anyhow::{Result, bail};
 
 use crate::number::{Bytes, grouped, parse_size};
 
-/// The cap that holds where the user states none: 80 % of what the machine, or the control group that this process
-/// is in, has left. `None` where neither says.
+/// The default cap: 80 % of the memory that the machine, or the control group of this process, has left.
+/// `None` where neither says.
 pub(crate) fn default_cap() -> Option<u64> {
     let left = [available(), group_left()].into_iter().flatten().min()?;
     Some(left / 5 * 4)
 }
 
-/// What was asked for with `--memory-cap`, for messages in which the libraries know a number of bytes a copy.
+/// The value of `--memory-cap`, for messages of libraries that know only a number of bytes a copy.
 static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
 
 struct Asked {
-    /// As it was written.
+    /// The text as it was written.
     text: String,
     bytes: u64,
     /// How many copies of a table share it.

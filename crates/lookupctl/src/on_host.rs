@@ -1,4 +1,4 @@
-//! For tests: the kernels' host build in a GPU's place.
+//! The kernels' host build in a GPU's place, for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,17 +7,17 @@ use wirespeed::Fleet;
 use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
-/// One device, and what makes it be lost; `None`, and a word on it, where there is no compiler.
+/// One device, and a switch that makes it be lost; `None`, and a word on it, if there is no compiler.
 pub(crate) fn fleet() -> Option<(Fleet, Arc<AtomicBool>)> {
     with(GpuOptions::default())
 }
 
-/// The same for names.
+/// One device for names, and a switch that makes it be lost; `None` if there is no compiler.
 pub(crate) fn fleet_of_names() -> Option<(Fleet, Arc<AtomicBool>)> {
     with(wirespeed::names::device::options())
 }
 
-/// The same for tuples.
+/// One device for tuples, and a switch that makes it be lost; `None` if there is no compiler.
 pub(crate) fn fleet_of_rules() -> Option<(Fleet, Arc<AtomicBool>)> {
     with(wirespeed::classify::device::options::<wirespeed_classify::Ipv6Tuple>())
 }

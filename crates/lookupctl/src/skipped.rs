@@ -12,7 +12,7 @@ pub(crate) struct Skipped {
 }
 
 impl Skipped {
-    /// So many for a reason.
+    /// What was skipped for a reason, and how often.
     pub(crate) fn new(reason: &impl Display, count: u64) -> Self {
         Self { reason: reason.to_string(), count }
     }

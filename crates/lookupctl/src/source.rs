@@ -30,24 +30,26 @@ pub(crate) struct ReadArguments {
     #[arg(long, value_name = "FORMAT", value_parser = format_parser(Format::holds_routes))]
     format: Option<Format>,
 
-    /// Peer whose routes and updates to take from MRT or bgpdump; by default one for each family: of a table the one with most
-    /// prefixes, of updates the table's, or else the one with most of them; all mixes the updates of all peers
+    /// Peer whose routes and updates to take from MRT or bgpdump. The default is one peer for each family: of
+    /// a table the one with most prefixes, of updates the table's, or else the one with most updates. all
+    /// mixes the updates of all peers
     #[arg(long, value_name = "NUMBER|ADDRESS|AS|all")]
     peer: Option<PeerChoice>,
 
-    /// VRF whose routes to take from FRR's JSON of several (show ip route vrf all json)
+    /// VRF whose routes to take from FRR's JSON of several VRFs (show ip route vrf all json)
     #[arg(long, value_name = "NAME")]
     vrf: Option<String>,
 
-    /// Mask the host bits of prefixes (10.1.2.3/8 is then 10.0.0.0/8) and count these, where they would else be refused
+    /// Mask the host bits of prefixes (10.1.2.3/8 is then 10.0.0.0/8) and count these. By default such
+    /// prefixes are refused
     #[arg(long)]
     mask_host_bits: bool,
 
-    /// Pass over what is wrong in a file, count it by reason and go on, where it would else be refused
+    /// Pass over what is wrong in a file, count it by reason and go on. By default the file is refused
     #[arg(long)]
     lenient: bool,
 
-    /// List every peer of MRT and bgpdump, and how much is of each
+    /// List every peer of MRT and bgpdump, and how much each one has
     #[arg(long)]
     verbose: bool,
 }
@@ -72,14 +74,14 @@ impl ReadArguments {
         self.lenient
     }
 
-    /// Reads a table that nothing else is read beside, and says what it was and what was passed over.
+    /// Reads a table that nothing else is read beside, and says its size and the lines that were passed over.
     pub(crate) fn load(&self, from: &OsStr) -> Result<Fib> {
         let loaded = self.load_one_of(from)?;
         self.check(&[&loaded.report], None)?;
         Ok(loaded.fib)
     }
 
-    /// The same of one that other tables, or updates, are read beside: these are told to [`check`](Self::check), too.
+    /// Reads a table that other tables, or updates, are read beside: these are told to [`check`](Self::check), too.
     pub(crate) fn load_one_of(&self, from: &OsStr) -> Result<Loaded> {
         let loaded = self.load_quietly(from)?;
         eprintln!("{loaded}");
@@ -226,7 +228,7 @@ impl fmt::Display for Loaded {
 /// Which family.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct FamilyArgument {
-    /// Address family, 4 or 6; by default the one that the table has, IPv4 where it has both
+    /// Address family, 4 or 6. The default is the one that the table has, IPv4 where it has both
     #[arg(long, value_name = "4|6", value_parser = family::parse)]
     family: Option<Family>,
 }
@@ -241,7 +243,7 @@ impl FamilyArgument {
 /// How much memory.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MemoryArgument {
-    /// Most memory that a compiled table and its copies may take; by default 80 % of what is left
+    /// Most memory that a compiled table and its copies may take. The default is 80 % of what is left
     #[arg(long, value_name = "SIZE", value_parser = memory::parse_cap)]
     memory_cap: Option<u64>,
 }

@@ -100,7 +100,7 @@ where
 pub(crate) struct Line<'a> {
     pub(crate) engine: &'a str,
     pub(crate) is_on_gpu: bool,
-    /// Of keys that went there, where that isn't always the same.
+    /// Bytes of the keys that went there, where that isn't always the same.
     pub(crate) key_bytes: Option<usize>,
     /// What the table is of, and how much.
     pub(crate) table: (usize, &'a str),

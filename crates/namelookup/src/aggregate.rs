@@ -155,7 +155,7 @@ pub struct Savings {
 }
 
 impl Savings {
-    /// Those of a table. O(entries and what lies between them).
+    /// The savings in a table. O(entries and what lies between them).
     pub fn of(names: &NameTable) -> Self {
         let mut savings = Self::default();
         let mut stack = vec![(NodeId::ROOT, 0)];

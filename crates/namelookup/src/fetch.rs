@@ -2,8 +2,9 @@
 
 pub(crate) use wirespeed_image::prefetch;
 
-/// Whether two short pieces of bytes are equal. The C library's `memcmp` loads whole vectors and masks what is past the end; where
-/// a piece ends with its cache line that waits for the line after it, which nobody has asked for.
+/// Whether two short pieces of bytes are equal. The C library's `memcmp` loads whole vectors and masks what
+/// is past the end. If a piece ends with its cache line, this waits for the line after it, which nobody has
+/// asked for.
 #[inline]
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     let len = a.len();

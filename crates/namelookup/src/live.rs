@@ -11,9 +11,9 @@ use crate::update::NameUpdate;
 
 /// Head room of a table that will have updates, in hundredths, where [`BuildOptions::head_room`] asks for less.
 pub const HEAD_ROOM: u32 = 40;
-/// That of one that was outgrown, so that it isn't soon again.
+/// Head room of a table that was outgrown, so that it isn't soon again.
 const LATER_ROOM: u32 = 50;
-/// For so many more nodes the memory is there, in hundredths of those that there are.
+/// Nodes more that the memory is there for, in hundredths of those that there are.
 const MORE_NODES: usize = 20;
 
 fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {

@@ -30,7 +30,7 @@ pub trait NameLpm: Send + Sync {
     /// Panics when the lengths differ.
     fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]);
 
-    /// The same with the lengths that matched.
+    /// The results of each name's [`lookup`](Self::lookup) and the lengths that matched, into the same place of `matches`.
     ///
     /// Panics when the lengths differ.
     fn match_batch(&self, names: Names<'_>, matches: &mut [Match]);
@@ -94,8 +94,8 @@ pub struct BuildOptions {
     /// Room to leave for names to come, in hundredths of what the names take; engines leave some in any case, and a live table
     /// asks for some.
     pub head_room: u32,
-    /// Whether to leave no room that [`head_room`](Self::head_room) doesn't ask for, and take time for it: of a table that would be over
-    /// its cap otherwise.
+    /// Whether to leave no head room beyond [`head_room`](Self::head_room), and to take time for that, for a
+    /// table that would be over its cap otherwise.
     pub tight: bool,
     /// The largest result to make room for, where more are expected than the table has.
     pub results: u32,

@@ -24,7 +24,7 @@ pub struct Name([u8]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It doesn't start with a slash.
+    /// The name doesn't start with a slash.
     #[error("a name starts with a slash")]
     NoSlash,
     /// Two slashes in a row, or one at the end.
@@ -124,7 +124,7 @@ impl AsRef<Name> for Name {
 }
 
 impl fmt::Display for Name {
-    /// As text, where it isn't UTF-8 with replacement characters.
+    /// Writes the name as text, where it isn't UTF-8 with replacement characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() { f.write_str("/") } else { f.write_str(&self.0.escaped()) }
     }

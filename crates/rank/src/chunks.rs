@@ -301,9 +301,9 @@ impl Rank {
 
 /// The next hops of the octets in scope, by the routes that end in these octets.
 enum Pushed<'a> {
-    /// Of many octets, all at once.
+    /// The next hops of many octets, all at once.
     All(Box<[NextHop; 256]>),
-    /// Of few, one by one.
+    /// The next hops of few octets, one by one.
     Each(Cursor<'a, V4>, NextHop, Scope),
 }
 

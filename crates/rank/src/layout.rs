@@ -53,7 +53,7 @@ pub(crate) const AFTER: u32 = 32;
 /// Chunks of level 24 where each of the 2^16 slots has its own, and chunk 0.
 pub(crate) const MAX_CHUNKS_24: u32 = (1 << 16) + 1;
 
-/// Chunk ids by slot, which is what an element of level 16 is called where there may be doubt.
+/// Chunk ids by slot. An element of level 16 is called a slot to tell it from others.
 pub const LEVEL16: SectionId = SectionId(0);
 /// The words of level 24.
 pub const LEVEL24: SectionId = SectionId(1);
@@ -263,7 +263,7 @@ impl RankTable {
 /// The values that a section's elements may have.
 #[derive(Clone, Copy)]
 enum Bounds {
-    /// Those below.
+    /// Values below a number.
     Below(u64),
     /// Words whose base is below. Wherever its bits are, a word leads at most 32 elements further.
     BaseBelow(u64),

@@ -171,7 +171,7 @@ impl Runs {
         self.space.used()
     }
 
-    /// Sets the room.
+    /// Sets the capacity.
     pub(crate) fn set_capacity(&mut self, capacity: u32) {
         self.space.set_capacity(capacity);
     }

@@ -57,7 +57,7 @@ pub(crate) fn blocks<I: Element, W: Element>(
     view.blocks(addresses, next_hops);
 }
 
-/// The same code, compiled for that instruction.
+/// Looks up keys block by block, compiled for that instruction.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
 fn blocks_popcnt<I: Element, W: Element>(view: &View<'_, I, W>, addresses: &[V4], next_hops: &mut [NextHop]) {

@@ -11,10 +11,10 @@
 //! | SAIL_L, IPv4 | B16, C16, B24 | section 4.2, Figure 4 |
 //! | SAIL_L, IPv6 | B16 … B40, C16 … C40, B48 | section 7 |
 //!
-//! Our SAIL_L has B16, C16 and N16 in one array, and B and N of each level past that in one (the paper's BCN and
-//! BN). A word of bcn16 is on-chip. A word of a bn array counts as on-chip where one of its elements turns from
-//! zero to another value or back, which is what B says, and as off-chip otherwise: each word is one access to one
-//! of the two, as it is in a memory that has the arrays combined.
+//! Our SAIL_L has B16, C16 and N16 in one array, and B and N of each level past that in one (the paper's BCN
+//! and BN). A word of bcn16 is on-chip. A word of a bn array counts as on-chip if one of its elements turns
+//! from zero to another value or back, as this is what B says; else it counts as off-chip. Each word is one
+//! access to one of the two, as it is in a memory that has the arrays combined.
 
 use wirespeed_fib::{Address, V4, V6};
 use wirespeed_image::{Image, Patch, SectionId, Table, Write};
@@ -26,9 +26,9 @@ use crate::{SailBTable, SailLTable, SailUTable};
 /// Memory accesses, of 64 bits each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// To what the paper has in on-chip memory.
+    /// Accesses to what the paper has in on-chip memory.
     pub on_chip: u64,
-    /// To the rest.
+    /// Accesses to the rest.
     pub off_chip: u64,
 }
 
@@ -57,7 +57,7 @@ impl Accesses {
         Some(accesses)
     }
 
-    /// To either memory.
+    /// Accesses to both memories.
     pub fn total(self) -> u64 {
         self.on_chip + self.off_chip
     }

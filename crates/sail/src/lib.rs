@@ -10,9 +10,9 @@
 //! | [`SailU`] | 6, 12, 18, 24 | IPv4 | 2 to 5 | 19 MB | 0.08 + 0.95, at most 1 + 4 | where the time of one update must be bounded |
 //! | [`SailB`] | 0, 1, 2 … 24 | IPv4 | 2 to 26 | 37 MB | 0.11 + 0.95, at most 1 + 1 | to compare: a stage a level, as in hardware |
 //!
-//! Updates are in memory accesses of 64 bits, as [`accesses`] counts them: means and the worst of 717,776 changes of
-//! a day, one at a time. (What an update of a short prefix costs off the chip where there are prefixes longer than
-//! /24 beneath it, which inherit its next hop, is not bounded in any of them.) SAIL_U and SAIL_B keep bit maps of a
+//! Updates are in memory accesses of 64 bits, as [`accesses`] counts them: means and the worst of 717,776
+//! changes of a day, one at a time. (No engine bounds the off-chip cost of an update of a short prefix with
+//! prefixes longer than /24 beneath it, which inherit its next hop.) SAIL_U and SAIL_B keep bit maps of a
 //! fixed size, 2.03 and 4 MB, on the chip of the paper's machine, SAIL_L 2.13 MB at most: see [`on_chip`].
 //!
 //! In one run on a core of Zen 4 with 1 MB of L2, random · prefix traffic of the real table of 2026 ran at 609 · 493

@@ -114,7 +114,7 @@ impl<'t> Words<'t> {
         Self::Built(vec![0; count as usize * WORDS])
     }
 
-    /// Those of a table, as the last update left it.
+    /// The words of a table, as the last update left them.
     pub(crate) fn live(table: &'t [u64]) -> Self {
         Self::Live { table, changed: FxHashMap::default() }
     }

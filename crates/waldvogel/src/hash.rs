@@ -27,7 +27,7 @@ pub const HASH_BITS: u32 = WIDE_FROM as u32;
 const BELOW: u32 = 64 - HASH_BITS;
 /// How far the fold between the multiplications goes.
 pub const FOLD: u32 = 25;
-/// Those that are theirs.
+/// The bits of 64 that are theirs.
 pub(crate) const HASH_MASK: u64 = u64::MAX << BELOW;
 
 /// A prefix as it is found by hashing.

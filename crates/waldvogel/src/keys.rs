@@ -80,7 +80,7 @@ impl Keys {
     }
 }
 
-/// In which table a key belongs.
+/// The table that a key belongs in.
 enum Place {
     Narrow(u64),
     Wide(Key),

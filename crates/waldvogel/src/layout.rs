@@ -86,7 +86,7 @@ pub(crate) struct Columns {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) chunks: u32,
-    /// Of eight records each.
+    /// Pieces of eight records each.
     pub(crate) pieces: u32,
     /// Bits of the number of a slot.
     pub(crate) slot_bits: u32,

@@ -27,11 +27,11 @@
 //! # When to choose it
 //!
 //! For tables of scattered prefixes, such as host routes all over the address space, and where memory must follow the number of
-//! routes whatever their lengths: 20 bytes a prefix for the real 246,175 IPv6 prefixes, half of the room free, and 26
+//! routes whatever their lengths: 20 bytes a prefix for the real 246,175 IPv6 prefixes, half of the capacity free, and 26
 //! for each prefix of more than 48 bits. No table is below 2.5 MB, as slots are 2^18 at least. `wirespeed-fold` is faster on real
 //! tables.
 //!
-//! Keys of more than 48 bits are in buckets of a cache line, three each, five sixths of the room taken when a table is built. A batch
+//! Keys of more than 48 bits are in buckets of a cache line, three each, five sixths of the capacity taken when a table is built. A batch
 //! looks for 64 of them at a time, with all their lines on the way. The engine keeps no copy of the buckets: an update
 //! reads them in a live copy of the table ([`Engine::update_beside`](wirespeed_fib::Engine::update_beside)).
 //!

@@ -21,13 +21,13 @@ impl Rope {
         self.0.to_le_bytes().into_iter().take_while(|&len| len != 0)
     }
 
-    /// With a length at the end; `None` where there is no room.
+    /// The rope with a length at its end; `None` where there is no room.
     pub(crate) fn with(self, len: u8) -> Option<Self> {
         let count = self.lengths().count();
         (count < MOST).then(|| Self(self.0 | u64::from(len) << (8 * count)))
     }
 
-    /// Without the length at a place.
+    /// The rope without the length at a place.
     pub(crate) fn without(self, at: usize) -> Self {
         let below = (1 << (8 * at)) - 1;
         Self(self.0 & below | (self.0 >> 8) & !below)

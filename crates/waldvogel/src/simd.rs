@@ -85,7 +85,7 @@ mod avx512 {
         pilots: &'a [u8],
         /// The multipliers of the hash.
         odd: [__m512i; 2],
-        /// By how much to shift 32 bits for the home of a hash, and its rest for the group, to the left and then to the
+        /// How much to shift 32 bits for the home of a hash, and its rest for the group, to the left and then to the
         /// right.
         home: __m128i,
         group: [__m128i; 2],
@@ -150,7 +150,7 @@ mod avx512 {
         high: [__m512i; 2],
         value: __m512i,
         place: __m512i,
-        /// Those that are to be tried.
+        /// Keys that are to be tried.
         open: __mmask16,
     }
 

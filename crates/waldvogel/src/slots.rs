@@ -51,7 +51,7 @@ pub(crate) struct Slots {
     pilots: Vec<u8>,
     /// The first slot of each group, or [`END`].
     firsts: Vec<u32>,
-    /// For each slot the next one of its group, [`END`] or [`FREE`].
+    /// The next slot of each slot's group, [`END`] or [`FREE`].
     nexts: Vec<u32>,
     /// Number of keys.
     len: usize,

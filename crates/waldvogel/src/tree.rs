@@ -1,4 +1,4 @@
-//! [`Tree`]: which lengths are tried where, and which markers that takes.
+//! [`Tree`]: the lengths that are tried at each place, and the markers for them.
 //!
 //! A node is a region of the first arrays, or a key of the hash tables beneath which there are longer ones. Its
 //! [`Rope`] says in which order lengths are tried there; what is found at one of these is a key of that length, with
@@ -43,7 +43,7 @@ pub(crate) struct Tree<A: Address> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
     rope: Rope,
-    /// For each length of the rope the number of keys.
+    /// The number of keys of each length of the rope.
     keys: [u32; MOST],
 }
 
@@ -117,7 +117,7 @@ impl<A: Address> Tree<A> {
         &self.markers
     }
 
-    /// Those that a prefix covers.
+    /// The markers that a prefix covers.
     pub(crate) fn markers_beneath(&self, prefix: Prefix<A>) -> impl Iterator<Item = Prefix<A>> + '_ {
         self.markers.range(prefix..=Prefix::host(prefix.last())).copied()
     }

@@ -24,7 +24,7 @@ pub(crate) enum Says {
 
 /// Prefixes from this length on don't fit in a word.
 pub(crate) const WIDE_FROM: u8 = 49;
-/// From here on values are not next hops.
+/// The first value that is no next hop.
 pub const OPEN: u32 = 1 << 31;
 /// Bits of the number of a record or a chunk.
 pub const NUMBER_BITS: u32 = 25;

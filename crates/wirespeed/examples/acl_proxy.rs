@@ -18,7 +18,7 @@ use wirespeed::classify::read::{
 };
 use wirespeed::prelude::*;
 
-/// As `iptables-save` writes it.
+/// A firewall as `iptables-save` writes it.
 const SITE_V4: &str = "\
 *filter
 :INPUT DROP [0:0]
@@ -28,7 +28,7 @@ const SITE_V4: &str = "\
 -A INPUT -s 192.0.2.0/24 -p tcp --dport 22 -j ACCEPT
 COMMIT
 ";
-/// As `ip6tables-save` writes it.
+/// A firewall as `ip6tables-save` writes it.
 const SITE_V6: &str = "\
 *filter
 :INPUT DROP [0:0]

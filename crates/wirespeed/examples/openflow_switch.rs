@@ -107,12 +107,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// What came of frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Forwarded {
-    /// By port.
+    /// Frames by the port that they went out of.
     out: Vec<u64>,
     flooded: u64,
     dropped: u64,
     to_controller: u64,
-    /// Without a flow, or with an action that is not known.
+    /// Frames without a flow, or with an action that is not known.
     without: u64,
     malformed: u64,
 }

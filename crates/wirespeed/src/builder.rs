@@ -16,8 +16,8 @@ use crate::labels::{Labels, parse};
 use crate::memory::Cap;
 use crate::table::{Table, with_next_hops};
 
-/// Collects routes, and builds their table. Of several routes of one prefix the last stays, wherever they come from. What goes
-/// wrong on the way is told by [`build`](Self::build).
+/// Collects routes, and builds their table. Of several routes of one prefix the last stays, wherever they
+/// come from. [`build`](Self::build) tells what went wrong on the way.
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct Builder<A> {
@@ -46,7 +46,7 @@ impl<A: Engines> Builder<A> {
         Self { rib: Rib::new(), settings: Settings::default(), error: None }
     }
 
-    /// Adds routes to indexes of the caller's own table of next hops.
+    /// Adds routes that lead to indexes of the caller's own table of next hops.
     ///
     /// A route to [`NextHop::NONE`] makes [`build`](Self::build) fail.
     pub fn routes<P: Into<Prefix<A>>>(mut self, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
@@ -54,7 +54,7 @@ impl<A: Engines> Builder<A> {
         self
     }
 
-    /// Adds routes to values, which get their indexes in `labels`.
+    /// Adds routes that lead to values. These get their indexes in `labels`.
     pub fn labelled_routes<P: Into<Prefix<A>>, T: Eq + Hash>(
         mut self,
         labels: &Labels<T>,
@@ -69,7 +69,8 @@ impl<A: Engines> Builder<A> {
         self
     }
 
-    /// Adds routes that are there already, with their indexes. One to [`NextHop::NONE`] makes [`build`](Self::build) fail.
+    /// Adds routes of a `Rib`, with their indexes. A route to [`NextHop::NONE`] makes [`build`](Self::build)
+    /// fail.
     pub fn rib(mut self, rib: Rib<A>) -> Self {
         if self.rib.is_empty() {
             self.rib = rib;
@@ -108,37 +109,40 @@ impl<A: Engines> Builder<A> {
         }
     }
 
-    /// Which engine: its name, an [`EngineName`](crate::engine::EngineName), or `auto`, the best for the table, which is
-    /// also what is taken where none is given.
+    /// Sets the engine: its name, an [`EngineName`](crate::engine::EngineName), or `auto`, which is the
+    /// default and takes the best for the table.
     pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
         self.settings.engine = engine.as_ref().to_owned();
         self
     }
 
-    /// Most bytes that the compiled table may take, both of its copies together; past it building fails, and an update that needs more.
-    /// Routes come on top, and a rebuild takes as much again while it lasts.
+    /// Limits the bytes that the compiled table may take, both of its copies together. A table that needs
+    /// more is not built, and an update that needs more fails. Routes come on top, and a rebuild takes as
+    /// much again while it lasts.
     ///
-    /// Without it half of the machine's memory is the cap, or of what the control group of the process may take. With the engine `auto`,
-    /// which is chosen for the routes that there are when the table is built, 256 MiB and 2 KiB a prefix are one, too: a table that
-    /// comes to need more has got routes of another kind, and is to be built anew or with an engine by name.
+    /// The default is half of the machine's memory, or half of what the control group of the process may
+    /// take. The engine `auto` is chosen for the routes that there are when the table is built, and has a
+    /// second cap: 256 MiB and 2 KiB a prefix. A table that comes to need more has got routes of another
+    /// kind. Build it anew, or name an engine.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.settings.memory_cap = Some(bytes);
         self
     }
 
-    /// The largest index to make room for, where updates will bring more next hops than the routes have now. Without it
-    /// the table grows when they come, by being built anew.
+    /// Makes room for next hops up to this index, where updates will bring more of them than the routes have
+    /// now. Without it the table grows when they come, by being built anew.
     pub fn next_hops(mut self, largest: u32) -> Self {
         self.settings.next_hops = largest;
         self
     }
 
-    /// Where batches are looked up: on the CPU, where this isn't called; on this machine's GPUs; or on either by load. Batches of
-    /// [`Reader`](crate::Reader)s and [`Pipeline`](crate::Pipeline)s go there; single lookups and those through a
-    /// [`Guard`](crate::Guard) stay on the CPU. Updates reach both, and a GPU that fails costs no answer: the CPU gives it.
+    /// Sets where batches are looked up: on the CPU, which is the default; on this machine's GPUs; or on
+    /// either by load. This is for batches of [`Reader`](crate::Reader)s and [`Pipeline`](crate::Pipeline)s.
+    /// Single lookups and those through a [`Guard`](crate::Guard) stay on the CPU. Updates reach both. A GPU
+    /// that fails costs no answer: the CPU gives it.
     ///
-    /// A batch of up to 131,072 addresses, or what a slot of the GPUs holds where that is less, sees one state of the table there
-    /// too; a larger one goes in parts, each of which does.
+    /// A batch on GPUs sees one state of the table where it has 131,072 addresses at most, or fewer where
+    /// their slots hold fewer. A larger batch goes in parts, each of which sees one state.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -158,15 +162,15 @@ impl<A: Engines> Builder<A> {
         self
     }
 
-    /// How long a batch may take, for [`Device::Auto`]: the CPU looks up what it can within that while it isn't busy, GPUs the
-    /// rest. Without a bound a batch goes where it is back soonest.
+    /// Limits how long a batch may take, for [`Device::Auto`]. The CPU looks up what it can within that time
+    /// while it isn't busy, GPUs the rest. Without a bound a batch goes where it is back soonest.
     pub fn latency_bound(mut self, bound: Duration) -> Self {
         self.settings.device.latency_bound = Some(bound);
         self
     }
 
-    /// The GPUs for [`Device::Gpu`] and [`Device::Auto`], where they are up already, as for another table
-    /// ([`Table::fleet`]), or are to be started with other options. Without them all GPUs are started with
+    /// Gives the GPUs for [`Device::Gpu`] and [`Device::Auto`], where they are up already, for example for
+    /// another table ([`Table::fleet`]), or need other options. The default is to start all GPUs with
     /// [`GpuOptions::default`](crate::gpu::runtime::GpuOptions), for this table alone.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.settings.device.fleet = Some(fleet);
@@ -175,8 +179,8 @@ impl<A: Engines> Builder<A> {
 
     /// Builds the table.
     ///
-    /// An error where a source could not be read, a route has no next hop, no engine has that name, the table is more than the engine
-    /// or the cap allows, or only GPUs will do and none is usable.
+    /// Fails where a source could not be read, a route has no next hop, no engine has that name, the table is
+    /// more than the engine or the cap allows, or only GPUs will do and none is usable.
     pub fn build(self) -> Result<Table<A>, Error> {
         let Self { rib, settings, error } = self;
         if let Some(error) = error {

@@ -22,13 +22,14 @@ use crate::error::Error;
 /// Where batches are looked up: [`Builder::device`](crate::Builder::device).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Device {
-    /// On the cores of this machine.
+    /// The cores of this machine.
     #[default]
     Cpu,
-    /// On this machine's GPUs, all of them; building fails where none is usable.
+    /// The GPUs of this machine, all of them; building fails where none is usable.
     Gpu,
-    /// On GPUs where a batch is back sooner from there, or as the bound on latency has it; on the CPU where there is no
-    /// usable GPU, which [`Table::device_note`](crate::Table::device_note) then explains.
+    /// The GPUs where a batch is back sooner from there, or as the bound on latency has it; else the CPU.
+    /// Where no GPU is usable it is always the CPU, and [`Table::device_note`](crate::Table::device_note)
+    /// says why.
     Auto,
 }
 
@@ -53,7 +54,8 @@ impl DeviceSettings {
         Ok(())
     }
 
-    /// What came of a GPU; without it an error where that is all that will do, and else a note and a warning.
+    /// Takes the result of a call to a GPU. An error stays one if only a GPU will do; else it becomes a note
+    /// and a warning.
     pub(crate) fn or_cpu<T>(&mut self, got: Result<T, GpuError>) -> Result<Option<T>, Error> {
         match got {
             Ok(got) => Ok(Some(got)),
@@ -75,8 +77,9 @@ impl DeviceSettings {
     }
 }
 
-/// Brings a table to GPUs, where lookups in it depend on so many first bits of an address, and measures what they cost on the
-/// CPU, where so many threads look up. About a second. To keep it in step with a live table, let [`Remote::follower`] follow that.
+/// Brings a table to GPUs, and measures what lookups cost on the CPU, for so many threads. Lookups in the
+/// table depend on so many first bits of an address. Takes about a second. To keep the copy in step with a
+/// live table, let [`Remote::follower`] follow that.
 pub fn beside<A: Address, T: OnDevice + Lpm<A>>(
     fleet: &Fleet,
     table: &T,

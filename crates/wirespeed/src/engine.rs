@@ -6,7 +6,7 @@ use std::fmt;
 use wirespeed_fib::{Address, Engine, Family, InFib, Rib, Strides, V4, V6};
 use wirespeed_image::Table;
 
-/// A table that GPUs look up in too: that of every engine.
+/// A table that GPUs look up in, too: every engine's table is one.
 pub use wirespeed_gpu::program::OnDevice;
 
 use crate::key::Key;
@@ -22,13 +22,13 @@ engines! {
     SailM { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
     /// [`FoldV4`](wirespeed_fold::FoldV4) and [`FoldV6`](wirespeed_fold::FoldV6): SAIL's split, equal chunks stored once.
     Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
-    /// [`FoldHot`](wirespeed_fold::FoldHot): the same with a first level that fits a GPU's shared memory.
+    /// [`FoldHot`](wirespeed_fold::FoldHot): FOLD with a first level that fits a GPU's shared memory.
     FoldHot { V4: wirespeed_fold::FoldHot }
     /// [`Rank`](wirespeed_rank::Rank): SAIL's split over ranked runs, for many next hops.
     Rank { V4: wirespeed_rank::Rank }
     /// [`GamtT`](wirespeed_gamt::GamtT): GAMT_T, a multi-bit trie as a state-jump table, next hops in the trie.
     Gamt { V4: wirespeed_gamt::GamtT<V4>, V6: wirespeed_gamt::GamtT<V6> }
-    /// [`GamtS`](wirespeed_gamt::GamtS): GAMT_S, the same with a separate table of next hops.
+    /// [`GamtS`](wirespeed_gamt::GamtS): GAMT_S, GAMT_T with a separate table of next hops.
     GamtS { V4: wirespeed_gamt::GamtS<V4>, V6: wirespeed_gamt::GamtS<V6> }
     /// [`Dir24`](wirespeed_dir24::Dir24): DIR-24-8, one direct table and chunks beneath it.
     Dir24 { V4: wirespeed_dir24::Dir24 }
@@ -38,21 +38,22 @@ engines! {
 
 /// The engine that suits a table best: what `auto` means.
 ///
-/// Reasons are rows in `benches/record`: on the real tables, with batches of 1,024 keys, nothing that is measured beside the
-/// one named is ahead of it for random keys and for those drawn by prefix both. For one kind of traffic there are faster ones:
-/// `dir24` where IPv4 keys are drawn by prefix, `gamt` and `waldvogel` where most IPv6 keys have no route.
+/// Reasons are rows in `benches/record`: on the real tables, with batches of 1,024 keys, nothing that is
+/// measured beside the one named is ahead of it for random keys and for those drawn by prefix both. Some
+/// engines are faster for one kind of traffic: `dir24` for IPv4 keys that are drawn by prefix, `gamt` and
+/// `waldvogel` for IPv6 keys most of which have no route.
 ///
-/// Tables whose routes are scattered, such as host routes all over the address space, get `waldvogel`, which takes a slot a route: chunks
-/// that nobody shares would take up to 22 kB each. What a table would take at most is counted on its routes, in passes that take a
-/// small part of the time to build it.
+/// Tables of scattered routes, such as host routes all over the address space, get `waldvogel`. It takes a
+/// slot a route; chunks that nobody shares would take up to 22 kB each. What a table would take at most is
+/// counted on its routes, in passes that take a small part of the time to build it.
 pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
     best_by(rib, &Strides::Fastest)
 }
 
 /// The engine that suits a table best where a GPU looks up in it.
 ///
-/// As [`best`], but for IPv4 tables whose next hops fit a byte: there FOLD with hot blocks keeps what most traffic needs in a
-/// multiprocessor's own memory.
+/// The engine of [`best`], but for IPv4 tables whose next hops fit a byte. For these it is FOLD with hot
+/// blocks, which keeps most of what traffic needs in a multiprocessor's own memory.
 pub fn best_on_gpu<A: Engines>(rib: &Rib<A>) -> EngineName {
     match (A::FAMILY, best_by(rib, &Strides::FastestOnGpu)) {
         (Family::V4, EngineName::Fold) => EngineName::FoldHot,
@@ -82,7 +83,7 @@ pub fn choose<A: Engines>(name: &str, rib: &Rib<A>) -> Result<EngineName, Unknow
     choose_by::<A>(name, || best(rib))
 }
 
-/// The same where `auto` is what another function says, such as [`best_on_gpu`].
+/// The engine that a user asks for: a name, or `auto`, which leaves it to a function such as [`best_on_gpu`].
 pub fn choose_by<A: Engines>(
     name: &str,
     best: impl FnOnce() -> EngineName,
@@ -118,7 +119,7 @@ pub(crate) fn is_kind(kind: &str) -> bool {
     of_kind::<V4>(kind).is_some() || of_kind::<V6>(kind).is_some()
 }
 
-/// What is done with an engine once it is known which: a function over engine types.
+/// An action on an engine whose name is known at run time: a function over engine types.
 pub trait Visitor<A: Address> {
     /// What it yields.
     type Output;
@@ -156,7 +157,7 @@ impl UnknownEngine {
 }
 
 impl EngineName {
-    /// The one of a name; `None` where there is none.
+    /// The engine of a name; `None` where there is none.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|engine| engine.as_str() == name)
     }
@@ -194,7 +195,7 @@ impl<A: Address> Visitor<A> for Kind {
     }
 }
 
-/// For each engine its variant, and the families it takes with its type for each.
+/// Makes what there is for each engine, of its variant, the families it takes and its type for each.
 macro_rules! engines {
     ($($(#[$doc:meta])* $variant:ident { $($address:ident: $engine:ty),+ $(,)? })+) => {
         /// An engine of this build. Where a name is wanted, such as [`Builder::engine`](crate::Builder::engine), it can be
@@ -206,7 +207,7 @@ macro_rules! engines {
         }
 
         impl EngineName {
-            /// All of them.
+            /// All engines.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name that users choose it by.
@@ -252,7 +253,7 @@ macro_rules! engines {
 }
 use engines;
 
-/// What follows, where two families are one; nothing where they are not.
+/// Expands to what follows if two families are one, and to nothing if they are not.
 macro_rules! if_same {
     (V4 V4 $($then:tt)*) => { $($then)* };
     (V6 V6 $($then:tt)*) => { $($then)* };

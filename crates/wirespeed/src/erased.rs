@@ -65,9 +65,9 @@ pub(crate) trait AnyReader<A: Address>: Send {
 
 /// One state of some engine's table, by what looks up in it.
 pub(crate) enum Held<'a, L: ?Sized> {
-    /// Of a table that changes: held against its writer.
+    /// The state of a table that changes: held against its writer.
     Live(live::Guard<'a, L>),
-    /// Of one that doesn't.
+    /// The state of a table that doesn't change.
     Fixed(&'a L),
 }
 

@@ -159,7 +159,7 @@ pub enum Error {
     /// The text that a source has for a next hop is no label of the type that is wanted.
     #[error("next hop {text:?} is no label: {reason}")]
     Label {
-        /// As it stands in the source.
+        /// The text in the source.
         text: String,
         /// What the parser of the label said.
         reason: String,
@@ -237,7 +237,7 @@ pub enum Error {
         /// The table's.
         wanted: Family,
     },
-    /// The image holds no rules, and these are what tells actions, and what a classifier that takes updates needs.
+    /// The image holds no rules. These tell the actions, and a classifier that takes updates needs them.
     #[error("{}: the image holds no rules beside its table", path.display())]
     ImageWithoutRules {
         /// The file.

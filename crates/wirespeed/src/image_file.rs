@@ -1,7 +1,7 @@
 //! Image files: opened, checked, and handed to the engine that reads their kind.
 //!
-//! Beside the engine's sections the file may hold two attachments, which make a lookup in an image tell what one in the
-//! source tells: the routes, and what their next hops are called.
+//! Beside the engine's sections the file may hold two attachments: the routes, and the names of their next
+//! hops. With these a lookup in an image tells as much as one in the source.
 //!
 //! ```text
 //! bcn16 … n32      the engine's sections
@@ -30,7 +30,8 @@ const NEXT_HOPS: &str = "next-hops";
 /// The attachment that [`route_list::to_bytes`] made.
 const ROUTES: &str = "routes";
 
-/// Writes a table with its routes, and what they lead to where that has names, as a file, in place of one that is there.
+/// Writes a table as a file, with its routes and the names of their next hops, if there are names. A file
+/// that is there is replaced.
 pub fn save<A: Address, T: Table>(
     table: &T,
     rib: &Rib<A>,
@@ -103,7 +104,7 @@ impl ImageFile {
         table.map_err(|source| Error::Image { path: self.path, source })
     }
 
-    /// What the next hops are called; empty where the file doesn't say.
+    /// The names of the next hops; empty if the file doesn't say.
     pub fn next_hops(&self) -> Result<NextHops, Error> {
         match self.image.attachment(NEXT_HOPS) {
             None => Ok(NextHops::new()),

@@ -21,12 +21,12 @@ use crate::table::{Table, announced, with_next_hops};
 
 /// A table of both families.
 ///
-/// An address is of the family that it is written in. In particular an IPv4-mapped address (`::ffff:192.0.2.1`, as a
-/// dual-stack socket gives it) is an IPv6 address and matches IPv6 prefixes; who wants it to match those of IPv4 looks up
+/// An address is of the family that it is written in. An IPv4-mapped address (`::ffff:192.0.2.1`, as a
+/// dual-stack socket gives it) is an IPv6 address, and matches IPv6 prefixes. To match those of IPv4, look up
 /// [`IpAddr::to_canonical`].
 ///
-/// Each family changes at once, and a call changes both or neither: readers see its changes of IPv4 first, when those of IPv6 can't fail
-/// any more.
+/// Each family changes at once, and a call changes both or neither. Readers see its changes of IPv4 first,
+/// when those of IPv6 can't fail any more.
 #[derive(Debug)]
 pub struct IpTable {
     v4: Table<V4>,
@@ -41,8 +41,8 @@ impl IpTable {
         IpBuilder { v4: Builder::new(), v6: Builder::new(), settings: Settings::default() }
     }
 
-    /// Two tables as one, such as two that were opened: each family has an image file of its own, saved through
-    /// [`v4`](Self::v4) and [`v6`](Self::v6).
+    /// Makes one table of two, for example of two that were opened. Each family has an image file of its own,
+    /// saved through [`v4`](Self::v4) and [`v6`](Self::v6).
     pub fn new(v4: Table<V4>, v6: Table<V6>) -> Self {
         Self { v4, v6, refused: 0 }
     }
@@ -57,10 +57,11 @@ impl IpTable {
         &self.v6
     }
 
-    /// Applies updates in order, as [`Table::apply`], to each table those of its family. What is returned is the sum.
+    /// Applies updates in order like [`Table::apply`], to each table those of its family. Returns the sum.
     ///
-    /// An error where either table can't take its part: [the call then did not happen](crate::image::live#when-an-update-fails), in
-    /// neither table. Readers of IPv4 see its part before readers of IPv6 see theirs; none sees a part that is taken back.
+    /// Fails where either table can't take its part: [the call then did not
+    /// happen](crate::image::live#when-an-update-fails), in neither table. Readers of IPv4 see its part
+    /// before readers of IPv6 see theirs; none sees a part that is taken back.
     pub fn apply(&mut self, updates: &[AnyUpdate]) -> Result<Applied, Error> {
         let applied = self.apply_to_both(&of_family(updates), &of_family(updates));
         self.refused += u64::from(applied.is_err());
@@ -83,17 +84,17 @@ impl IpTable {
         })
     }
 
-    /// Puts one route in, in place of what its prefix had, and live. For many use [`apply`](Self::apply).
+    /// Puts one route in, live, in place of what its prefix had. For many routes use [`apply`](Self::apply).
     pub fn insert(&mut self, prefix: impl Into<IpNet>, next_hop: NextHop) -> Result<Applied, Error> {
         self.apply(&[AnyUpdate::announce(prefix, next_hop)])
     }
 
-    /// Takes one route out, live. For many use [`apply`](Self::apply).
+    /// Takes one route out, live. For many routes use [`apply`](Self::apply).
     pub fn withdraw(&mut self, prefix: impl Into<IpNet>) -> Result<Applied, Error> {
         self.apply(&[AnyUpdate::withdraw(prefix)])
     }
 
-    /// How many calls that were to change the table have failed, and so changed nothing.
+    /// How many calls have failed, and so changed nothing.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -128,7 +129,7 @@ fn of_family<A: InFib>(updates: &[AnyUpdate]) -> Vec<Update<A>> {
     updates.iter().filter_map(A::update).collect()
 }
 
-/// Collects routes of both families, and builds their table; as [`Builder`] in all else.
+/// Collects routes of both families, and builds their table. All else is as with [`Builder`].
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct IpBuilder {
@@ -138,7 +139,7 @@ pub struct IpBuilder {
 }
 
 impl IpBuilder {
-    /// Adds routes to indexes of the caller's own table of next hops.
+    /// Adds routes that lead to indexes of the caller's own table of next hops.
     pub fn routes<P: Into<IpNet>>(mut self, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
         let mut fib = Fib::default();
         for (prefix, next_hop) in routes {
@@ -152,7 +153,7 @@ impl IpBuilder {
         self
     }
 
-    /// Adds routes to values, which get their indexes in `labels`.
+    /// Adds routes that lead to values. These get their indexes in `labels`.
     pub fn labelled_routes<P: Into<IpNet>, T: Eq + Hash>(
         self,
         labels: &Labels<T>,
@@ -200,44 +201,44 @@ impl IpBuilder {
         }
     }
 
-    /// Which engine, for both families: [`Builder::engine`]. Where each is to have its own, build the two tables apart and
-    /// put them together with [`IpTable::new`].
+    /// Sets the engine, for both families: [`Builder::engine`]. For two engines, build the two tables apart
+    /// and put them together with [`IpTable::new`].
     pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
         self.settings.engine = engine.as_ref().to_owned();
         self
     }
 
-    /// Most bytes that the compiled table of each family may take: [`Builder::memory_cap`].
+    /// Limits the bytes that the compiled table of each family may take: [`Builder::memory_cap`].
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.settings.memory_cap = Some(bytes);
         self
     }
 
-    /// The largest index to make room for: [`Builder::next_hops`].
+    /// Makes room for next hops up to this index: [`Builder::next_hops`].
     pub fn next_hops(mut self, largest: u32) -> Self {
         self.settings.next_hops = largest;
         self
     }
 
-    /// Where batches are looked up, for both families, which share the GPUs: [`Builder::device`].
+    /// Sets where batches are looked up, for both families, which share the GPUs: [`Builder::device`].
     pub fn device(mut self, device: Device) -> Self {
         self.settings.device.device = device;
         self
     }
 
-    /// How long a batch may take: [`Builder::latency_bound`].
+    /// Limits how long a batch may take: [`Builder::latency_bound`].
     pub fn latency_bound(mut self, bound: Duration) -> Self {
         self.settings.device.latency_bound = Some(bound);
         self
     }
 
-    /// The GPUs, where they are up already: [`Builder::fleet`].
+    /// Gives the GPUs, where they are up already: [`Builder::fleet`].
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.settings.device.fleet = Some(fleet);
         self
     }
 
-    /// Builds both tables; errors as [`Builder::build`].
+    /// Builds both tables. Fails where [`Builder::build`] does.
     pub fn build(self) -> Result<IpTable, Error> {
         let Self { v4, v6, mut settings } = self;
         settings.device.open(&GpuOptions::default())?;
@@ -257,7 +258,7 @@ pub struct IpReader {
 }
 
 impl IpReader {
-    /// Two readers as one, such as of two images.
+    /// Makes one reader of two, for example of two images.
     pub fn new(v4: Reader<V4>, v6: Reader<V6>) -> Self {
         Self { v4, v6 }
     }
@@ -281,7 +282,8 @@ impl IpReader {
         }
     }
 
-    /// Looks up each address, of either family, into the same place of `next_hops`, in one state of each family's table.
+    /// Looks up each address, of either family, and writes its next hop to the same place of `next_hops`, in
+    /// one state of each family's table.
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_batch(&self, addresses: &[IpAddr], next_hops: &mut [NextHop]) {
@@ -314,7 +316,7 @@ pub struct IpGuard<'a> {
 }
 
 impl IpGuard<'_> {
-    /// As [`IpReader::lookup`].
+    /// [`IpReader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, address: IpAddr) -> NextHop {
         match address {
@@ -323,7 +325,7 @@ impl IpGuard<'_> {
         }
     }
 
-    /// As [`IpReader::lookup_batch`].
+    /// [`IpReader::lookup_batch`] in this state.
     pub fn lookup_batch(&self, addresses: &[IpAddr], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
         let (mut v4, mut v6) = (Part::new(), Part::new());

@@ -1,6 +1,6 @@
 //! [`Labels`]: what next-hop and action indexes stand for, in the user's own type.
 //!
-//! Values only join, and never move or change, so whoever has an index can resolve it, whenever and on any thread:
+//! Values only join, and never move or change, so an index can be resolved at any time and on any thread:
 //!
 //! ```text
 //! writer   intern(value) ──► value in place ──► index ──► table.insert(prefix, index) ──► published
@@ -29,14 +29,16 @@ use wirespeed_fib::{NextHop, NextHops, TooManyNextHops};
 use crate::error::Error;
 use crate::image_file::each_label;
 
-/// The values that prefixes lead to, by [`NextHop`] index: a route, a name, an AS number, whatever is to be known of an
-/// address. Equal values share an index; indexes are given from 1, in the order in which values first appear.
+/// The values that prefixes lead to, by [`NextHop`] index: a route, a name, an AS number, whatever is to be
+/// known of an address. Equal values share an index. Indexes are given from 1, in the order in which values
+/// first appear.
 ///
-/// A handle: clones share the values. Resolving an index takes no lock and two dependent reads; interning takes a lock
+/// Clones share the values. Resolving an index takes no lock and two dependent reads; interning takes a lock
 /// against other writers.
 ///
-/// A value stays for as long as a handle does, even when its last route is gone: an index means the same for
-/// ever. A service whose values never end (times, counters) keeps those elsewhere and labels with a key to them.
+/// A value stays for as long as any clone does, even when its last route is gone: an index means the same for
+/// ever. A service whose values never end (times, counters) keeps those elsewhere and labels with a key to
+/// them.
 ///
 /// ```
 /// use wirespeed::{Labels, NextHop};
@@ -178,10 +180,12 @@ impl<T: Display> Labels<T> {
 }
 
 impl<T: FromStr<Err: ToString> + Eq + Hash> Labels<T> {
-    /// The labels that were saved with a table, by [`Table::save_labelled`](crate::Table::save_labelled),
-    /// [`NameTable::save_labelled`](crate::NameTable::save_labelled), [`Classifier::save_labelled`](crate::Classifier::save_labelled) or
-    /// `lookupctl build`; none where there were none. For two tables with labels in common, those of the table that was
-    /// saved last are right for both: values only join.
+    /// Opens the labels that were saved with a table, by
+    /// [`Table::save_labelled`](crate::Table::save_labelled),
+    /// [`NameTable::save_labelled`](crate::NameTable::save_labelled),
+    /// [`Classifier::save_labelled`](crate::Classifier::save_labelled) or `lookupctl build`; none where none
+    /// were saved. Two tables that share labels need those of the table that was saved last: values only
+    /// join, so they are right for both.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let labels = Self::new();
         each_label(path.as_ref(), |text| Ok(labels.append(parse(text)?).map(drop)?))?;

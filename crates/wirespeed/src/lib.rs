@@ -1,7 +1,7 @@
 //! IP and name lookup and packet classification at the speed of the wire: the one dependency of a network service.
 //!
-//! A table maps prefixes to indexes ([`NextHop`]), and [`Labels`] map indexes to whatever the service wants to know of an
-//! address. One owner changes a table; any number of readers look up meanwhile, and never wait.
+//! A table maps prefixes to indexes ([`NextHop`]). [`Labels`] map an index to whatever the service wants to
+//! know of an address. One owner changes a table. Any number of readers look up meanwhile, and never wait.
 //!
 //! ```text
 //! routes, files, images ──► builder ──► Ipv4Table / Ipv6Table / IpTable      one writer: apply, insert, withdraw, save
@@ -11,7 +11,8 @@
 //!
 //! # Flow enrichment
 //!
-//! Addresses in batches, both ends of each flow, labels attached. `examples/flow_enrichment.rs` is the same as a program.
+//! Addresses are looked up in batches, both ends of each flow, and labels are attached.
+//! `examples/flow_enrichment.rs` is a program that does so.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -58,8 +59,8 @@
 //!
 //! # A table that changes
 //!
-//! One thread takes route updates from a channel; workers look up with readers of their own. `examples/live_table.rs` is the
-//! same as a program.
+//! One thread takes route updates from a channel; workers look up with readers of their own.
+//! `examples/live_table.rs` is a program that does so.
 //!
 //! ```
 //! use std::sync::mpsc;
@@ -102,7 +103,8 @@
 //!
 //! # From a file, and from an image
 //!
-//! Any of the formats that [`fib::read`] knows. A compiled table can be kept as an image, from which a service starts at once.
+//! Routes are read from any of the formats that [`fib::read`] knows. A compiled table can be kept as an
+//! image. A service starts from it at once.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -123,7 +125,8 @@
 //!
 //! # Names
 //!
-//! NDN names, domains and URLs, by their components: [`names`] has a forwarder's FIB and a filter as examples.
+//! NDN names, domains and URLs are looked up by their components: [`names`] has a forwarder's FIB and a
+//! filter as examples.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -135,8 +138,8 @@
 //!
 //! # Packets
 //!
-//! Rules with masks, ranges and priorities over header fields, as firewalls and switches have them: [`classify`] has an access list in a
-//! proxy and an OpenFlow-like switch as examples.
+//! Rules with masks, ranges and priorities are matched with header fields, as in firewalls and switches:
+//! [`classify`] has an access list in a proxy and an OpenFlow-like switch as examples.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -150,8 +153,9 @@
 //!
 //! # On a GPU
 //!
-//! One call of the builder: [`Device::Gpu`], or [`Device::Auto`], which sends each batch where it is back sooner and goes on on the
-//! CPU where no GPU is usable. Large batches, and several under way at once ([`Reader::pipeline`]), get the most out of it.
+//! One call of the builder takes a table to GPUs: [`Device::Gpu`] or [`Device::Auto`]. The latter sends each
+//! batch to the place that is sooner done, and goes on on the CPU if no GPU is usable. Large batches, and
+//! several under way at once ([`Reader::pipeline`]), get the most out of a GPU.
 //!
 //! ```
 //! use std::time::Duration;
@@ -177,17 +181,19 @@
 //!
 //! # What is guaranteed
 //!
-//! - A lookup gives the longest match, as every engine is tested to against an oracle.
-//! - A batch, and all that is looked up through one guard, sees one state of a family's table; updates that were applied
-//!   together are seen together. Of a batch that goes to a GPU in parts this holds for each part ([`Builder::device`]).
-//! - What classifies a packet is the rule of the highest priority, and among equals the first; its action is that of the same state of
-//!   the rules.
-//! - An index that a lookup returned resolves to the value it was interned for, at any time after: see [`Labels`].
+//! - A lookup gives the longest match. Every engine is tested against an oracle.
+//! - A batch sees one state of a family's table, and so does all that is looked up through one guard. Updates
+//!   that were applied together are seen together. A batch that goes to a GPU in parts sees one state in each
+//!   part ([`Builder::device`]).
+//! - A packet gets the rule of the highest priority, and among equals the first. The action is that of the
+//!   same state of the rules.
+//! - An index that a lookup returned stands for the value that it was interned for, at any time after: see
+//!   [`Labels`].
 //!
 //! # What it costs
 //!
-//! A batch makes one virtual call, whatever its size: the engine is chosen at run time. So does a single lookup; see
-//! `examples/single_lookups.rs`, which measures them.
+//! A batch makes one virtual call, whatever its size: the engine is chosen at run time. A single lookup makes
+//! one, too; `examples/single_lookups.rs` measures these.
 
 mod builder;
 pub mod classify;

@@ -5,8 +5,9 @@
 //! | `auto` | [`BASE`] and [`EACH`] bytes a prefix, and half of the machine's memory |
 //! | given by name | half of the machine's memory |
 //!
-//! The first is some five times what the engines take that `auto` chooses, so that it is met only by a table whose routes have become others
-//! than it was built for. The second keeps a process from being killed. Neither is looked at where a cap is stated.
+//! The first is some five times the memory of the engines that `auto` chooses. Only a table whose routes have
+//! become others than it was built for meets it. The second keeps a process from being killed. Neither is
+//! looked at where a cap is stated.
 
 use wirespeed_fib::{BuildOptions, ByPrefixes};
 
@@ -42,7 +43,8 @@ impl Cap {
     }
 }
 
-/// Half of the machine's memory, or of what the control group that this process is in may take; `None` where neither says.
+/// Half of the machine's memory, or half of the limit of this process's control group; `None` if neither is
+/// known.
 pub(crate) fn half() -> Option<u64> {
     [machine(), group()].into_iter().flatten().min().map(|bytes| bytes / 2)
 }

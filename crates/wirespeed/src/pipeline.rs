@@ -10,8 +10,8 @@ use wirespeed_gpu::offload::{self, Answers, Offload};
 use crate::engine::Engines;
 use crate::reader::Reader;
 
-/// Batches of one thread, several under way at once, first in, first out: what keeps a GPU and the bus to it busy in both
-/// directions. [`Reader::pipeline`] makes one.
+/// Batches of one thread, several under way at once, first in, first out. They keep a GPU and the bus to it
+/// busy in both directions. [`Reader::pipeline`] makes one.
 ///
 /// A batch for the CPU is looked up when it is taken. So is one that a GPU could not answer.
 pub struct Pipeline<'k, A: Engines> {
@@ -29,18 +29,18 @@ impl<'k, A: Engines> Pipeline<'k, A> {
         self.under_way.len()
     }
 
-    /// Whether [`next`](Self::next) would have no device to wait for. Not with nothing under way.
+    /// Whether [`next`](Self::next) would have no device to wait for. False with nothing under way.
     pub fn is_ready(&self) -> bool {
         self.under_way.is_ready()
     }
 
-    /// Sends a batch. Waits where as many are under way, on all threads together, as the GPUs take.
+    /// Sends a batch. Waits where all threads together have as many under way as the GPUs take.
     pub fn submit(&mut self, addresses: &'k [A]) {
         self.under_way.submit(addresses);
     }
 
-    /// Waits for the oldest batch and writes its results to the start of `next_hops`; its addresses, or `None` when nothing is
-    /// under way.
+    /// Waits for the oldest batch, and writes its results to the start of `next_hops`. Returns its addresses,
+    /// or `None` when nothing is under way.
     ///
     /// Panics where `next_hops` is shorter than the batch.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should

@@ -14,14 +14,14 @@ use crate::image_file::ImageFile;
 use crate::key::Key;
 use crate::pipeline::Pipeline;
 
-/// Looks up in a table. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does; it outlives the
-/// writer, and goes on with the last state.
+/// Looks up in a table. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does. A
+/// reader outlives the writer, and goes on with the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
 pub struct Reader<A: Engines> {
     inner: Box<dyn AnyReader<A>>,
     engine: EngineName,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload<A>>>,
 }
 
@@ -34,15 +34,15 @@ impl<A: Engines> Reader<A> {
         Self { offload, ..self }
     }
 
-    /// The same table on GPUs.
+    /// The table on GPUs.
     pub(crate) fn offload(&self) -> Option<&Offload<A>> {
         self.offload.as_deref()
     }
 
-    /// Opens an image file that was saved by [`Table::save`](crate::Table::save) or `lookupctl build`, for looking up alone:
-    /// ready as soon as its bytes are read and checked, and in memory once.
+    /// Opens an image file that [`Table::save`](crate::Table::save) or `lookupctl build` wrote, for lookups
+    /// alone. It is ready as soon as its bytes are read and checked, and is in memory once.
     ///
-    /// An error where it is damaged, of the other family, or of an engine that is not in this build.
+    /// Fails where the file is damaged, of the other family, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = open_image::<A>(path.as_ref())?;
         visit(file.engine(), Fixed(file))?
@@ -54,25 +54,26 @@ impl<A: Engines> Reader<A> {
         self.inner.lookup(address.address())
     }
 
-    /// Looks up each address into the same place of `next_hops`, all in one state of the table. Much faster than one by
-    /// one; batches of 1,000 and more get the most out of it. On the device that the table was built for
-    /// ([`Builder::device`](crate::Builder::device)); a large one goes to a GPU in parts, each of which sees one state.
+    /// Looks up each address, and writes its next hop to the same place of `next_hops`, all in one state of
+    /// the table. Much faster than one by one; batches of 1,000 and more get the most out of it. Lookups run
+    /// on the device that the table was built for ([`Builder::device`](crate::Builder::device)). A large
+    /// batch goes to a GPU in parts, each of which sees one state.
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_batch<K: Key<A>>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         self.look_up(addresses, next_hops, |next_hops| self.enter().lookup_batch(addresses, next_hops));
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the
-    /// caller is in, all in one state of the table. Worth it from some ten thousand addresses on. Where the batch goes to a
-    /// GPU it is the same as that.
+    /// [`lookup_batch`](Self::lookup_batch) on every core, all in one state of the table: parts of the batch
+    /// run on the threads of the caller's `rayon` pool. Worth it from some ten thousand addresses on. A batch
+    /// that goes to a GPU goes there as with [`lookup_batch`](Self::lookup_batch).
     ///
     /// Panics when the slices differ in length.
     pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         self.look_up(addresses, next_hops, |next_hops| self.enter().par_lookup_batch(addresses, next_hops));
     }
 
-    /// On GPUs where there are some and they are to; else as the CPU does it.
+    /// Looks up on GPUs where there are some and they are to; else as the CPU does it.
     fn look_up<K: Key<A>>(
         &self,
         addresses: &[K],
@@ -87,7 +88,7 @@ impl<A: Engines> Reader<A> {
         offload.answer(next_hops, on_gpu, on_cpu);
     }
 
-    /// Several batches under way at once, on the device that the table was built for: what keeps a GPU busy.
+    /// Several batches under way at once, on the device that the table was built for. This keeps a GPU busy.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -113,9 +114,9 @@ impl<A: Engines> Reader<A> {
         Pipeline::new(self)
     }
 
-    /// One state of the table, for lookups that belong together. While a guard lives the writer can make one more change and
-    /// waits with the next: hold it for some batches, not for good. A thread that holds one and makes that next change itself waits for
-    /// ever. What is looked up through it is looked up on the CPU.
+    /// One state of the table, for lookups that belong together. They run on the CPU. While a guard lives the
+    /// writer can make one more change, and waits with the next: hold a guard for some batches, not for good.
+    /// A thread that holds a guard and makes both changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> Guard<'_, A> {
         Guard(self.inner.enter())
@@ -131,13 +132,13 @@ impl<A: Engines> Reader<A> {
 pub struct Guard<'a, A: Address>(Held<'a, dyn Lpm<A>>);
 
 impl<A: Address> Guard<'_, A> {
-    /// As [`Reader::lookup`].
+    /// [`Reader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, address: impl Key<A>) -> NextHop {
         self.0.table().lookup(address.address())
     }
 
-    /// As [`Reader::lookup_batch`].
+    /// [`Reader::lookup_batch`] in this state.
     pub fn lookup_batch<K: Key<A>>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
         K::each_block(addresses, next_hops, |addresses, next_hops| {
@@ -145,7 +146,7 @@ impl<A: Address> Guard<'_, A> {
         });
     }
 
-    /// As [`Reader::par_lookup_batch`].
+    /// [`Reader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         let table = self.0.table();
         on_all_cores(addresses, next_hops, |addresses, next_hops| {

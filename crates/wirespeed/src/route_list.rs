@@ -1,5 +1,5 @@
-//! The routes of a table as bytes, kept beside its image: what a lookup answers with besides the next hop, and what a table
-//! that takes updates begins from.
+//! The routes of a table as bytes, kept beside its image. A lookup answers with them beside the next hop, and
+//! a table that takes updates begins from them.
 //!
 //! One record a prefix: its address in network order, its length, its next hop (4 bytes, little-endian). They come in table
 //! order, so that a binary search finds a prefix in the file as it is. An engine has no use for them: it was compiled to

@@ -31,11 +31,11 @@ pub type Ipv4Reader = Reader<V4>;
 /// A reader of an IPv6 table.
 pub type Ipv6Reader = Reader<V6>;
 
-/// A table of one family: routes, and what they compile to. One owner changes it; any number of [`Reader`]s look up meanwhile
-/// and never wait.
+/// A table of one family: routes, and what they compile to. One owner changes it. Any number of [`Reader`]s
+/// look up meanwhile, and never wait.
 ///
-/// Memory: the routes, the compiled table twice, and what its engine keeps for updates; for the time of a rebuild the
-/// compiled table two times more.
+/// Memory: the routes, the compiled table twice, and what its engine keeps for updates. A rebuild takes two
+/// more copies of the compiled table while it lasts.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -52,7 +52,7 @@ pub struct Table<A: Engines> {
     live: Box<dyn AnyLive<A>>,
     engine: EngineName,
     cap: Cap,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload<A>>>,
     device_note: Option<String>,
     /// Calls that failed.
@@ -81,10 +81,11 @@ impl<A: Engines> Table<A> {
         Ok(Self { live, engine, cap, offload, device_note: device.note, refused: 0 })
     }
 
-    /// Opens an image file with its routes: ready for lookups as soon as it is read and checked. The first update builds the
-    /// compiled table anew, which takes as long as building it from the routes did.
+    /// Opens an image file with its routes. It is ready for lookups as soon as it is read and checked. The
+    /// first update builds the compiled table anew, which takes as long as building it from the routes did.
     ///
-    /// Lookups run on the CPU. An error where it is damaged, of the other family, or of an engine that is not in this build.
+    /// Lookups run on the CPU. Fails where the file is damaged, of the other family, or of an engine that is
+    /// not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = open_image::<A>(path.as_ref())?;
         let rib = file.routes()?.ok_or_else(|| Error::ImageWithoutRoutes { path: file.path().to_owned() })?;
@@ -94,12 +95,12 @@ impl<A: Engines> Table<A> {
         Ok(Self { live, engine, cap: Cap::Named, offload, device_note, refused: 0 })
     }
 
-    /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one,
-    /// and none saw a part. Many updates a call cost much less than one each. Waits for readers that entered before the
-    /// call before this one.
+    /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
+    /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
+    /// call for each. The call waits for guards that are older than the call before it.
     ///
-    /// An error where a route would lead to [`NextHop::NONE`], or the table has to be built anew and can't be: [the call then did
-    /// not happen](crate::image::live#when-an-update-fails).
+    /// Fails if a route would lead to [`NextHop::NONE`], or if the table has to be built anew and can't be:
+    /// [the call then did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, Error> {
         // Nobody objects, so there is what was done.
         self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
@@ -119,12 +120,12 @@ impl<A: Engines> Table<A> {
         applied
     }
 
-    /// Puts one route in, in place of what its prefix had, and live. For many use [`apply`](Self::apply).
+    /// Puts one route in, live, in place of what its prefix had. For many routes use [`apply`](Self::apply).
     pub fn insert(&mut self, prefix: impl Into<Prefix<A>>, next_hop: NextHop) -> Result<Applied, Error> {
         self.apply(&[Update::announce(prefix, next_hop)])
     }
 
-    /// Takes one route out, live. For many use [`apply`](Self::apply).
+    /// Takes one route out, live. For many routes use [`apply`](Self::apply).
     pub fn withdraw(&mut self, prefix: impl Into<Prefix<A>>) -> Result<Applied, Error> {
         self.apply(&[Update::withdraw(prefix)])
     }
@@ -154,26 +155,27 @@ impl<A: Engines> Table<A> {
         self.engine
     }
 
-    /// The GPUs that it is on, such as for the [`fleet`](crate::Builder::fleet) of another table; `None` where lookups run on the
-    /// CPU alone.
+    /// The GPUs that the table is on, for example for the [`fleet`](crate::Builder::fleet) of another table.
+    /// `None` where lookups run on the CPU alone.
     pub fn fleet(&self) -> Option<&Fleet> {
         self.offload.as_ref().map(|offload| offload.remote().fleet())
     }
 
-    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, or have come to run there since; `None`
-    /// where nothing is amiss.
+    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, from the start
+    /// or since a GPU failed. `None` where nothing is amiss.
     pub fn device_note(&self) -> Option<String> {
         let is_out = || self.offload.as_ref()?.remote().is_out();
         self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
     }
 
-    /// How many addresses were looked up where, in batches, by readers of this table; `None` where lookups run on the CPU alone.
+    /// Numbers of addresses that readers of this table looked up in batches, on the CPU and on GPUs. `None`
+    /// where lookups run on the CPU alone.
     pub fn lookups(&self) -> Option<Counts> {
         self.offload.as_ref().map(|offload| offload.counts())
     }
 
-    /// Bytes held: both copies of the compiled table, the routes, and what the engine keeps for updates. GPUs hold one copy
-    /// more, each.
+    /// Bytes held: both copies of the compiled table, the routes, and what the engine keeps for updates. Each
+    /// GPU holds one more copy.
     pub fn memory_usage(&self) -> u64 {
         self.live.memory_usage()
     }
@@ -183,19 +185,21 @@ impl<A: Engines> Table<A> {
         self.live.rebuilds()
     }
 
-    /// How many calls that were to change the table have failed, and so changed nothing.
+    /// How many calls have failed, and so changed nothing.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Saves the compiled table and its routes as an image file, in place of one that is there, whole or not at all.
+    /// Saves the compiled table and its routes as an image file. A file that is there is replaced, whole or
+    /// not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.live.save(&NextHops::new(), path.as_ref())
     }
 
-    /// [`save`](Self::save) with what the indexes stand for, as text, for [`Labels::open`].
+    /// Saves the table like [`save`](Self::save), with what the indexes stand for, as text, for
+    /// [`Labels::open`].
     ///
-    /// An error where two labels have the same text: they could not be told apart when they are read.
+    /// Fails where two labels have the same text: they could not be told apart when they are read.
     pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
         self.live.save(&labels.to_texts()?, path.as_ref())
     }
@@ -209,7 +213,8 @@ pub(crate) fn announced<A: Address>(update: &Update<A>) -> Option<(Prefix<A>, Ne
     }
 }
 
-/// Sees that every route has a next hop: one without hides what covers it, which nobody means.
+/// Sees that every route has a next hop: a route without one hides the routes that cover it, and nobody means
+/// that.
 pub(crate) fn with_next_hops<A: Address>(
     routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>,
 ) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! `kernels/ptx/manifest.json`: which compiler made the PTX, with which flags, of which sources.
+//! `kernels/ptx/manifest.json`: the compiler that made the PTX, its flags, and the sources.
 //!
 //! Hashes are XXH3-128: they tell an edit that was forgotten, not a forgery, for which there is the build itself.
 //! `xxh128sum` prints the same ones.
@@ -29,9 +29,9 @@ pub(super) struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Compiler {
     pub(super) name: String,
-    /// As the library says it.
+    /// The version that the library says it is.
     pub(super) version: String,
-    /// As the library writes it in what it makes.
+    /// The version that the library writes in what it makes.
     pub(super) build: String,
     /// Where it comes from, on PyPI.
     pub(super) package: String,
@@ -95,8 +95,8 @@ impl Manifest {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// What this manifest says of how the PTX was made that isn't how it is made now, and what it says of the modules that `now`,
-    /// which is of the files as they lie there, doesn't. Without a compiler: what that calls itself isn't looked at.
+    /// The differences of this manifest from `now`: in how the PTX was made, and in the modules. `now` is of
+    /// the files as they lie there. Without a compiler: what that calls itself isn't looked at.
     pub(super) fn differences(&self, now: &BTreeMap<String, Module>) -> Vec<String> {
         let made_now = Self::new(
             Compiler {

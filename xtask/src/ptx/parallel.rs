@@ -1,4 +1,4 @@
-//! The same work on many things, on all processors.
+//! Work on many things at once, on all processors.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

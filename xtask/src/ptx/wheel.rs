@@ -13,7 +13,7 @@ use crate::step;
 pub(super) struct Wheel {
     pub(super) package: &'static str,
     pub(super) version: &'static str,
-    /// Of the wheel for Linux on x86-64, the one system that there is an NVRTC 12.2 for on PyPI.
+    /// The hash of the wheel for Linux on x86-64, the one system that there is an NVRTC 12.2 for on PyPI.
     sha256: &'static str,
     /// Its folder under `target/`, before the version.
     folder: &'static str,

@@ -46,7 +46,7 @@ pub fn kernels_v4(bench: &mut Bench, subject: &Subject<V4>, effort: &Effort) -> 
     Ok(sheets)
 }
 
-/// The same for IPv6, beside Waldvogel's search.
+/// Kernels of all engines for IPv6, beside Waldvogel's search.
 pub fn kernels_v6(bench: &mut Bench, subject: &Subject<V6>, effort: &Effort) -> Result<[Sheet; 2]> {
     let mut sheets = kernel_sheets();
     let plain = BuildOptions::default();

@@ -48,7 +48,7 @@ pub(super) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Those of at most so many components.
+    /// The prefixes of at most so many components.
     #[inline]
     pub(super) fn new(name: &Name, most: usize) -> Self {
         let mut prefixes = Self { of: [Prefix::default(); MOST], count: 0 };

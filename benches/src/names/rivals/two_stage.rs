@@ -1,8 +1,8 @@
 //! [`TwoStageHash`]: starts at a number of components that most entries are decided by, and goes down or up from there.
 //!
-//! Every entry that is deeper than the start has its first components in the start's table, as an entry of its own or a virtual one,
-//! which knows how deep the entries below it go: what is found there without deeper ones is the answer, and what isn't found there
-//! has no deeper entries at all.
+//! Every entry that is deeper than the start has its first components in the start's table, as an entry of
+//! its own or a virtual one. That one knows how deep the entries below it go. A name that is found there
+//! without deeper ones has its answer. A name that isn't found there has no deeper entries at all.
 
 use anyhow::Result;
 use rustc_hash::FxHashMap;

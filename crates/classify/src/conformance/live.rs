@@ -30,7 +30,7 @@ pub fn live_readers<T: Tuple, E: ClassifyEngine<T>>() {
     live_readers_of::<T, E>(&sets::classes(&mut rng, 12, ROUND as usize - 1));
 }
 
-/// The same with rules of one's own, 63 at most.
+/// Holds readers to rules of one's own, 63 at most, like [`live_readers`].
 pub fn live_readers_of<T: Tuple, E: ClassifyEngine<T>>(set: &RuleSet<T>) {
     let tally = Tally::<T, E>::new("live_readers");
     let (rules, tuples) = rules_and_probes(set);

@@ -101,7 +101,7 @@ macro_rules! conformance {
     };
 }
 
-/// The same for an engine of 5-tuples and 12-tuples with real sets: of 1 K and 10 K rules, and `#[ignore]`d those of 100 K.
+/// Test modules that hold an engine of 5-tuples and 12-tuples against the suite with real sets: of 1 K and 10 K rules, and `#[ignore]`d those of 100 K.
 #[macro_export]
 macro_rules! conformance_on_real_sets {
     ($module:ident, $ipv4:ty, $openflow:ty) => {

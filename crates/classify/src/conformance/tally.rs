@@ -25,7 +25,7 @@ pub struct Tally<T, E> {
 const SMALL: u64 = 4_096;
 
 impl<T: Tuple, E: ClassifyEngine<T>> Tally<T, E> {
-    /// Of a test.
+    /// A tally of a test.
     pub const fn new(test: &'static str) -> Self {
         Self { test, held: Cell::new(0), refused: RefCell::new(Vec::new()), engine: PhantomData }
     }

@@ -70,9 +70,9 @@ impl FromStr for Kind {
 
 /// Hundredths.
 struct Shares {
-    /// Of source and destination: any, a short prefix, a network, a subnet, a host.
+    /// Addresses of source and destination: any, a short prefix, a network, a subnet, a host.
     addresses: [[u32; 5]; 2],
-    /// Of source and destination: any, 1024 and up, 1023 and down, a range, one.
+    /// Ports of source and destination: any, 1024 and up, 1023 and down, a range, one.
     ports: [[u32; 5]; 2],
     /// Any, TCP, UDP, ICMP.
     proto: [u32; 4],

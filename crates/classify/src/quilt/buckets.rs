@@ -17,7 +17,7 @@ use crate::tuple::Tuple;
 /// The control plane's copy of cells and ranks.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets<T> {
-    /// By lane, the blocks of each one after the other: of a 5-tuple in one line, where the image has two.
+    /// Cells by lane, the blocks of each one after the other: those of a 5-tuple are in one line, where the image has two.
     cells: HugeVec<Block>,
     ranks: HugeVec<Ranks>,
     space: Space,
@@ -36,7 +36,7 @@ struct Block {
     b: [u64; 2],
 }
 
-/// Those of a group.
+/// Ranks of a group.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C, align(32))]
 struct Ranks([u64; LANES]);
@@ -77,7 +77,7 @@ impl<T: Tuple> Buckets<T> {
         }
     }
 
-    /// From now on there are no more than these, and what changes is noted.
+    /// Limits groups to so many, and notes changes from now on.
     pub(super) fn set_limit(&mut self, groups: u32) {
         self.space.set_limit(groups);
         self.resize(groups);

@@ -61,7 +61,7 @@ impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
 
 /// Cells that the rules of a set may make, so many and some for each rule. Ranges of long addresses make a few hundred each.
 const MOST_CELLS: u64 = 1 << 18;
-/// As many as a rule is taken apart into at most where that is the choice.
+/// Cells that each rule adds to that: as many as one is taken apart into at most, where that is the choice.
 const CELLS_A_RULE: u64 = 32;
 
 fn most_cells<T: Tuple>(rules: &RuleSet<T>) -> u64 {

@@ -9,9 +9,9 @@
 //! A prefix of an address is two ranges of 16 bits, one of which is exact or all; a range of ports is one. Where 16 bits hold several
 //! fields, as in [`OpenFlowTuple`](crate::OpenFlowTuple), what a rule wants of them may be no range; masks say anything.
 //!
-//! A rule is one cell where it can be. Ranges of addresses make a cell for each of their [regions](Region), where prefixes would make one for
-//! each pattern. What has a range of ports beside a mask with holes is mixed, which no bucket holds; it is taken apart into patterns where
-//! these are few.
+//! A rule is one cell where it can be. Ranges of addresses make a cell for each of their [regions](Region),
+//! where prefixes would make one for each pattern. A cell with a range of ports beside a mask with holes is
+//! mixed. No bucket holds it: it is taken apart into patterns if these are few.
 
 use crate::pattern::Pattern;
 use crate::regions::Region;
@@ -87,7 +87,7 @@ impl<T: Tuple> Cell<T> {
         Self { a: least, b: span, form: Form::RANGES }
     }
 
-    /// As what is wanted of each 16 bits under a mask: mask, least number and span of a word.
+    /// What is wanted of each 16 bits under a mask: mask, least number and span of a word.
     pub(super) fn masked(&self, word: usize) -> [u32; 3] {
         let (a, b) = (self.a.words()[word], self.b.words()[word]);
         let ranges = (0..2).filter(|&half| self.form.is_range(word, half));
@@ -123,9 +123,9 @@ impl<T: Tuple> Cell<T> {
 }
 
 impl Form {
-    /// By ranges.
+    /// Compared by ranges.
     pub(super) const RANGES: Self = Self(0);
-    /// By masks.
+    /// Compared by masks.
     pub(super) const MASKS: Self = Self(u32::MAX);
 
     /// Whether some 16 bits are compared so and some so. No bucket has such a cell.
@@ -165,7 +165,7 @@ pub(super) fn is_in(x: u32, a: u32, b: u32, form: Form) -> bool {
     }
 }
 
-/// Of each half of a word the bits that all numbers of a range have in common: both halves at once.
+/// The bits of each half of a word that all numbers of a range have in common: both halves at once.
 const fn prefixes(least: u32, span: u32) -> u32 {
     const HIGHEST: u32 = 0x8000_8000;
     // Sums without a carry from half to half.

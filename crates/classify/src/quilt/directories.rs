@@ -24,7 +24,7 @@ impl Directories {
         Self { slots: HugeVec::new(), space: Space::new(u32::MAX >> 1), dirty: Dirty::default() }
     }
 
-    /// From now on there are no more than these, and what changes is noted.
+    /// Limits slots to so many, and notes changes from now on.
     pub(super) fn set_limit(&mut self, slots: u32) {
         self.space.set_limit(slots);
         self.slots.resize(slots as usize, 0);

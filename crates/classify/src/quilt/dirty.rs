@@ -4,15 +4,15 @@
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dirty {
     places: Vec<u32>,
-    /// For sorting.
+    /// Memory for sorting.
     other: Vec<u32>,
     /// Whether there is an image.
     is_noted: bool,
 }
 
-/// From so many on they are sorted by digits,
+/// The fewest places that are sorted by digits.
 const SOME: usize = 1 << 7;
-/// and from so many on by larger ones.
+/// The fewest places that are sorted by larger digits.
 const MANY: usize = 1 << 11;
 
 impl Dirty {
@@ -41,7 +41,7 @@ impl Dirty {
         Taken(&mut self.places)
     }
 
-    /// By digits from the lowest on, where there are some: each takes a pass over all, and comparing would take more.
+    /// Sorts the places: a few by comparing, more by digits from the lowest on. Each digit takes a pass over all.
     fn sort(&mut self) {
         match self.places.len() {
             ..SOME => self.places.sort_unstable(),

@@ -27,7 +27,7 @@ pub struct Seeds {
     pub factor: u32,
 }
 
-/// Of each of 64 hashes the 4 of 8 bits that it sets in a slot's filter.
+/// The 4 of 8 bits that each of 64 hashes sets in a slot's filter.
 pub const FILTER: [u8; 64] = filter();
 
 const fn filter() -> [u8; 64] {
@@ -43,7 +43,7 @@ const fn filter() -> [u8; 64] {
 }
 
 impl Seeds {
-    /// Of a seed.
+    /// Seeds that are drawn from one.
     pub(super) fn of(seed: u64) -> Self {
         let mut state = seed;
         let mut next = || {

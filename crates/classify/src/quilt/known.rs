@@ -120,8 +120,8 @@ impl<T: Tuple> Known<T> {
         self.index.look_after(first.at, hash, |_, _| true).is_ok()
     }
 
-    /// The entry of a cell and its place, which is what the layer that has it gives for it, told whether several rules are that cell; or
-    /// where its entry could go.
+    /// The entry of a cell and its place, or the place for its entry. The layer that has the cell says its
+    /// place, when it is told whether several rules are that cell.
     pub(super) fn find<X>(
         &self,
         hash: u32,
@@ -218,7 +218,7 @@ mod tests {
     use crate::quilt::cell::Form;
     use crate::{Ipv4Tuple, RuleNumber, Tuple};
 
-    /// As if two cells of a layer had one hash: ranks are those of the right one.
+    /// Gives two cells of a layer one hash: the rank is that of the right one.
     #[test]
     fn cells_of_one_hash_are_told_apart() {
         let of = |word: u32| Ipv4Tuple::from_words(&[word, 0, 0, 0]);

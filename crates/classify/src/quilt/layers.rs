@@ -13,7 +13,7 @@ use crate::tuple::Tuple;
 /// All layers. Each has an id that stays; its place is another one when layers go.
 #[derive(Clone, Debug)]
 pub(super) struct Layers<T> {
-    /// By id. Ids of layers that went are used again.
+    /// Layers by id. Ids of layers that went are used again.
     all: Vec<Layer<T>>,
     idle: Vec<u32>,
     /// Ids by place: the order in which lookups try them.
@@ -50,7 +50,7 @@ pub(super) struct Layer<T> {
     pub(super) cells: u32,
     /// The best that it ever had.
     pub(super) best: Rank,
-    /// As the record has it.
+    /// The highest rank of this layer and of later ones, as the record has it.
     pub(super) rest: Rank,
 }
 
@@ -77,7 +77,7 @@ impl<T: Tuple> Layers<T> {
         }
     }
 
-    /// From now on there are no more than these, and what changes is noted.
+    /// Limits layers to so many, and notes changes from now on.
     pub(super) fn set_limit(&mut self, layers: usize) {
         self.most = layers;
         self.written = self.order.len();
@@ -94,7 +94,7 @@ impl<T: Tuple> Layers<T> {
         self.added
     }
 
-    /// Those in use, in the order of lookups.
+    /// The layers in use, in the order of lookups.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (u32, &Layer<T>)> {
         self.order.iter().map(|&id| (id, self.layer(id)))
     }

@@ -38,13 +38,15 @@
 //! 198 to 280 bytes a rule with the room for others; building takes 2 to 15 ms, 20 to 120 ms and 0.2 to 1.1 s on two cores. Rules that
 //! become what others were, which takes a cell out and puts one in, are changed at 4.5 to 5.3, 3.9 to 4.6 and 3.4 to 3.7 M/s.
 //!
-//! An update finds its cell by a hash and the layer that an index has for it; the cell itself lies in its bucket alone. Where each change
-//! touches a dozen lines of memory, these are what it takes: so all that the updates of a call will read is asked for a few updates before
-//! their turn, stage by stage (`update`), what changed is noted by place and written to the patch in order, and rules share what their
-//! ranges were expanded to. 64 updates at a time go through the rules and the engine, so that the one finds in the cache what the other
-//! read. A rule that goes is found by its rank, without a look at cells. In a live table of 100 K rules an insertion takes, of about
-//! 290 ns: the set of rules 50, its cell and what leads to it 70, its bucket 90 (of fw1, where every other rule finds the first layer's
-//! bucket full, 140), its part of the patch 20, and the two copies of the image, four lines of each, 60.
+//! An update finds its cell by a hash and the layer that an index has for it; the cell itself lies in its
+//! bucket alone. Each change touches a dozen lines of memory, and these are the cost of updates. So the
+//! updates of a call ask for all that they will read a few updates before their turn, stage by stage
+//! (`update`). Changes are noted by place and written to the patch in order. Rules share the expansion of
+//! their ranges. 64 updates at a time go through the rules and the engine, so that the one finds in the cache
+//! what the other read. A rule that goes is found by its rank, without a look at cells. In a live table of 100 K
+//! rules an insertion takes, of about 290 ns: the set of rules 50, its cell and what leads to it 70, its
+//! bucket 90 (of fw1, where every other rule finds the first layer's bucket full, 140), its part of the patch
+//! 20, and the two copies of the image, four lines of each, 60.
 //!
 //! What was tried:
 //! - A hash map of whole cells, patches sorted by comparing, rules looked up one after the other and cloned in full: 0.3 to 0.5 times the

@@ -21,7 +21,7 @@ pub(super) struct Shape {
     pub(super) further: u32,
     /// Cells that a bucket should have at most when they are put in.
     pub(super) roomy: usize,
-    /// What a layer has to take, as cells of first groups: where masks take less, what is left is scanned.
+    /// The fewest cells of first groups that a layer has to take. Cells of masks that take less are scanned.
     pub(super) least: u32,
 }
 
@@ -52,7 +52,7 @@ struct Part<T> {
 }
 
 impl<T: Tuple> Draft<T> {
-    /// Of cells.
+    /// A draft for cells.
     pub(super) fn of(cells: impl Iterator<Item = Cell<T>> + Clone) -> Self {
         let forms = [Form::RANGES, Form::MASKS].map(|form| {
             let of_form = cells.clone().filter(|cell| cell.form == form);

@@ -23,11 +23,11 @@ use crate::tuple::Tuple;
 /// The control plane's copy of what is scanned.
 #[derive(Clone, Debug)]
 pub(super) struct Scan<T> {
-    /// By lane. Of one that is free what it had.
+    /// Cells by lane. A free lane has what it had.
     all: Vec<Scanned<T>>,
-    /// By group the best rank of its lanes.
+    /// The best rank of each group's lanes.
     tops: Vec<Rank>,
-    /// By group the best rank of its lanes and those of later groups, as in the image.
+    /// The best rank of the lanes of each group and of those after it, as in the image.
     rests: Vec<Rank>,
     free: BinaryHeap<Reverse<u32>>,
     /// Lanes by the hashes of their cells.
@@ -69,7 +69,7 @@ impl<T: Tuple> Scan<T> {
         }
     }
 
-    /// From now on there are no more groups than these, and what changes is noted.
+    /// Limits groups to so many, and notes changes from now on.
     pub(super) fn set_limit(&mut self, groups: usize) {
         self.limit = groups;
         self.rests = self.rests();
@@ -87,7 +87,7 @@ impl<T: Tuple> Scan<T> {
         self.tops.iter().rposition(|&top| top != Rank::NONE).map_or(0, |last| last + 1)
     }
 
-    /// By group the best rank of its lanes.
+    /// The best rank of each group's lanes.
     pub(super) fn tops(&self) -> &[Rank] {
         &self.tops
     }

@@ -76,7 +76,7 @@ mod avx512 {
     /// What is known of the tuples of a chunk.
     #[repr(C, align(64))]
     struct Chunk {
-        /// By block, at [`position`]: four words of each tuple.
+        /// Four words of each tuple, by block and [`position`].
         words: [[[u32; BLOCK]; CHUNK]; MOST_BLOCKS],
         /// The best rank so far, by position too.
         best: [u64; CHUNK],
@@ -379,7 +379,7 @@ mod avx512 {
     /// Tuples that are held against a group of scanned cells while it is in registers: as many as a vector has ranks.
     const TOGETHER: usize = 8;
 
-    /// For each of a few tuples the best of what was found and the scanned cells that match.
+    /// The best rank for each of a few tuples: of what was found before, and of the scanned cells that match.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,bmi1,bmi2,popcnt")]
     fn scanned<T: Tuple>(scan: ScanView<'_>, tuples: &[T], bests: &mut [u64; TOGETHER]) {

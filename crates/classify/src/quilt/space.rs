@@ -3,9 +3,9 @@
 /// Which pieces are free.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
-    /// By the logarithm of their size.
+    /// Free pieces by the logarithm of their size.
     free: Vec<Vec<u32>>,
-    /// From here on nothing was taken yet.
+    /// The place from which on nothing was taken yet.
     end: u32,
     limit: u32,
 }
@@ -50,7 +50,7 @@ impl Space {
         self.free[order].push(at);
     }
 
-    /// From the smallest piece that is large enough.
+    /// Splits the smallest free piece that is large enough.
     fn split(&mut self, order: usize) -> Option<u32> {
         let from = (order..=MOST_ORDER).find(|&from| !self.free[from].is_empty())?;
         let at = self.free[from].pop()?;
@@ -58,7 +58,7 @@ impl Space {
         Some(at)
     }
 
-    /// From what was never taken.
+    /// Takes a piece of what was never taken.
     fn extend(&mut self, order: usize) -> Option<u32> {
         let size = 1u32.checked_shl(u32::try_from(order).ok()?).filter(|_| order <= MOST_ORDER)?;
         let at = self.end.checked_next_multiple_of(size)?;

@@ -33,7 +33,7 @@ pub(super) struct Led {
 }
 
 impl Led {
-    /// To none.
+    /// A slot of no layer.
     pub(super) const NOWHERE: Self = Self { layer: u32::MAX, hash: 0, at: 0 };
 
     pub(super) const fn is_anywhere(self) -> bool {
@@ -42,7 +42,7 @@ impl Led {
 }
 
 impl<T> Step<T> {
-    /// Of a cell that comes.
+    /// A step for a cell that comes.
     pub(super) const fn of(cell: Cell<T>, hash: u32, now: Rank) -> Self {
         Self {
             cell,

@@ -66,7 +66,7 @@ struct Place {
 
 /// The logarithm of the slots of a layer that comes.
 const FIRST_BITS: u32 = 2;
-/// So often a layer's directory is doubled for one cell.
+/// How often a layer's directory is doubled for one cell, at most.
 const MOST_DOUBLINGS: usize = 8;
 /// The layer of cells that are scanned, and in none.
 const SCANNED: u32 = u32::MAX >> 1;
@@ -91,7 +91,7 @@ impl<T: Tuple> Store<T> {
         }
     }
 
-    /// From now on there are no more than these, and what changes is noted.
+    /// Limits layers, slots, groups and scanned groups to so many, and notes changes from now on.
     pub(super) fn set_limits(&mut self, layers: usize, slots: u32, groups: u32, scan: usize) {
         self.most_layers = plan::MOST_LAYERS.min(layers);
         self.layers.set_limit(layers);
@@ -207,7 +207,7 @@ impl<T: Tuple> Store<T> {
         }
     }
 
-    /// The same where there is more of a hash, or it is another cell's.
+    /// Goes on with [`find`](Self::find) where a hash has more than one cell, or another one.
     #[cold]
     fn find_among(&self, step: &Step<T>, rank: Option<Rank>) -> Result<(Entry, Place), At> {
         // No other cell has the rank of a rule's only one, which so is found without a look at cells.
@@ -242,7 +242,7 @@ impl<T: Tuple> Store<T> {
         self.seeds.hash(&cell.a, &self.layers.layer(layer).mask)
     }
 
-    /// The same, which may have been found out before.
+    /// The hash of a step's cell in a layer; the step may know it already.
     #[inline]
     fn hash_of(&self, layer: u32, step: &Step<T>) -> u32 {
         match self.led_until == self.layers.added() {

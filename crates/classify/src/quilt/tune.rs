@@ -33,7 +33,7 @@ const SCANS: [Shape; 4] = [
 ];
 /// Many layers: real sets have fewer.
 const MANY: usize = 16;
-/// Of fewer cells any plan is a good one.
+/// The fewest cells that plans are compared for: with fewer any plan is a good one.
 const FEW: usize = 32;
 /// Tuples that plans are held against.
 const SAMPLES: usize = 3_000;

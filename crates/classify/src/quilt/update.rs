@@ -1,8 +1,9 @@
 //! Updates: what rules are before and after as cells that go and come.
 //!
-//! What many changes read is asked for ahead of their turn, stage by stage, so that their cache misses overlap with one another and with
-//! work: where cells are, slots, buckets. What is found on the way is a hint at what to ask for and nothing else: each change looks anew
-//! in its turn, as those before it may have moved what it is about.
+//! What many changes read is asked for ahead of their turn, stage by stage, so that their cache misses
+//! overlap with one another and with work: where cells are, slots, buckets. A find on the way is a hint at
+//! what to ask for and nothing else. Each change looks anew in its turn, as those before it may have moved
+//! its cell.
 
 use wirespeed_image::{Patch, PatchBuilder};
 

@@ -14,7 +14,7 @@ pub(super) struct Tally {
     pub(super) groups: u64,
     /// Groups of scanned cells.
     pub(super) scanned: u64,
-    /// By layer's id, how often it had the answer.
+    /// How often each layer had the answer, by the layer's id.
     pub(super) wins: Vec<u64>,
 }
 

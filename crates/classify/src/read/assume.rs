@@ -19,7 +19,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Assumption {
     key: AssumptionKey,
-    /// In its normal form: numbers are decimal, flags in the order of their bits.
+    /// The value in its normal form: numbers are decimal, flags in the order of their bits.
     value: String,
 }
 
@@ -251,7 +251,7 @@ impl Assumptions {
         all.into_iter().try_fold(Self::default(), Self::with)
     }
 
-    /// These and one more.
+    /// Adds one more, which may not contradict the others.
     pub fn with(mut self, assumption: Assumption) -> Result<Self, AssumptionError> {
         match self.get(assumption.key) {
             Some(before) if *before == assumption => {}

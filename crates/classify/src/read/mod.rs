@@ -14,10 +14,11 @@
 //! | `iptables` | `iptables-save` and `ip6tables-save`, one chain with all that it jumps to | the first wins, the chain's policy last |
 //! | `nft` | `nft -j list ruleset`, one chain | the first wins, the chain's policy last |
 //!
-//! What is no rule at all, or not understood, is an error that says where; with [`ReadOptions::lenient`] it is left out, with its line and
-//! the reason. A rule of a firewall may also ask for what no tuple holds: the state of a connection, an interface, a rate. The user can
-//! state such facts as [`Assumptions`]; a rule that nothing is known of is [left out](RuleReport::left_out), and the [`Doubts`] of the file
-//! tell which answers it could change. Whether that is of use, the caller decides.
+//! A line that is no rule at all, or not understood, is an error that says its place.
+//! [`ReadOptions::lenient`] leaves it out instead, and tells its line and the reason. A rule of a firewall
+//! may also ask for what no tuple holds: the state of a connection, an interface, a rate. The user can state
+//! such facts as [`Assumptions`]; a rule that nothing is known of is [left out](RuleReport::left_out), and
+//! the [`Doubts`] of the file tell which answers it could change. Whether that is of use, the caller decides.
 //!
 //! ```
 //! use wirespeed_classify::Ipv4Tuple;
@@ -78,9 +79,11 @@ pub struct ReadOptions {
     pub format: Option<RuleFormat>,
     /// Whether to leave bad lines out, rather than refuse the file.
     pub lenient: bool,
-    /// The chain to read of `iptables` (`INPUT` where not given) and `nft` (the only one with a filter hook where not given).
+    /// The chain to read, of `iptables` (the default is `INPUT`) and `nft` (the default is the only one with
+    /// a filter hook).
     pub chain: Option<String>,
-    /// The table to read of `iptables` (`filter` where not given) and `nft` (the only one with such a chain where not given).
+    /// The table to read, of `iptables` (the default is `filter`) and `nft` (the default is the only one with
+    /// such a chain).
     pub table_name: Option<String>,
     /// The table to read of `ovs`.
     pub table: u8,
@@ -108,9 +111,10 @@ pub struct RuleFile<T: Tuple> {
     pub rules: RuleSet<T>,
     /// The actions by number, from 0, where the format has names for them.
     pub actions: Vec<String>,
-    /// What could make answers of the rules other ones: rules that depend on what no tuple holds and nothing was assumed of.
+    /// Doubts about answers of the rules: rules that depend on things that no tuple holds and nothing was
+    /// assumed of.
     pub doubts: Doubts<T>,
-    /// Which lines of the file the rules come from, where a rule isn't simply a line.
+    /// The lines of the file that the rules come from, if a rule isn't simply a line.
     pub lines: Lines,
 }
 

@@ -1,4 +1,4 @@
-//! [`RuleReport`]: what a reading found, and what it left out.
+//! [`RuleReport`]: the finds of a reading, and the rules that it left out.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -101,7 +101,7 @@ impl fmt::Display for RuleReport {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It can't be opened, or not decompressed.
+    /// The file can't be opened, or not decompressed.
     #[error(transparent)]
     Open(#[from] wirespeed_input::OpenError),
     /// The operating system refused, or the compressed data is damaged.
@@ -144,7 +144,7 @@ pub enum ReadError {
         /// How many may be.
         limit: u64,
     },
-    /// It is of no format that is known.
+    /// The file is of no format that is known.
     #[error("{name}: not recognised as rules: {start:?}")]
     UnknownFormat {
         /// The file.

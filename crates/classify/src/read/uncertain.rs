@@ -32,16 +32,16 @@ pub struct Uncertain<T> {
 /// What an [`Uncertain`] rule could do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It could give its rule's action.
+    /// Could give the action of its rule.
     Action,
-    /// It could give any action, none, or hide rules behind it; its rule's action says nothing.
+    /// Could give any action, none, or hide rules behind it; the action of its rule says nothing.
     Any,
-    /// It gives no action, but takes packets past those uncertain rules that it skips.
+    /// Gives no action, but takes packets past those uncertain rules that it skips.
     Skip,
 }
 
-/// The uncertain rules of a set, and the assumptions under which it was read: what a table needs to know of the files that its rules
-/// came from.
+/// The uncertain rules of a set, and the assumptions under which it was read: all that a table needs to know
+/// of the files of its rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubts<T> {
     /// The rules that may be in effect or not, in the order of their files.
@@ -117,8 +117,8 @@ impl<T: Tuple> Doubts<T> {
         self.of_ranked(tuple, rank.unwrap_or(Rank::NONE), rule.map(Rule::action))
     }
 
-    /// As [`of_answer`](Self::of_answer), where the rank and the action of the answer's rule are known: [`Rank::NONE`] and `None` where
-    /// no rule matches.
+    /// The rules of [`of_answer`](Self::of_answer), if the rank and the action of the answer's rule are
+    /// known: [`Rank::NONE`] and `None` if no rule matches.
     pub fn of_ranked(
         &self,
         tuple: &T,
@@ -153,7 +153,7 @@ impl<T: Tuple> Doubts<T> {
         }
     }
 
-    /// The same with other numbers of actions.
+    /// Gives the actions of the rules other numbers.
     pub fn map_actions<E>(mut self, mut action: impl FnMut(u32) -> Result<u32, E>) -> Result<Self, E> {
         for one in self.uncertain.iter_mut().filter(|one| one.effect == Effect::Action) {
             one.rule = one.rule.clone().with_action(action(one.rule.action())?);

@@ -53,7 +53,7 @@ pub struct Tss<T, F> {
 const ATTEMPTS: u64 = 4;
 /// Head room in any table, in hundredths.
 const LEAST: u32 = 25;
-/// That of one that would be over its cap otherwise.
+/// Head room in a table that would be over its cap otherwise.
 const LEAST_TIGHT: u32 = 2;
 
 impl<T: Tuple, F: Form> ClassifyEngine<T> for Tss<T, F> {

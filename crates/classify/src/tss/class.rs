@@ -17,7 +17,7 @@ pub(super) struct Held<T> {
     pub(super) d: u32,
     pub(super) first_bits: u32,
     pub(super) log: u32,
-    /// At least as good as any entry.
+    /// A rank at least as good as that of any entry.
     pub(super) bound: Rank,
     /// Values that it has.
     pub(super) entries: u32,

@@ -17,7 +17,7 @@ pub(super) struct Filters {
 const FULL: u8 = 15;
 
 impl Filters {
-    /// As many elements, more of them zero.
+    /// Grows to so many elements; new ones are zero.
     pub(super) fn resize(&mut self, elements: usize) {
         self.words.resize(elements, 0);
         self.counts.resize(elements * 16, 0);

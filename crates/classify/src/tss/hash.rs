@@ -35,7 +35,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Those of an attempt of this number to place all.
+    /// The keys of an attempt of this number to place all.
     pub(super) fn of(seed: u64, attempt: u64) -> Self {
         let mut state = mix(seed ^ mix(attempt.wrapping_add(K)));
         let mut draw = || {

@@ -139,7 +139,7 @@ impl<'t> Class<'t> {
         self.0[LOG_BITS_AT]
     }
 
-    /// At least as good as any entry.
+    /// A rank at least as good as that of any entry.
     #[inline(always)]
     pub const fn bound(self) -> Rank {
         Rank::from_bits((self.0[BOUND_AT + 1] as u64) << 32 | self.0[BOUND_AT] as u64)
@@ -169,7 +169,7 @@ pub struct TssTable<T, F> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'t> {
     pub(super) keys: Keys,
-    /// Of the classes in use.
+    /// Numbers of the classes in use, in order.
     pub(super) order: &'t [u32],
     pub(super) classes: &'t [[u32; CLASS_WORDS]],
     pub(super) slots: &'t [u64],
@@ -202,7 +202,7 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
     /// Elements of a slot.
     pub(super) const SLOT: usize = slot_elements(T::WORDS);
 
-    /// Of an image that is one of its own.
+    /// The table of an image that is one of its own.
     pub(super) fn new(image: Image) -> Self {
         const { assert!(T::WORDS <= MOST_WORDS) };
         Self { image, tuple: PhantomData }

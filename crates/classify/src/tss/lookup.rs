@@ -251,7 +251,7 @@ pub(super) trait Lanes: Copy {
     );
 }
 
-/// Without vectors, or with those that compilers find.
+/// Looks up without vectors, or with those that compilers find.
 #[derive(Clone, Copy)]
 pub(super) struct Portable;
 

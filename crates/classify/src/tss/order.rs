@@ -14,18 +14,18 @@ type Moved = (u32, Option<Rank>, Option<Rank>);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     listed: Vec<Key>,
-    /// As in the image.
+    /// The order that the image has.
     written: Vec<u32>,
     moved: Vec<Moved>,
 }
 
-/// From which place on, and up to which, there may be others than before.
+/// The first place where there may be another class than before, and the end of such places.
 type Touched = (usize, usize);
 
 /// None is other than before.
 const NOTHING: Touched = (usize::MAX, 0);
 
-/// With more that moved the rest is sorted again.
+/// The most classes that are moved one by one. With more the rest is sorted again.
 const FEW: usize = 12;
 
 impl Order {

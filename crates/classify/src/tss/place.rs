@@ -75,7 +75,7 @@ impl Slots {
         Self { keys, words, elements: Vec::new(), others: HashMap::default(), dirty: Vec::new(), chance: 1 }
     }
 
-    /// As many slots, more of them vacant.
+    /// Grows to so many slots; new ones are vacant.
     pub(super) fn resize(&mut self, slots: usize) {
         self.elements.resize(slots * slot_elements(self.words), 0);
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Runs {
     /// Lengths of free parts by their start.
     free: BTreeMap<u32, u32>,
-    /// The same by length, then start.
+    /// Free parts by length, then start.
     by_length: BTreeSet<(u32, u32)>,
     capacity: u32,
 }

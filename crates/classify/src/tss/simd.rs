@@ -179,7 +179,7 @@ mod avx512 {
         }
     }
 
-    /// Of which lanes a class's filter has the bit that the high part of the hash says. Its words are loaded one by one, as a gather takes
+    /// Lanes for which a class's filter has the bit that the high part of the hash says. Its words are loaded one by one, as a gather takes
     /// longer.
     ///
     /// # Safety

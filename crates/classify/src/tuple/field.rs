@@ -90,7 +90,7 @@ impl Field {
         Self { name, alias: name, offset, width, kind }
     }
 
-    /// The same, read by another name too.
+    /// The field, read by another name too.
     pub const fn or_called(mut self, alias: &'static str) -> Self {
         self.alias = alias;
         self

@@ -1,4 +1,4 @@
-//! From frames to tuples: Ethernet, VLAN tags, ARP, IPv4, IPv6 and what of TCP, UDP and ICMP a tuple holds.
+//! Reads tuples from frames: Ethernet, VLAN tags, ARP, IPv4, IPv6 and what of TCP, UDP and ICMP a tuple holds.
 //!
 //! Nothing is trusted: a header that isn't whole, or that says that it is longer than what is there, is an error that says so.
 
@@ -84,7 +84,7 @@ pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
 
 /// 802.1Q, 802.1ad, and what was in use before it.
 const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
-/// From here on it is a type, below a length.
+/// The least number that is a type. A smaller one is a length.
 const FIRST_TYPE: u16 = 0x0600;
 /// The type of a frame without one (`OFP_DL_TYPE_NOT_ETH_TYPE`).
 const NO_TYPE: u16 = 0x05ff;
@@ -105,7 +105,7 @@ pub(super) fn ethernet(frame: &[u8]) -> Result<Ethernet<'_>, FrameError> {
     cut.map_or(Ok(ethernet), Err)
 }
 
-/// The same; where a tag is cut off, what comes before it.
+/// The headers of a frame up to its type; where a tag is cut off, what comes before it.
 pub(super) fn ethernet_or_part(frame: &[u8]) -> Result<Ethernet<'_>, FrameError> {
     Ok(tags(frame)?.0)
 }
@@ -175,7 +175,7 @@ pub(super) struct Ip<'p, A> {
 /// What an IP packet carries.
 pub(super) struct Transport<'p> {
     pub(super) proto: u8,
-    /// From its header on; `None` of a fragment but the first, which hasn't one.
+    /// The transport header and what follows it; `None` of a fragment but the first, which hasn't one.
     header: Option<&'p [u8]>,
 }
 

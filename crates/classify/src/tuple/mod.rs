@@ -114,7 +114,7 @@ pub trait Tuple:
         }
     }
 
-    /// The same with a number in a field.
+    /// The tuple with a number in a field.
     #[must_use]
     fn with(mut self, field: &Field, number: u128) -> Self {
         self.set_field(field, number);

@@ -192,7 +192,7 @@ macro_rules! faults {
 }
 
 faults! {
-    /// Of equals the last wins.
+    /// Picks the last of equals.
     LastOfEquals: hand_picked_sets, random_sets, random_updates, churn => {
         fn lookup(table: &Right, tuple: &T) -> u32 {
             best(table, tuple, |lane| (lane.priority, lane.number))

@@ -16,7 +16,7 @@ use wirespeed_classify::{
 
 /// Where all patterns are made it takes minutes.
 const SOON: Duration = Duration::from_secs(10);
-/// Of a live table, its rules and both copies of its image.
+/// Bytes of a live table, its rules and both copies of its image.
 const MOST_BYTES: u64 = 64 << 20;
 
 fn takes_little<T: Tuple>() {

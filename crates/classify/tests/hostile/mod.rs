@@ -17,7 +17,7 @@ struct Meaning {
     /// An address and the length of its prefix, and whether it is not to be that.
     src: Option<(u32, u32, bool)>,
     proto: Option<u8>,
-    /// From and to, and whether it is not to be one of these. Only with a protocol.
+    /// The first and the last port, and whether it is not to be one of these. Only with a protocol.
     dport: Option<(u16, u16, bool)>,
     is_accepted: bool,
     /// Whether it has a word that nobody knows.

@@ -92,7 +92,7 @@ macro_rules! conformance {
 pub struct Expected<A>(Vec<(A, NextHop)>);
 
 impl<A: Address> Expected<A> {
-    /// Of the routes of a Rib.
+    /// The right answers of the routes of a Rib.
     pub fn of(rib: &Rib<A>) -> Self {
         Self(oracle::ranges(rib))
     }

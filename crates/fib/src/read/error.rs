@@ -255,7 +255,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
         name: String,
         /// What was asked for.
         peer: String,
-        /// Those that there are, or the first few.
+        /// The peers that there are, or the first few.
         known: String,
     },
     /// Routes of several VRFs, and none of them was asked for.
@@ -263,7 +263,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
     SeveralVrfs {
         /// The file.
         name: String,
-        /// Those that there are, or the first few.
+        /// The VRFs that there are, or the first few.
         known: String,
     },
     /// The VRF asked for is not there.
@@ -273,7 +273,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
         name: String,
         /// What was asked for.
         vrf: String,
-        /// Those that there are, or the first few.
+        /// The VRFs that there are, or the first few.
         known: String,
     },
     /// More distinct next hops than an index can tell apart.
@@ -309,9 +309,9 @@ fn passed_over(records: u64) -> String {
 /// What a parser of one line, entry or record may answer instead of a result.
 #[derive(Debug)]
 pub enum Fault<F = Format, R = SkipReason> {
-    /// To be counted and passed over, or to end a strict reading.
+    /// Is counted and passed over, or ends a strict reading.
     Skip(R),
-    /// To end every reading.
+    /// Ends every reading.
     Full(TooManyNextHops),
     /// The caller has had enough.
     Stop,
@@ -352,7 +352,7 @@ impl<F, R> From<TooManyNextHops> for Fault<F, R> {
 /// How a reading ends before the end of its input.
 #[derive(Debug)]
 pub enum End<F = Format, R = SkipReason> {
-    /// With an error.
+    /// An error ended it.
     Error(ReadError<F, R>),
     /// The caller has had enough.
     Stop,

@@ -105,9 +105,10 @@ pub struct ReadOptions {
     /// table the one with most prefixes, of updates the table's ([`peers_of_table`](Self::peers_of_table)), else the one
     /// with most updates.
     pub peer: Option<PeerChoice>,
-    /// Of updates, the peers that the table's routes are of: [`ReadReport::peer_by_family`] of the table.
+    /// The peers that the table's routes are of, where updates are read: [`ReadReport::peer_by_family`] of the table.
     pub peers_of_table: [Option<Peer>; 2],
-    /// Whose routes to take from a file with those of several VRFs (FRR), which is refused otherwise.
+    /// The VRF whose routes to take from a file with those of several (FRR). Without it such a file is
+    /// refused.
     pub vrf: Option<String>,
     /// Whether to mask host bits of prefixes, and count them, rather than refuse the prefix. MRT has none that count.
     pub mask_host_bits: bool,
@@ -131,8 +132,8 @@ pub fn read_fib_from(
     read_table(&Again::from_reader(reader, name.to_owned()), options)
 }
 
-/// Reads updates and gives each to `give`, until that breaks off. Next hops get their indexes in `next_hops`, which
-/// is the table's where the updates are for one.
+/// Reads updates and gives each to `give`, until that breaks off. Next hops get their indexes in `next_hops`:
+/// give that of the table, if the updates are for one.
 ///
 /// A file with the updates of many peers is read twice, as a table is, unless [`ReadOptions::peer`] makes that needless.
 pub fn read_updates(

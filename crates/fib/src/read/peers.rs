@@ -25,7 +25,7 @@ pub enum PeerChoice {
     /// A bare number: the place in the file's peer table, or the AS where it has no such table. Of updates for a table
     /// whose peer is known, that peer.
     Number(u32),
-    /// Of updates those of all peers, mixed. A table has one peer, which is then found as where none is asked for.
+    /// All peers of updates, mixed. A table has one peer, found as if none was asked for.
     All,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct PeerId(usize);
 #[derive(Debug)]
 pub(super) struct PeerBook {
     choice: Option<PeerChoice>,
-    /// Of updates, the peers that the table is of, for each family, by address and AS.
+    /// The peers that the table is of, for each family, by address and AS, where updates are read.
     of_table: [Option<(IpAddr, u32)>; 2],
     peers: Vec<Peer>,
     ids: FxHashMap<(IpAddr, u32, Option<u16>), PeerId>,
@@ -108,12 +108,12 @@ enum Stage {
 }
 
 impl PeerBook {
-    /// For a table.
+    /// A book for a table.
     pub(super) fn of_table(choice: Option<PeerChoice>) -> Self {
         Self::new(choice.filter(|&choice| choice != PeerChoice::All), [None; 2])
     }
 
-    /// For updates, of a table whose peers are these where they are known.
+    /// A book for updates. The peers of their table are these where they are known.
     pub(super) fn of_updates(choice: Option<PeerChoice>, peers_of_table: [Option<Peer>; 2]) -> Self {
         Self::new(choice, peers_of_table.map(|peer| peer.map(|peer| (peer.address, peer.asn))))
     }

@@ -25,7 +25,7 @@ pub struct ReadReport<F = Format, R = SkipReason> {
     pub records: u64,
     /// Routes, names or updates taken.
     pub routes: u64,
-    /// Those among them for a prefix that was there already; of these only one counts.
+    /// Taken ones for a prefix that was there already; of these only one counts.
     pub repeated: u64,
     /// Routes or updates whose prefix had host bits set, which were masked.
     pub masked: u64,

@@ -156,7 +156,7 @@ impl Ledger {
         }
     }
 
-    /// The same, slower, with the reason when it is none.
+    /// A word as a prefix of either family, slower, with the reason when it is none.
     fn prefix_in_words(&mut self, word: &[u8]) -> Result<AnyPrefix, SkipReason> {
         let why = match prefix_in_words(word) {
             Ok(prefix) => return Ok(prefix),

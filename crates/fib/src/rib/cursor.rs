@@ -149,7 +149,7 @@ impl<'a, A: Address> Cursor<'a, A> {
             .map(move |found| (found.prefix.address().octet(usize::from(depth)), found))
     }
 
-    /// Those that are longer than this octet, too.
+    /// The listed routes that are longer than this octet, too.
     fn longer_in(&self, head: LeafId) -> impl Iterator<Item = (u8, LeafId)> + use<'a, A> {
         let end = 8 * (self.depth + 1);
         self.listed(head)
@@ -169,10 +169,10 @@ impl<'a, A: Address> Cursor<'a, A> {
 
 /// Where a cursor stands.
 enum Stand<'a, A> {
-    /// At a node.
+    /// A node.
     Node(&'a Node<A>),
-    /// Within a compressed edge, which goes on with this octet.
+    /// A compressed edge, which goes on with this octet.
     Edge(u8),
-    /// Above a list of leaves.
+    /// A list of leaves below.
     List(LeafId),
 }

@@ -18,9 +18,9 @@ pub struct Routes<'a, A> {
 /// How far the walk is.
 #[derive(Clone, Debug)]
 enum Frame<A> {
-    /// In a node.
+    /// A node.
     Node(Part),
-    /// In a list: the next leaf. Those that the prefix of this address and length doesn't cover are passed over.
+    /// A list, with the next leaf. Leaves that the prefix of this address and length doesn't cover are passed over.
     List(LeafId, A, u8),
 }
 

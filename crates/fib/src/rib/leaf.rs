@@ -62,9 +62,9 @@ pub(super) struct Listed<A> {
 
 /// What putting a route into a list came to.
 pub(super) enum Put {
-    /// It was there: its next hop before.
+    /// The prefix was there: its next hop before.
     Replaced(NextHop),
-    /// It wasn't: the head of the list now, and how many routes there are.
+    /// The prefix wasn't there: the head of the list now, and how many routes there are.
     Added(LeafId, usize),
 }
 

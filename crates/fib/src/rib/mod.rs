@@ -125,7 +125,7 @@ impl<A: Address> Rib<A> {
         self.exchange(update).is_some()
     }
 
-    /// Applies an update; what takes it back, `None` where it changed nothing.
+    /// Applies an update. Returns what takes it back, or `None` if nothing changed.
     #[inline]
     pub fn exchange(&mut self, update: &Update<A>) -> Option<Undo<A>> {
         let prefix = update.prefix();
@@ -386,7 +386,7 @@ impl<A: Address> Rib<A> {
 }
 
 impl<A: Address> FromIterator<(Prefix<A>, NextHop)> for Rib<A> {
-    /// Of several routes for a prefix the last one stays.
+    /// Keeps the last of several routes for a prefix.
     fn from_iter<I: IntoIterator<Item = (Prefix<A>, NextHop)>>(routes: I) -> Self {
         let mut rib = Self::new();
         rib.extend(routes);

@@ -53,7 +53,7 @@ pub(super) static AT: [(u8, u8); PLACES as usize] = {
     at
 };
 
-/// For each octet the 9 places on its path, from none of its bits to all of them.
+/// The 9 places on the path of each octet, from none of its bits to all of them.
 pub(super) static PATH: [PlaceSet; 256] = {
     let mut path = [[0; 8]; 256];
     let mut octet = 0u8;

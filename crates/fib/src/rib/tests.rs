@@ -104,7 +104,7 @@ fn an_announcement_without_a_next_hop_keeps_what_is_there() {
     assert!(!rib.apply(&Update::Withdraw { prefix: p }));
 }
 
-/// As nodes they would take over 200 bytes each.
+/// Holds scattered hosts to little memory: as nodes they would take over 200 bytes each.
 #[test]
 fn scattered_hosts_take_little_memory() {
     const HOSTS: usize = 200_000;

@@ -34,7 +34,7 @@ struct Node<A> {
 pub(super) struct Cascade {
     own: Vec<u16>,
     splits: Vec<Split>,
-    /// By kind of run: lengths of its prefixes, with weights.
+    /// Lengths of prefixes with weights, by kind of run.
     runs: Vec<Vec<(u8, u32)>>,
     /// The longest length that holds a good part of the table: subtrees are full when they are full to here.
     full_len: u8,

@@ -64,7 +64,7 @@ impl TableSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SynthError {
-    /// By the prefix lengths of the shape, a table of that size needs more prefixes of a length than exist.
+    /// A table of that size needs more prefixes of a length than exist, by the prefix lengths of the shape.
     #[error("{prefixes} {family} prefixes need {wanted} of length {len}, and there are {exist}")]
     TooManyPrefixes {
         /// The number asked for.

@@ -43,7 +43,7 @@ pub(super) const CLASSES: usize = 119;
 /// The smallest number of observations worth a row of its own; rarer ones borrow their neighbour's.
 const WORTH_A_ROW: u32 = 24;
 
-/// The same for a row for all kinds.
+/// The smallest number of observations worth a row for all kinds.
 const WORTH_A_COMMON_ROW: u32 = 4;
 
 /// The number for a probability of 1.
@@ -73,7 +73,7 @@ pub(super) fn kind(sibling: Sibling, even: bool) -> u8 {
     }
 }
 
-/// On which side of which sibling a node is.
+/// The sibling of a node, and the side that the node is on.
 #[derive(Clone, Copy)]
 pub(super) enum Sibling {
     /// No prefix lies in the other half.
@@ -93,7 +93,7 @@ pub(super) enum Sibling {
 }
 
 impl Sibling {
-    /// Of a left half.
+    /// The sibling of a left half.
     #[inline]
     pub(super) fn of_left(is_right_empty: bool, copied: bool, zeros: u8) -> Self {
         match (is_right_empty, copied) {
@@ -353,7 +353,7 @@ pub(super) struct Above {
 }
 
 impl Above {
-    /// At the top of a region.
+    /// The top of a region.
     pub(super) const REGION: Self = Self { covered: false, kind: 0, zeros: 0 };
 }
 

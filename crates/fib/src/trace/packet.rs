@@ -20,7 +20,7 @@ pub(super) enum Link {
 }
 
 impl Link {
-    /// By number, from the registry of tcpdump.org.
+    /// The link type of a number, from the registry of tcpdump.org.
     pub(super) fn of(number: u32) -> Self {
         // The upper half may tell the length of a frame check sequence.
         match number & 0xffff {

@@ -12,7 +12,7 @@ use crate::synth::rng::Rng;
 pub struct Zipf {
     /// The sum of the weights of ranks up to each.
     sums: Vec<f64>,
-    /// For each part of `GUESSES` of the whole sum the first index that can be meant.
+    /// The first index that can be meant, for each part of `GUESSES` of the whole sum.
     guess: Vec<usize>,
 }
 

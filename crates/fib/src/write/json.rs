@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Member, Routes, Way, WriteError, destination, is_foreign};
 use crate::read::table::AnyPrefix;
 
-/// As `ip -json route`.
+/// Writes what `ip -json route` writes.
 pub(super) fn ip_route(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut start = "[";
     routes.each(|prefix, next_hop| {
@@ -53,7 +53,7 @@ fn add(entry: &mut Value, member: &Member<'_>, prefix: AnyPrefix) {
     }
 }
 
-/// As FRR's `show ip route json`.
+/// Writes what FRR's `show ip route json` writes.
 pub(super) fn frr(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
     let format = routes.format;
     let mut start = "{";

@@ -30,7 +30,7 @@ pub(super) fn pfx2as(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(),
     })
 }
 
-/// As one peer of AS 0 would have it.
+/// Writes a dump as one peer of AS 0 would have it.
 pub(super) fn bgpdump(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
     routes.each(|prefix, next_hop| {
         check_column(prefix, next_hop)?;

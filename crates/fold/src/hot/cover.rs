@@ -1,4 +1,5 @@
-//! Which runs of which chunks are worth a place in shared memory: what [`Block`]s are made of when a table is built.
+//! The runs of chunks that are worth a place in shared memory: [`Block`]s are made of these when a table is
+//! built.
 //!
 //! What a run is worth is the share of keys that it answers, of the traffic that a table is likely to see: 0.8 × keys drawn by
 //! prefix, each prefix as often as any other and any address of it as often, and 0.2 × keys drawn from the whole space. Of

@@ -22,7 +22,7 @@ impl<const WORDS: usize> Content<WORDS> {
         content
     }
 
-    /// The same in each element.
+    /// A content with one value in each element.
     pub(crate) fn all(width: usize, value: u32) -> Self {
         let mut content = Self::new(width);
         for at in 0..WORDS * WORD / 4 {
@@ -47,7 +47,7 @@ impl<const WORDS: usize> Content<WORDS> {
     /// refused.
     #[inline]
     pub(crate) fn set(&mut self, at: usize, value: u32) -> bool {
-        /// Of a known width, so that this is a load, a comparison and a store.
+        /// Sets an element of a known width, so that this is a load, a comparison and a store.
         fn set<const WIDTH: usize>(bytes: &mut [u8], at: usize, value: u32) -> bool {
             let element: &mut [u8; WIDTH] =
                 bytes[at * WIDTH..].first_chunk_mut().expect("an element of a chunk");
@@ -65,7 +65,7 @@ impl<const WORDS: usize> Content<WORDS> {
         }
     }
 
-    /// As a pool takes it.
+    /// The bytes that a pool takes.
     pub(crate) fn bytes(&self) -> &[u8] {
         // As many elements as there is room for of the widest.
         &bytemuck::cast_slice(&self.words)[..WORDS * WORD / 4 * self.width]

@@ -104,7 +104,7 @@ fn bytes_of(shape: &[u8], chunks: &[u64]) -> u64 {
     shape.iter().map(bytes).zip(chunks).map(|(bytes, chunks)| bytes * chunks).sum()
 }
 
-/// For each step the number of places where it begins that have longer routes: its chunks, where no two are equal.
+/// Counts for each step the places where it begins that have longer routes: its chunks, where no two are equal.
 fn places(rib: &Rib<V6>, shape: &[u8]) -> Vec<u64> {
     let mut count = vec![0; shape.len()];
     // Of each step, the last route that is longer than what comes before it. They come in order.
@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// By hand, and as a bound of what is built.
+    /// Compares with figures found by hand, and as a bound with what is built.
     #[test]
     fn what_a_table_takes_at_most() {
         let host: Rib<V6> = [("2001:db8::1/128".parse().unwrap(), NextHop(1))].into_iter().collect();

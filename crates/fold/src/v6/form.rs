@@ -1,4 +1,4 @@
-//! [`Form`]: which chunk is where and what leads to it.
+//! [`Form`]: the place of each chunk, and what leads to it.
 //!
 //! An element of a chunk is either a next hop or, from `base` on, a link to a chunk of the next step. A shared chunk
 //! holds one link to each chunk that it leads to, however many lead to itself; who makes a content for one holds those

@@ -64,7 +64,7 @@ pub struct FoldTableV6 {
     pub(super) base: u32,
     /// Number of chunks of each section, chunk 0 and head room included.
     chunks: Vec<u64>,
-    /// For each step its stride, the bits before it, and its section.
+    /// The stride of each step, the bits before it, and its section.
     pub(super) steps: Vec<Way>,
 }
 

@@ -5,7 +5,7 @@ use wirespeed_fib::{Address, NextHop, Rib, V6};
 
 /// Answers for one place of the address space after another; cheap where a place shares octets with the one before.
 pub(super) struct Walk<'a> {
-    /// For each octet of the last address: it, and what was known before it. The first entry is before any.
+    /// Octets of the last address, each with what was known before it. The first entry is before any.
     path: Vec<Stop<'a>>,
     octets: [u8; 16],
 }
@@ -33,7 +33,7 @@ impl<'a> Walk<'a> {
         Self { path, octets: [0; 16] }
     }
 
-    /// For the prefix of the first `len` bits of an address: the longest route that covers it, and whether there are
+    /// The longest route that covers the prefix of the first `len` bits of an address, and whether there are
     /// routes within it that are longer. `len` from 1.
     #[inline]
     pub(super) fn at(&mut self, address: V6, len: u8) -> (Found, bool) {

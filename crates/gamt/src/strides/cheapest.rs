@@ -163,7 +163,7 @@ impl Search<'_> {
         (units <= self.most_units).then(|| units.saturating_mul(self.unit_bytes[usize::from(start + stride)]))
     }
 
-    /// From each depth on the fewest bytes that the rest of the bits take.
+    /// The fewest bytes that the rest of the bits take, by the depth that it starts at.
     fn least_bytes(&self) -> Vec<Option<u64>> {
         let deepest = self.profile.deepest();
         let mut least = vec![None; usize::from(deepest) + 1];

@@ -19,7 +19,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// From measurements: bytes of an array and nanoseconds of a read in it. They may come in any order and are made to rise
+    /// Costs by measurements: bytes of an array and nanoseconds of a read in it. They may come in any order and are made to rise
     /// with the size, as a smaller array can't be slower. `None` without any, or where one is negative or no number.
     pub fn new(measured: impl IntoIterator<Item = (u64, f64)>) -> Option<Self> {
         let mut points: Vec<(u64, f64)> = measured.into_iter().collect();

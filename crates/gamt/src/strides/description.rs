@@ -58,7 +58,7 @@ pub struct Level {
 }
 
 impl Description {
-    /// Of strides on a table whose largest next-hop index (or whatever its leaves hold) is known.
+    /// Describes strides on a table whose largest next-hop index (or whatever its leaves hold) is known.
     pub fn of(
         profile: &Profile,
         strides: &[u8],

@@ -59,9 +59,9 @@ const LEAST_ROOM: u64 = 1 << 12;
 /// How wide units are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
-    /// As in the paper: 4 bytes, where no level has over 2^24 units and no leaf over 24 bits; otherwise 8.
+    /// The paper's: 4 bytes, where no level has over 2^24 units and no leaf over 24 bits; otherwise 8.
     Paper,
-    /// As narrow as each level allows.
+    /// The narrowest that each level allows.
     Narrow,
 }
 
@@ -71,8 +71,8 @@ impl Units {
         if asked.is_open() { Self::Narrow } else { Self::Paper }
     }
 
-    /// Bytes of a unit of each level, before it is known how much room there will be. `largest_leaf` is the largest next hop,
-    /// or whatever leaves hold.
+    /// Bytes of a unit of each level, before the capacity of levels is known. `largest_leaf` is the largest
+    /// next hop, or whatever leaves hold.
     pub fn bytes(self, profile: &Profile, strides: &[u8], largest_leaf: u32) -> Vec<u32> {
         let paper = paper_unit(profile, strides, largest_leaf);
         let of_level = |(start, stride): (u8, u8)| match self {
@@ -89,8 +89,8 @@ fn paper_unit(profile: &Profile, strides: &[u8], largest_leaf: u32) -> u32 {
     if widest <= NARROW && u64::from(largest_leaf) < NARROW { 4 } else { 8 }
 }
 
-/// Bytes of a unit in a level that ends at a depth: it has a value for each leaf, and one for each node there with as much
-/// room as there may be.
+/// Bytes of a unit in a level that ends at a depth: it has a value for each leaf, and one for each node that
+/// there may be with the largest capacity.
 fn narrow_unit(profile: &Profile, end: u8, largest_leaf: u32) -> u32 {
     let nodes = match end < profile.deepest() {
         true => room(profile.nodes(end), 1),

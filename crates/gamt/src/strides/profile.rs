@@ -10,14 +10,14 @@ use wirespeed_fib::{Address, Prefix, Rib};
 pub struct Profile {
     bits: u8,
     prefixes: u64,
-    /// From depth 0 to `deepest`, where it is 0.
+    /// Nodes by depth, from 0 to `deepest`, where there are none.
     nodes: Vec<u64>,
     random: Vec<f64>,
     prefix: Vec<f64>,
 }
 
 impl Profile {
-    /// Of a table. O(nodes of its binary trie), which is at most prefixes times bits and about twice the prefixes of a real
+    /// The profile of a table. O(nodes of its binary trie), which is at most prefixes times bits and about twice the prefixes of a real
     /// table.
     ///
     /// A table without a prefix longer than 0 has a profile of one bit with its root alone, as a lookup reads at least once.
@@ -95,7 +95,7 @@ impl Profile {
         self.prefix.get(usize::from(depth)).copied().unwrap_or(0.0)
     }
 
-    /// The same for a mixture, of which `prefix_traffic` (0 to 1) is of the second kind and the rest of the first.
+    /// The probability that a lookup goes on past a depth in a mixture: `prefix_traffic` (0 to 1) of it is by prefix, the rest is random.
     pub fn reach(&self, depth: u8, prefix_traffic: f64) -> f64 {
         (1.0 - prefix_traffic) * self.reach_random(depth) + prefix_traffic * self.reach_prefix(depth)
     }

@@ -58,7 +58,7 @@ struct Split {
 }
 
 impl Split {
-    /// For classes that have so many words each, ascending, in so much memory; patches may bring as many classes as `most`.
+    /// A split for classes that have so many words each, ascending, in so much memory; patches may bring as many classes as `most`.
     ///
     /// All at once where nine in ten fit so, and else these nine, but as many at once as make a part worth its barriers.
     fn of(sizes: &[usize], most: usize, shared: usize, worth: usize) -> Self {

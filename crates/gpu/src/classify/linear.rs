@@ -26,7 +26,7 @@ struct Argument {
 /// what every GPU has.
 const STAGED: [u32; 4] = [220 << 10, 110 << 10, 72 << 10, 48 << 10];
 
-/// For each size that the rules fill a program that stages them, as many at a time as there is room for; and one that reads them where
+/// Has a program for each size that the rules fill, which stages them, as many at a time as there is room for; and one that reads them where
 /// they are.
 impl<T: Tuple> OnDevice for LinearTable<T> {
     fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {

@@ -55,8 +55,8 @@ struct Split {
 }
 
 impl Split {
-    /// For each size of shared memory that the filters fill one; and one without filters, for batches that aren't worth bringing them.
-    /// Patches may take all the room that there is.
+    /// One split for each size of shared memory that the filters fill; and one without filters, for batches
+    /// that aren't worth bringing them. Patches may take the whole capacity.
     fn all(room: usize, record: usize, slots: usize) -> Vec<Self> {
         let staged = room.min(RECORDS / record);
         let left = |shared: usize| shared - FILTER.len() - staged * record;

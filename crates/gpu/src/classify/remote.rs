@@ -128,7 +128,7 @@ impl<T: Tuple> Remote<T> {
         Ok(batch.submit_form(&self.inner.table, form))
     }
 
-    /// The same where a slot is free. Who has batches under way is to take one of these where none is, and not to wait.
+    /// Packs and sends tuples like [`submit`](Self::submit); `None` where no slot is free. A caller with batches under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, tuples: &[T]) -> Result<Option<Ticket>, GpuError> {
         self.check()?;
         let Some(mut batch) = self.inner.fleet.try_batch(self.slot_keys(tuples.len()))? else {
@@ -149,7 +149,7 @@ impl<T: Tuple> Remote<T> {
     }
 }
 
-/// As many tuples of a sample as there is room for.
+/// How many tuples of a sample there is room for: all, a half, a quarter and so on.
 fn most_in<T: Tuple>(bytes: usize, sample: &[T]) -> usize {
     let halves = std::iter::successors(Some(sample.len()), |&count| (count > 1).then_some(count / 2));
     halves.into_iter().find(|&count| bytes_of::<T>(count) <= bytes).unwrap_or(0)

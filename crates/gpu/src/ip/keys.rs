@@ -39,7 +39,7 @@ impl KeyBytes {
         kinds.copied().find(|kind| kind.count() == bytes).unwrap_or(Self::whole(family))
     }
 
-    /// As a number.
+    /// The number of bytes.
     pub const fn count(self) -> usize {
         self.0 as usize
     }

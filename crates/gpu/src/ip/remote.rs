@@ -122,7 +122,7 @@ impl<A: Address> Remote<A> {
         Ok(self.submit_on(self.inner.fleet.batch(addresses.len())?, addresses))
     }
 
-    /// The same where a slot is free. Who has batches under way is to take one of these where none is, and not to wait.
+    /// Packs and sends keys like [`submit`](Self::submit); `None` where no slot is free. A caller with batches under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, addresses: &[A]) -> Result<Option<Ticket>, GpuError> {
         self.check()?;
         Ok(self.inner.fleet.try_batch(addresses.len())?.map(|batch| self.submit_on(batch, addresses)))

@@ -53,7 +53,7 @@ struct V6 {
     n128: DevicePtr,
 }
 
-/// Of IPv4 the first program stages level 16, the second reads it from memory.
+/// Has two programs for IPv4: the first stages level 16, the second reads it from memory.
 impl<A: Address> OnDevice for SailLTable<A> {
     fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
         let width = self.entry_width();

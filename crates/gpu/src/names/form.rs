@@ -6,10 +6,11 @@
 //! rows     first row u32 of each group, and the end … (to 16 bytes)   row: u32 × 32, and so on
 //! ```
 //!
-//! *Packed* is what crosses the bus fastest: names as they are, and for each group of 32 where it starts, for each name where it ends from
-//! there. Groups of 64 KiB and more don't fit that; such batches go with an end each, which also is the paper's plain layout (MATA). *Rows* is
-//! the paper's other one (MATA-NW, section 4.3): each name is cut into input numbers as the table reads them, and the numbers of 32 names
-//! are interleaved, so that the threads of a warp read theirs in one piece; shorter names are filled up with zeros.
+//! *Packed* crosses the bus fastest: names as they are, the start of each group of 32, and the end of each
+//! name from there. Groups of 64 KiB and more don't fit that; such batches go with an end each, which also is
+//! the paper's plain layout (MATA). *Rows* is the paper's other one (MATA-NW, section 4.3): each name is cut
+//! into input numbers as the table reads them, and the numbers of 32 names are interleaved, so that the
+//! threads of a warp read theirs in one piece; shorter names are filled up with zeros.
 //!
 //! All are written straight into a batch's pinned memory, at the speed of a copy but for rows. The first so many names of a batch are a
 //! batch too, in the same memory.

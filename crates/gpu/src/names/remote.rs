@@ -99,7 +99,7 @@ impl Remote {
         look_up(self, names, results)
     }
 
-    /// The same with the lengths that matched.
+    /// The result of each name and the length that matched, into the same place of `matches`.
     ///
     /// Panics when the lengths differ.
     pub fn match_batch(&self, names: Names<'_>, matches: &mut [Match]) -> Result<(), GpuError> {
@@ -120,7 +120,7 @@ impl Remote {
         Ok(batch.submit_form(&self.inner.table, form))
     }
 
-    /// The same where a slot is free. Who has batches under way is to take one of these where none is, and not to wait.
+    /// Packs and sends names like [`submit`](Self::submit); `None` where no slot is free. A caller with batches under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Option<Ticket>, GpuError> {
         self.check()?;
         let Some(mut batch) = self.inner.fleet.try_batch(self.slot_keys(names))? else { return Ok(None) };
@@ -232,7 +232,7 @@ fn packed(names: Names<'_>, wanted: Wanted, batch: &mut Batch) -> Result<Form, G
     pack(names, wanted, batch.keys_mut()).ok_or(too_many)
 }
 
-/// As many names of a sample as there is room for, the sample over again where it is short of it.
+/// Packs as many names of a sample as there is room for, the sample over again where it is short of it.
 fn pack_some(sample: Names<'_>, most: usize, batch: &mut Batch) -> Option<Form> {
     let count = most.min(sample.len());
     let halves = std::iter::successors(Some(count), |&count| (count > 1).then_some(count / 2));

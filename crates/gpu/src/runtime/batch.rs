@@ -179,7 +179,7 @@ impl Ticket {
         }
     }
 
-    /// What has come back; the ticket again where nothing has.
+    /// The results, if they have come back; the ticket again if not.
     pub fn try_wait(mut self) -> Result<Done, Self> {
         match self.reply.as_ref().and_then(|reply| reply.try_take()) {
             Some(slot) => Ok(self.done(slot)),
@@ -240,7 +240,7 @@ impl Done {
         self.lent.slot().outcome.version
     }
 
-    /// The same slot for the next batch, past the pool. Its keys are still there. After an error the pool decides whether it is
+    /// The slot for the next batch, past the pool. Its keys are still there. After an error the pool decides whether it is
     /// lent again.
     pub fn into_batch(mut self) -> super::Result<Batch> {
         if let Some(lost) = self.lent.core.shared.lost.get() {

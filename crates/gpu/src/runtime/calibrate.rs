@@ -44,8 +44,8 @@ pub struct Measured {
 }
 
 impl Calibration {
-    /// The best way for a batch with so many bytes of keys: the soonest done where it is alone, the highest rate where others
-    /// are under way.
+    /// The best way for a batch with so many bytes of keys: the soonest done if it is alone, the highest rate
+    /// if others are under way.
     pub fn best(&self, bytes: usize, is_busy: bool) -> Way {
         let log = |count: usize| count.max(1).ilog2();
         let wanted = log(bytes / self.key_bytes.max(1));

@@ -31,7 +31,7 @@ pub(super) enum Command {
     /// Makes a copy a table, or another table's next state.
     Install(Box<Install>),
     Drop(u64),
-    /// From here on keys of a table have so many bytes at least.
+    /// Requires so many bytes at least of a table's keys from here on.
     Require {
         table: u64,
         key_bytes: usize,
@@ -63,7 +63,7 @@ pub(super) struct Copy {
     pub(super) blocks: Vec<DevicePtr>,
 }
 
-/// Pinned memory that a piece of a table goes through. Who has it has it to himself, as with a slot.
+/// Pinned memory that a piece of a table goes through. Its holder has it to himself, as with a slot.
 pub(super) struct Staging {
     pub(super) memory: Pinned,
     pub(super) event: Event,

@@ -63,8 +63,9 @@ impl Flag {
         Self { word, mark: 0, is_awaited: false }
     }
 
-    /// Where the next batch is to put which mark: another than that of the batch before, which is what may be there. A late one can't
-    /// come, as a stream's kernels put theirs in order and this batch's kernel is behind the end of all before.
+    /// The place and the mark of the next batch. The mark differs from that of the batch before, which may
+    /// still be there. A late one can't come, as a stream's kernels put theirs in order and this batch's
+    /// kernel is behind the end of all before.
     pub(super) fn next(&mut self) -> (DevicePtr, u32) {
         self.mark = self.mark.wrapping_add(1);
         self.is_awaited = true;

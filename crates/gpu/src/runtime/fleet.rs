@@ -39,7 +39,7 @@ pub struct FleetBatch {
 }
 
 impl Fleet {
-    /// These devices, one at least.
+    /// A fleet of these devices, one at least.
     pub fn new(gpus: Vec<Gpu>) -> Result<Self> {
         if gpus.is_empty() { Err(GpuError::NoDevice) } else { Ok(Self { gpus: gpus.into() }) }
     }
@@ -85,7 +85,7 @@ impl Fleet {
         }
     }
 
-    /// The same where a slot is free.
+    /// A batch like [`batch`](Self::batch) gives; `None` where no slot is free.
     pub fn try_batch(&self, keys: usize) -> Result<Option<FleetBatch>> {
         for device in self.by_load()? {
             // A device that is lost just now is left out the next time.

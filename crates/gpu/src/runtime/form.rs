@@ -36,7 +36,7 @@ impl Form {
         Self { kind: Kind::Named(kind), count, second: Some(second), bytes, result_bytes: None }
     }
 
-    /// The same with results of so many bytes, whatever the table's are: for kernels that tell more of a key.
+    /// The form with results of so many bytes, whatever the table's are: for kernels that tell more of a key.
     #[must_use]
     pub const fn with_results_of(mut self, bytes: usize) -> Self {
         self.result_bytes = Some(bytes);
@@ -78,7 +78,7 @@ impl Form {
         }
     }
 
-    /// With so many bytes that batches of about the same size have the same number, `most` at most: what follows the keys travels with them.
+    /// Rounds the bytes up, to `most` at most, so that batches of about the same size have the same number: what follows the keys travels with them.
     #[must_use]
     pub(super) fn rounded(self, most: usize) -> Self {
         match self.kind {

@@ -139,8 +139,8 @@ impl Gpu {
         self.core.shared.pool.largest()
     }
 
-    /// A batch for so many keys. Waits for a slot: for good where the caller himself keeps all of them, which
-    /// [`Submitter`](super::Submitter) doesn't.
+    /// A batch for so many keys. Waits for a slot. A caller that keeps all of them himself waits for good; a
+    /// [`Submitter`](super::Submitter) waits for one of its own batches instead.
     pub fn batch(&self, keys: usize) -> Result<Batch> {
         loop {
             if let Some(slot) = self.core.shared.pool.take(keys, None)? {
@@ -205,7 +205,7 @@ impl Gpu {
         })
     }
 
-    /// The same of keys of any length, whose parts lie at `keys` and `second` as `form` has them; its places and bytes don't count.
+    /// Looks up keys of any length that are on the device already. Their parts lie at `keys` and `second` as `form` has them; its places and bytes don't count.
     ///
     /// # Safety
     /// As [`lookup_on`](Self::lookup_on). Both parts are as the kernels of this kind take them, each aligned to 16 bytes and good to
@@ -231,8 +231,9 @@ impl Gpu {
         })
     }
 
-    /// Measures each way of moving data by batch size, in half a second at most, with all slots of the largest size; and uses what it
-    /// found where [`Transfer::Auto`](super::Transfer::Auto) chooses. Keys are random bytes. Others' batches disturb it.
+    /// Measures each way of moving data by batch size, in half a second at most, with all slots of the
+    /// largest size. [`Transfer::Auto`](super::Transfer::Auto) chooses by the result from then on. Keys are
+    /// random bytes. Others' batches disturb it.
     pub fn calibrate(&self, table: &TableHandle, key_bytes: usize) -> Result<Calibration> {
         let seed = Cell::new(0);
         let fill = |batch: &mut Batch, count: usize| {
@@ -244,7 +245,7 @@ impl Gpu {
         calibrate::run(self, table, fill, Duration::from_millis(500))
     }
 
-    /// The same of keys of any length: `fill` puts the first so many of a sample into a batch and says their form; `None` where there is no
+    /// Measures like [`calibrate`](Self::calibrate), with keys of any length: `fill` puts the first so many of a sample into a batch and says their form; `None` where there is no
     /// room for so many.
     pub fn calibrate_with(
         &self,
@@ -265,8 +266,9 @@ impl Gpu {
         self.core.order(Command::Calibrated(Box::new(calibration)))
     }
 
-    /// Measures how many blocks of how many threads suit each of the table's programs, and which program is the fastest, by batch size;
-    /// and uses what it found. Keys are random bytes on the device. All other work waits meanwhile, well under a second.
+    /// Measures, by batch size, the best number of blocks and of threads for each of the table's programs,
+    /// and the fastest program, and uses the result. Keys are random bytes on the device. All other work
+    /// waits meanwhile, well under a second.
     pub fn tune(&self, table: &TableHandle, key_bytes: usize) -> Result<Tuning> {
         let most = self.options().key_bytes;
         if key_bytes > most {
@@ -278,7 +280,7 @@ impl Gpu {
         })
     }
 
-    /// The same of keys of any length: `fill` puts as many of a sample as there is room for into a batch and says their form.
+    /// Measures like [`tune`](Self::tune), with keys of any length: `fill` puts as many of a sample as there is room for into a batch and says their form.
     pub fn tune_with(
         &self,
         table: &TableHandle,

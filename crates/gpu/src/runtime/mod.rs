@@ -12,8 +12,9 @@
 //!                                                 ◄──────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A slot is a value that moves: from the pool to whoever fills it, through the channel to the owner, back with its ticket. Who has it
-//! has its memory to himself; nothing else keeps the submitter's writes, the device's and the reader's apart, and nothing else is needed.
+//! A slot is a value that moves: from the pool to whoever fills it, through the channel to the owner, back
+//! with its ticket. Its holder has its memory to himself; nothing else keeps the submitter's writes, the
+//! device's and the reader's apart, and nothing else is needed.
 //!
 //! The order of commands is the order of states. A patch between two batches in the channel is between them on the device: its kernel waits
 //! for the kernels of all batches before it, those of all after it wait for it; copies wait for nothing. So each batch sees one state of

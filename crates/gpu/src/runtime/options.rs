@@ -12,7 +12,7 @@ pub enum Way {
     Copies,
     /// The kernel itself reads keys from pinned memory and writes results there: one command. Best for small batches.
     Mapped,
-    /// As `Copies`, recorded once and replayed as one command. For batches of few different sizes.
+    /// The commands of `Copies`, recorded once and replayed as one. For batches of few different sizes.
     Graphs,
 }
 
@@ -33,8 +33,9 @@ impl Way {
 /// Which way batches take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Transfer {
-    /// The best for the size of the batch and for what else is under way, as measured
-    /// ([`Gpu::calibrate`](super::Gpu::calibrate)); before that by what is usual: mapped up to 256 K keys, copies above.
+    /// The best for the size of the batch and for all else that is under way, as measured
+    /// ([`Gpu::calibrate`](super::Gpu::calibrate)). Before it is measured: mapped up to 256 K keys, copies
+    /// above.
     #[default]
     Auto,
     /// Always the same.

@@ -16,7 +16,7 @@ pub(super) struct Pool {
 
 #[derive(Default)]
 struct Inner {
-    /// By size; the last returned first, whose memory is the warmest.
+    /// Slots by size; the last returned first, whose memory is the warmest.
     #[allow(clippy::vec_box)] // slots move between threads as one pointer
     free: Vec<Vec<Box<Slot>>>,
     waiting: usize,
@@ -35,7 +35,7 @@ impl Pool {
         locked(&self.inner).take(self.first_fit(keys)?)
     }
 
-    /// The same, waiting for one; `None` when the deadline comes first.
+    /// Waits for a slot for so many keys; `None` when the deadline comes first.
     pub(super) fn take(&self, keys: usize, deadline: Option<Instant>) -> Result<Option<Box<Slot>>> {
         let first = self.first_fit(keys)?;
         let mut inner = locked(&self.inner);

@@ -20,7 +20,7 @@ pub(super) struct Reply {
 enum State {
     #[default]
     UnderWay,
-    /// Under way, and somebody sleeps until it comes.
+    /// Comes later, and somebody sleeps until then.
     Awaited,
     Came(Box<Slot>),
     /// The ticket was dropped.

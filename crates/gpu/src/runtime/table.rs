@@ -69,7 +69,7 @@ impl TableHandle {
         self.write(patch, false)
     }
 
-    /// The same by a launch for each write: GALE's way (GAMT, section 5), for comparison.
+    /// Applies a patch by a launch for each write: GALE's way (GAMT, section 5), for comparison.
     pub fn patch_one_by_one(&self, patch: &Patch) -> Result<u64> {
         self.write(patch, true)
     }
@@ -83,7 +83,7 @@ impl TableHandle {
         Ok(version)
     }
 
-    /// From here on, in the order of patches and batches, keys have so many bytes at least: what has fewer comes back with
+    /// Requires so many bytes at least of keys from here on, in the order of patches and batches: what has fewer comes back with
     /// [`GpuError::NarrowKeys`](crate::GpuError::NarrowKeys).
     pub fn require(&self, key_bytes: usize) -> Result<()> {
         let _in_order = locked(&self.inner.places);

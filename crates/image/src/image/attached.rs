@@ -5,8 +5,8 @@ use crate::error::ImageError;
 use crate::format::{SectionEntry, unpack_name};
 
 impl Image {
-    /// The same image with one more section of bytes after its own: what belongs to a table but is not looked up
-    /// in, such as what its results stand for. A full copy. Panics where the name is taken.
+    /// The image with one more section of bytes after its own: something that belongs to a table but is not
+    /// looked up in, such as the names of its results. A full copy. Panics where the name is taken.
     pub fn with_attachment(&self, name: &str, bytes: &[u8]) -> Result<Self, ImageError> {
         let mut image = self.copied(|_| true, |builder| builder.section::<u8>(name, bytes.len() as u64))?;
         if let Some(last) = image.directory.last() {
@@ -16,7 +16,7 @@ impl Image {
         Ok(image)
     }
 
-    /// The same image without the attachments of some names, whether they are there or not. A full copy.
+    /// The image without the attachments of some names, whether they are there or not. A full copy.
     pub fn without_attachments(&self, names: &[&str]) -> Result<Self, ImageError> {
         self.copied(|name| !names.contains(&name), |builder| builder)
     }

@@ -29,7 +29,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     fib: OsString,
 
-    /// Where the image goes; one that is there is replaced, whole or not at all
+    /// File that the image goes to. One that is there is replaced, whole or not at all
     #[arg(short, long, value_name = "IMG")]
     output: PathBuf,
 
@@ -95,9 +95,9 @@ struct Report {
     engine: &'static str,
     family: u8,
     prefixes: usize,
-    /// Of the file: the compiled table and what is kept beside it.
+    /// Bytes of the file: the compiled table and what is kept beside it.
     file_bytes: u64,
-    /// Of the compiled table.
+    /// Bytes of the compiled table.
     bytes: u64,
     bytes_per_prefix: f64,
     build_seconds: f64,

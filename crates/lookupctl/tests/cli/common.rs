@@ -67,7 +67,7 @@ impl Folder {
         self.run_with(arguments, b"")
     }
 
-    /// The same with something on standard input.
+    /// Runs `lookupctl` here with something on standard input.
     pub(crate) fn run_with(&self, arguments: &str, input: &[u8]) -> Ran {
         let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
             .args(arguments.split_whitespace())

@@ -101,7 +101,7 @@ fn auto_takes_the_cpu_where_there_is_no_gpu_and_says_so_once() {
     }
 }
 
-/// The same on a GPU, where there is one.
+/// Compares checksums of the CPU and of a GPU, where there is one.
 #[test]
 fn a_gpu_gives_the_checksum_of_the_cpu() {
     let folder = Folder::new();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Folder, V4};
 
-/// Beside `v4`: other routes and other next hops for the same addresses.
+/// Routes beside `v4`: other ones, with other next hops for the same addresses.
 const OTHER: &str = "\
 0.0.0.0/0 gate
 10.1.2.0/24 192.0.2.77

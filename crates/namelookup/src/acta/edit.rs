@@ -1,7 +1,7 @@
 //! Edits of a bucket: an entry put in, or cut out.
 //!
-//! A bucket is made anew as one value of 64 bytes, of itself and of itself moved by some bytes: moved is what is loaded from another
-//! place of a buffer, and masks say which byte comes from where.
+//! A bucket is made anew as one value of 64 bytes, of itself and of itself moved by some bytes. The moved one
+//! is loaded from another place of a buffer. Masks say which byte comes from which.
 //!
 //! ```text
 //! before   head  h0 h1 h2 h3  0 0 0 0 0 0 0  p3 p3 p2 p1 p1 p1 p0 p0

@@ -27,7 +27,7 @@ pub const BLOCK: usize = 16;
 pub struct Seeds(pub [u64; 2]);
 
 impl Seeds {
-    /// Those of the attempt of this number to place all.
+    /// The seeds of the attempt of this number to place all.
     pub(super) fn of(seed: u64, attempt: u64) -> Self {
         let first = seed.wrapping_add(attempt.wrapping_mul(K2));
         Self([first, first.wrapping_add(K)].map(mix))
@@ -63,7 +63,7 @@ impl Seeds {
         self.end(acc, len)
     }
 
-    /// Before the first block.
+    /// The sum before the first block.
     #[inline(always)]
     pub(super) const fn start(self) -> u64 {
         self.0[0]
@@ -75,7 +75,7 @@ impl Seeds {
         fold(acc ^ a, b ^ K ^ self.0[1])
     }
 
-    /// After the last block.
+    /// The hash after the last block.
     #[inline(always)]
     pub(super) fn end(self, acc: u64, len: usize) -> Hash {
         Hash(fold(acc ^ len as u64, K2 ^ self.0[0]))
@@ -189,7 +189,7 @@ fn half(bytes: &[u8], at: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// As the head of the file says, word by word.
+    /// Computes the hash word by word, as the head of the file has it.
     fn plainly(seeds: Seeds, component: &[u8]) -> Hash {
         let mut acc = seeds.0[0];
         for block in component.chunks(BLOCK) {

@@ -72,15 +72,15 @@ pub const MOST_BUCKETS: u64 = (1 << BASE_BITS) - 1;
 /// Number of turns.
 pub const TURNS: u32 = 16;
 
-/// In `head`: the number of buckets.
+/// Place in `head` of the number of buckets.
 pub const B_AT: usize = 0;
-/// In `head`: bytes of a result.
+/// Place in `head` of the bytes of a result.
 pub const WIDTH_AT: usize = 1;
-/// In `head`: the two seeds of the hash.
+/// Place in `head` of the two seeds of the hash.
 pub const SEEDS_AT: usize = 2;
-/// In `head`: the root's state, [`NO_STATE`] where it has no children.
+/// Place in `head` of the root's state, [`NO_STATE`] where it has no children.
 pub const ROOT_STATE_AT: usize = 4;
-/// In `head`: the root's result, 0 where it is no entry.
+/// Place in `head` of the root's result, 0 where it is no entry.
 pub const ROOT_RESULT_AT: usize = 5;
 /// Elements of `head`.
 pub const HEAD_LEN: usize = 6;
@@ -194,7 +194,7 @@ impl Slot {
 }
 
 impl<'b> Bucket<'b> {
-    /// Of the words of one.
+    /// The bucket in so many words.
     #[inline]
     pub fn of(words: &'b [u64; BUCKET_WORDS]) -> Self {
         Self(bytemuck::cast_ref(words))

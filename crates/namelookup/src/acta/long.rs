@@ -53,7 +53,7 @@ impl Long {
         &self.words
     }
 
-    /// From now on there are so many words, and what is put is remembered.
+    /// Limits it to so many words, and remembers what is put from now on.
     pub(super) const fn bound(&mut self, capacity: usize) {
         self.capacity = Some(capacity);
     }

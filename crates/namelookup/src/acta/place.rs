@@ -31,7 +31,7 @@ const CACHED: usize = 1 << 12;
 /// A filter's bit stands for so many entries or more once it did: how many is no longer known.
 const MANY: u64 = 15;
 
-/// In what is taken of a bucket: it was touched.
+/// A bit of what is taken of a bucket: it was touched.
 const TOUCHED: u8 = 1 << 7;
 
 /// There is no room for an entry.
@@ -48,7 +48,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Of a state and the component's hash and length.
+    /// The key of a state and the component's hash and length.
     pub(super) fn new(state: State, hash: Hash, len: usize, buckets: u32) -> Self {
         let choices = hash.choices(buckets).map(|choice| bucket(state.base(), choice, buckets));
         Self { hash, buckets: choices, wanted: Header::wanted(len, state.turn(), hash.tag()) }
@@ -81,13 +81,13 @@ impl Gives {
 /// An entry on its way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// As it is in the first choice.
+    /// The header that it has in the first choice.
     header: Header,
     payload: Payload,
 }
 
 impl Entry {
-    /// That of a slot, for another place.
+    /// The entry of a slot, for another place.
     pub(super) fn of(bucket: Bucket<'_>, slot: Slot) -> Self {
         let mut payload = Payload::new();
         payload.push(bucket.payload(slot));
@@ -137,7 +137,7 @@ pub(super) struct Form {
     buckets: HugeVec<Line>,
     /// Bytes of each bucket that are taken, its head's apart; and [`TOUCHED`].
     taken: HugeVec<u8>,
-    /// For each bucket how many entries each bit of its filter stands for, four bits each.
+    /// How many entries each bit of each bucket's filter stands for, four bits each.
     pub(super) away: HugeVec<u64>,
     pub(super) long: Long,
     pub(super) seeds: Seeds,
@@ -197,8 +197,8 @@ impl Form {
         prefetch(&self.taken, at as usize);
     }
 
-    /// Asks for the second bucket where the first one, which is there by now, says that it is needed: to find the transition, where that
-    /// is sought, or to put it in, as it is `size` bytes large.
+    /// Asks for the second bucket if the first one, which is there by now, says that it is needed: to find
+    /// the transition, or to put it in, `size` bytes large.
     #[inline]
     pub(super) fn fetch_second(&self, key: &Key, is_sought: bool, size: usize) {
         let [first, second] = key.buckets.map(|at| at as usize);
@@ -211,7 +211,7 @@ impl Form {
         }
     }
 
-    /// From now on remembers what it touches.
+    /// Remembers from now on what it touches.
     pub(super) fn track(&mut self) {
         self.touched = Some(Touched::default());
     }
@@ -266,7 +266,7 @@ impl Form {
         self.house(homeless)
     }
 
-    /// The same; where its buckets are full it waits for [`settle_waiting`](Self::settle_waiting).
+    /// Puts a transition in that isn't there; where its buckets are full it waits for [`settle_waiting`](Self::settle_waiting).
     #[inline]
     pub(super) fn insert_or_wait(&mut self, key: &Key, component: &[u8], gives: Gives) -> Result<(), Full> {
         let homeless = self.homeless(key, component, gives)?;
@@ -397,7 +397,7 @@ impl Form {
         }
     }
 
-    /// It does no longer.
+    /// An entry whose first choice is this bucket no longer lies in its second.
     pub(super) fn come_back(&mut self, at: u32, hash: Hash) {
         let counts = &mut self.away[at as usize];
         let shift = 4 * hash.filter();

@@ -35,7 +35,7 @@ const MOVES: u32 = 4;
 /// What is to move for an entry that waits. It is a hint: what happens before its turn may have made it void.
 #[derive(Clone, Copy, Default)]
 struct Plan {
-    /// Of which of its two buckets.
+    /// Which of its two buckets.
     choice: usize,
     /// The slots, a bit each; none where nothing was found.
     slots: u16,
@@ -288,7 +288,7 @@ impl Search {
         self.back(step).any(|step| self.steps[step].at == at)
     }
 
-    /// Of which choice the way to a step comes.
+    /// The choice that the way to a step comes from.
     fn choice(&self, step: usize) -> usize {
         self.back(step).last().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! What is known of nodes: which lie in buckets, and which have which states.
+//! What is known of nodes: whether they lie in buckets, and their states.
 
 use wirespeed_image::HugeVec;
 

@@ -31,11 +31,11 @@ struct One {
 /// The nodes of an update, all but the root.
 #[derive(Default)]
 struct Sorted {
-    /// Those that went.
+    /// Nodes that went.
     gone: Vec<One>,
-    /// Those that came or give something else.
+    /// Nodes that came or give something else.
     there: Vec<One>,
-    /// Those of all that have states and no children any more.
+    /// Nodes of all that have states and no children any more.
     leaving: Vec<NodeId>,
 }
 

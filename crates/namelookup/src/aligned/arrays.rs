@@ -50,7 +50,7 @@ impl Owner {
 pub(super) struct Class(pub(super) u8);
 
 impl Class {
-    /// Of a state of so many transitions; one at least.
+    /// The class of a state of so many transitions; one at least.
     #[allow(clippy::cast_possible_truncation)] // below 64
     pub(super) const fn of(transitions: usize) -> Self {
         Self(transitions.ilog2() as u8)

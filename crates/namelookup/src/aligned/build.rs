@@ -24,7 +24,7 @@ use crate::table::{NameTable, NodeId};
 const PAST: u32 = 65_537;
 /// Bytes of an image of one array beside its slots, at most.
 const BESIDE: u64 = 1 << 10;
-/// From so many arrays on those of halves are made for several states: there are only so many numbers for arrays.
+/// The fewest arrays with which those of halves are made for several states: there are only so many numbers for arrays.
 const MANY: usize = 96;
 
 /// Builds, and keeps up to date, a table of aligned transition arrays.
@@ -169,7 +169,7 @@ struct Placed<F> {
 }
 
 impl<F: Form> Placed<F> {
-    /// For results of so many bytes.
+    /// Places all states, for results of so many bytes.
     fn of(fsm: &mut Fsm, width: usize, options: &BuildOptions) -> Result<Self, BuildError> {
         let mut lengths = Lengths::of::<F>(fsm.transition_count() as u64, options);
         let cap = options.memory_cap.unwrap_or(u64::MAX);
@@ -362,7 +362,8 @@ impl<F: Form> Placed<F> {
         Some(())
     }
 
-    /// Places a state whose inputs are halves of numbers; where need be in an array past all of them, which keeps any apart.
+    /// Places a state whose inputs are halves of numbers, if need be in an array past all of them, which
+    /// keeps any apart.
     fn place_half(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         self.space.place(inputs, halved).or_else(|| {
             let length = if halved && self.past > 0 {

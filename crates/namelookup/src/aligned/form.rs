@@ -28,7 +28,7 @@ pub(crate) struct Lengths {
     pub(crate) unit: u64,
 }
 
-/// How much room updates find: an eighth, and some for the smallest tables.
+/// The head room that updates find: an eighth, and some for the smallest tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room;
 
@@ -41,7 +41,7 @@ impl Room {
 }
 
 impl Lengths {
-    /// For so many transitions in an array of their own, and so many hundredths of them that updates may bring.
+    /// Lengths for so many transitions in an array of their own, and so many hundredths of them that updates may bring.
     pub(crate) fn of<F: Form>(transitions: u64, options: &BuildOptions) -> Self {
         /// Arrays that there are about: few enough to be found in the cache, many enough for three lengths.
         const ARRAYS: u64 = 12;

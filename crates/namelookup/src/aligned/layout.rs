@@ -38,17 +38,17 @@ pub const RESULTS: SectionId = SectionId(3);
 
 /// Elements of `head`.
 pub const HEAD_LEN: usize = 6;
-/// In `head`: the most bytes of a step.
+/// Place in `head` of the most bytes of a step.
 pub const STRIDE: usize = 0;
-/// In `head`: bits of a state that are its base.
+/// Place in `head` of the bits of a state that are its base.
 pub const BASE_BITS: usize = 1;
-/// In `head`: the state that names start in.
+/// Place in `head` of the state that names start in.
 pub const ROOT: usize = 2;
-/// In `head`: the root entry's result.
+/// Place in `head` of the root entry's result.
 pub const ROOT_RESULT: usize = 3;
-/// In `head`: bytes of an element of `results`.
+/// Place in `head` of the bytes of an element of `results`.
 pub const RESULT_BYTES: usize = 4;
-/// In `head`: number of halved arrays.
+/// Place in `head` of the number of halved arrays.
 pub const HALVED: usize = 5;
 
 /// Elements of a record of `arrays`: first slot, length, reciprocal, halved.

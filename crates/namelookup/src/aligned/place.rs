@@ -1,9 +1,10 @@
 //! [`Space`]: which slots and bases are taken, and the placement of a state (sections 2.2 and 2.4).
 //!
-//! The paper takes the lowest vacant slot, less the state's smallest input, as its base, and then the next vacant one until all its
-//! transitions find theirs vacant. So it goes here, but that the search starts where the last one ended, and tries a bounded
-//! number of slots in each array: the ones passed over are left to states with fewer transitions, which come later, and to those
-//! with a single one, which fit anywhere and are most.
+//! The paper takes the lowest vacant slot, less the state's smallest input, as its base, and then the next
+//! vacant one until all its transitions find theirs vacant. It goes so here, too. But the search starts at
+//! the end of the last one, and tries a bounded number of slots in each array. The slots that it passes over
+//! are left to states with fewer transitions, which come later. Most states have a single transition, and fit
+//! anywhere.
 //!
 //! A bit a slot and a bit a base.
 
@@ -23,9 +24,9 @@ const WORDS: usize = 1 << 10;
 enum Kept {
     /// Nothing.
     No,
-    /// It is empty, for a large state that finds no other place.
+    /// A large state that finds no other place; the array is empty.
     Empty,
-    /// It has such a state, and takes others; small ones only when nothing else does.
+    /// Such a state, which it has; it takes others too, small ones only when nothing else does.
     ForLarge,
 }
 
@@ -47,9 +48,10 @@ pub(super) struct Space<F> {
     used: Vec<u64>,
     /// Where bases were tried last.
     spread: u32,
-    /// The arrays that are not halved, and those that are: the one with the most room, and for how many states more that is said.
+    /// The arrays that are not halved, and those that are: the one with the most vacant slots, and how many
+    /// states more it is taken for that.
     roomiest: [(usize, u32); 2],
-    /// Of the state being placed.
+    /// Residues of the state being placed.
     residues: Vec<u32>,
     apart: Residues,
     form: PhantomData<F>,
@@ -198,7 +200,7 @@ impl<F: Form> Space<F> {
         found.or_else(|| if F::MANY_ARRAYS { None } else { self.place_further(inputs, halved) })
     }
 
-    /// The same for updates: first where there is most room. A state of one transition goes to the next vacant slot; one of several to
+    /// A state for some inputs that updates bring: first where there is most room. A state of one transition goes to the next vacant slot; one of several to
     /// a base somewhere, as the slots next to those taken last are vacant where none of several found its place.
     pub(super) fn place_likely(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         if !F::MANY_ARRAYS {
@@ -228,7 +230,7 @@ impl<F: Form> Space<F> {
         None
     }
 
-    /// The same in one array, at any of so many bases that are tried, where one that does is to be expected among the first `many`.
+    /// A state for some inputs in one array, at any of so many bases that are tried. One that does is to be expected among the first `many`.
     fn place_among(&mut self, array: usize, inputs: &[u32], many: u32, tries: u32) -> Option<u32> {
         let count = i32::try_from(inputs.len()).unwrap_or(i32::MAX);
         let share = f64::from(self.vacant[array]) / f64::from(self.shapes[array].length);
@@ -247,7 +249,7 @@ impl<F: Form> Space<F> {
 
     /// An array that had the most vacant slots not long ago.
     fn roomiest(&mut self, halved: bool) -> usize {
-        /// For so many states.
+        /// How many states are placed before it is looked for again.
         const LONG: u32 = 1 << 10;
         let (array, states) = self.roomiest[usize::from(halved)];
         if states > 0 {
@@ -261,7 +263,7 @@ impl<F: Form> Space<F> {
         array.unwrap_or(0)
     }
 
-    /// The same in arrays that are said to be worth a search, from one on in turn; the array and the state.
+    /// A state for some inputs, and its array: one that is said to be worth a search, from one on in turn.
     fn place_where(
         &mut self,
         first: usize,
@@ -282,7 +284,7 @@ impl<F: Form> Space<F> {
         None
     }
 
-    /// The same in the only array, from places further on in it, the last ones first: what was passed over must not keep a state out.
+    /// A state for some inputs in the only array, from places further on in it, the last ones first: what was passed over must not keep a state out.
     fn place_further(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         let shape = self.shapes.first().copied().filter(|shape| shape.halved == halved)?;
         let cursor = self.cursor[0];
@@ -294,7 +296,7 @@ impl<F: Form> Space<F> {
         found
     }
 
-    /// The same in one array.
+    /// A state for some inputs in one array.
     fn place_in(&mut self, array: usize, inputs: &[u32]) -> Option<u32> {
         let shape = self.shapes[array];
         if !self.keeps_apart(shape, inputs) {
@@ -368,7 +370,7 @@ impl<F: Form> Space<F> {
         state::<F>(array, base)
     }
 
-    /// Of the arrays that are in use and halved or not, so many with the most vacant slots, the first of them first.
+    /// The arrays with the most vacant slots, so many of those in use that are halved or not, the first of them first.
     pub(super) fn roomiest_in_use(&self, halved: bool, most: usize) -> Vec<usize> {
         let is_it = |array: &usize| self.kept[*array] != Kept::Empty && self.shapes[*array].halved == halved;
         let mut arrays: Vec<_> = (0..self.shapes.len()).filter(is_it).collect();

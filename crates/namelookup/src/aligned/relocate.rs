@@ -43,7 +43,7 @@ const ARRAYS: [usize; 2] = [4, 16];
 const LONG: u32 = 1 << 16;
 /// What states have to leave, in turn: those of one transition, of up to 3, of up to 15.
 const SMALL: [Class; 3] = [Class(1), Class(2), Class(4)];
-/// The same where no other way is left: of up to 63, and any.
+/// What states have to leave where no other way is left: those of up to 63 transitions, and any.
 const ANY: [Class; 2] = [Class(6), Class(u8::MAX)];
 /// More transitions are not moved: that would take longer than building.
 const MOST: usize = 1 << 14;
@@ -53,13 +53,13 @@ const FULL: Outgrown = Outgrown("vacant slots");
 /// Where a state finds another place.
 #[derive(Clone, Copy)]
 enum How {
-    /// In vacant slots.
+    /// Vacant slots.
     Vacant,
     /// Where small states leave it.
     ByForce,
     /// Where any smaller states leave it.
     ByAnyForce,
-    /// In an array that was kept empty.
+    /// An array that was kept empty.
     Kept,
 }
 

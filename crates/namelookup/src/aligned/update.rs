@@ -187,7 +187,7 @@ impl<F: Form> Aligned<F> {
         self.step(low, input >> 16)?.ok_or(FULL)
     }
 
-    /// The same by an input of the state's own. `None` where neither the state nor what is in its way finds another place.
+    /// The slot of the transition by an input of the state's own, made where there is none. `None` where neither the state nor what is in its way finds another place.
     fn step(&mut self, from: u32, input: u32) -> Result<Option<u32>, Outgrown> {
         let state = self.next_state(from);
         if state == 0 {

@@ -28,7 +28,7 @@ impl Right for Oracle {
 #[derive(Debug, Default)]
 pub struct Expected {
     text: Vec<u8>,
-    /// In order of their names.
+    /// Entries in the order of their names.
     entries: Vec<Entry>,
 }
 
@@ -44,7 +44,7 @@ struct Entry {
 const NONE: u32 = u32::MAX;
 
 impl Expected {
-    /// Of entries with results, each name once. O(n log n).
+    /// The right answers of entries with results, each name once. O(n log n).
     pub fn of<N: AsRef<Name>>(entries: impl IntoIterator<Item = (N, u32)>) -> Self {
         let mut all = Self::default();
         for (name, result) in entries {
@@ -67,7 +67,7 @@ impl Expected {
         all
     }
 
-    /// Of a table's entries.
+    /// The right answers of a table's entries.
     pub fn of_table(names: &NameTable) -> Self {
         Self::of(names.iter())
     }

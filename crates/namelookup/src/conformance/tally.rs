@@ -24,7 +24,7 @@ pub struct Tally<E> {
 const SMALL: usize = 4_096;
 
 impl<E: NameEngine> Tally<E> {
-    /// Of a test.
+    /// A tally of a test.
     pub const fn new(test: &'static str) -> Self {
         Self { test, held: Cell::new(0), refused: RefCell::new(Vec::new()), engine: PhantomData }
     }

@@ -90,7 +90,7 @@ impl Part {
 
 /// A node's children in the order of their bytes: those with the same first steps lie together.
 fn sorted(node: Node<'_>) -> Vec<Child<'_>> {
-    /// From so many on sorting is worth all threads.
+    /// The fewest children whose sorting is worth all threads.
     const MANY: usize = 1 << 14;
     let mut children: Vec<_> = node.children().map(Child::of).collect();
     let order = |a: &Child<'_>, b: &Child<'_>| a.key.cmp(&b.key).then_with(|| a.component.cmp(b.component));

@@ -58,7 +58,8 @@ pub fn chunks(name: &Name, stride: Stride) -> impl Iterator<Item = Chunk> {
     })
 }
 
-/// The step at a place of a text, which a slash follows, and where the next one starts: past the text where there is none.
+/// The step at a place of a text, which a slash follows, and the place of the next step: past the text if
+/// there is none.
 #[inline]
 pub(crate) fn chunk(text: &[u8], at: usize, stride: Stride) -> (u32, usize) {
     let rest = &text[at..];

@@ -37,7 +37,7 @@ pub struct ChurnSpec {
 }
 
 impl Default for ChurnSpec {
-    /// As many names come as go, and as many change.
+    /// Makes as many names come as go, and as many change.
     fn default() -> Self {
         Self { insertions: 1.0, removals: 2.0, changes: 2.0, returns: 1.0, results: 1, rate: None, seed: 1 }
     }

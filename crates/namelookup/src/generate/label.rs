@@ -11,7 +11,7 @@ pub(super) struct Shares(Vec<u8>);
 impl Shares {
     const DRAWS: u64 = 1 << 16;
 
-    /// At most 256 weights, not all 0.
+    /// Takes at most 256 weights, not all 0.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>) -> Self {
         let weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
         let total: u64 = weights.iter().sum();
@@ -33,7 +33,7 @@ impl Shares {
 /// Draws labels.
 #[derive(Clone, Debug)]
 pub(super) struct Labels {
-    /// For each character, the last row for the start, which follows it, by a byte.
+    /// What follows each character, by a byte; the last row is for the start.
     next: Vec<[u8; 256]>,
 }
 

@@ -21,7 +21,7 @@ pub enum Load {
     Average,
     /// Each of the longest tenth as likely as any, which take the most steps.
     Heavy,
-    /// By Zipf's law with this skew, 0 to 20, over all entries in an order drawn by the seed.
+    /// Zipf's law with this skew, 0 to 20, over all entries in an order drawn by the seed.
     Zipf(f64),
 }
 

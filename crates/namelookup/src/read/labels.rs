@@ -127,7 +127,7 @@ impl Labels {
         (1..=self.lines).map(|line| (line, Label::Line(line))).chain(words)
     }
 
-    /// As bytes, to be kept beside an image: the number of lines, 4 bytes little-endian, then each word with its length before it.
+    /// The labels in bytes, to be kept beside an image: the number of lines, 4 bytes little-endian, then each word with its length before it.
     pub fn to_bytes(&self) -> Vec<u8> {
         [&self.lines.to_le_bytes()[..], &self.words.to_bytes()].concat()
     }

@@ -139,7 +139,7 @@ pub fn read_entries_from(
     stream_entries(Input::new(Box::new(reader), name.to_owned())?, options, give)
 }
 
-/// The same for a file or standard input.
+/// Reads a file or standard input like [`read_entries_from`], and gives each name with its result to `give`.
 pub fn read_entries(
     source: &Source,
     options: &ReadOptions,
@@ -295,7 +295,7 @@ fn size_of_file(source: &Source) -> Option<u64> {
 fn expected_names(input: &mut Input<'_>, size: Option<u64>) -> usize {
     /// Lists of names are a third of their size when compressed, or less.
     const COMPRESSED: u64 = 3;
-    /// Past this it is rather a file of something else.
+    /// The most bytes of a list of names: a larger file is rather one of something else.
     const MOST: u64 = 1 << 26;
     let factor = if input.compression() == Compression::None { 1 } else { COMPRESSED };
     let (start, _) = input.look_ahead(LOOK_AHEAD);

@@ -98,7 +98,7 @@ fn is_ipv6(host: &[u8]) -> bool {
     inner.contains(&b':') && is_address(inner)
 }
 
-/// At most five digits, as a number of 16 bits.
+/// Reads at most five digits as a number of 16 bits.
 fn port_number(digits: &[u8]) -> Option<u16> {
     let is_number = digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()

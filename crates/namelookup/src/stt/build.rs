@@ -14,7 +14,7 @@ use crate::table::{NameTable, NodeId};
 pub struct Stt {
     /// The links, as in the image.
     pub(super) table: Vec<u32>,
-    /// By state, those of leaves too.
+    /// Results by state, those of leaves too.
     pub(super) results: Vec<u32>,
     /// Transitions of each row.
     pub(super) counts: Vec<u16>,

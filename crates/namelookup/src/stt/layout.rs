@@ -22,11 +22,11 @@ pub const RESULTS: SectionId = SectionId(2);
 
 /// Elements of `head`.
 pub const HEAD_LEN: usize = 5;
-/// In `head`: the row that names start in.
+/// Place in `head` of the row that names start in.
 pub const ROOT: usize = 2;
-/// In `head`: the root entry's result.
+/// Place in `head` of the root entry's result.
 pub const ROOT_RESULT: usize = 3;
-/// In `head`: bytes of an element of `results`.
+/// Place in `head` of the bytes of an element of `results`.
 pub const RESULT_BYTES: usize = 4;
 /// Links of a row.
 pub const ROW: usize = 256;

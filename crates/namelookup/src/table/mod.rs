@@ -87,7 +87,7 @@ impl NameTable {
         self.index.reserve(nodes);
     }
 
-    /// The same, and has the memory made at once: no insertion waits for it.
+    /// Makes room for so many more nodes like [`reserve`](Self::reserve), and has the memory made at once: no insertion waits for it.
     pub fn prepare(&mut self, nodes: usize) {
         self.reserve(nodes);
         self.nodes.populate();
@@ -233,7 +233,7 @@ impl NameTable {
         (nodes + index + self.text.capacity() + changed) as u64
     }
 
-    /// From now on remembers which nodes change, for an engine that was built of the names as they are now.
+    /// Remembers from now on which nodes change, for an engine that was built of the names as they are now.
     pub fn track(&mut self) {
         self.settle();
         self.changed = Some(Changes { nodes: Vec::new(), results: self.results });

@@ -40,7 +40,7 @@ pub(super) struct Inner {
     pub(super) previous: u32,
     pub(super) children: u32,
     pub(super) result: u32,
-    /// Of its components, from the first on.
+    /// The hash of its components, from the first on.
     pub(super) hash: u32,
     /// Bytes of its component.
     pub(super) len: u32,

@@ -100,7 +100,7 @@ proptest! {
     }
 }
 
-/// That of no node is none's: with it a table of so many would take its last node for none.
+/// Gives the id of no node to none: with it a table of so many would take its last node for none.
 #[test]
 #[should_panic(expected = "fewer than 2^32 nodes")]
 fn the_id_of_no_node_is_given_to_none() {

@@ -1,7 +1,8 @@
 //! [`Way`]: the way of a change through the trie, walked before its turn.
 //!
-//! What changes read is asked for some changes ahead, in three steps that follow each other a few changes apart, so that what one step
-//! reads has come by then, and what it asks for comes while others work:
+//! What changes read is asked for some changes ahead, in three steps. The steps follow each other a few
+//! changes apart, so that the reads of one step have come by then, and those that it asks for come while
+//! others work:
 //!
 //! ```text
 //! changes   … n          n + 8          n + 16         n + 24
@@ -29,10 +30,10 @@ const APART: usize = 8;
 /// How many ways are there at once: those that are being walked, and the one whose turn it is.
 const WAYS: usize = 4 * APART;
 
-/// To a node from the one above it.
+/// A step to a node from the one above it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// Of all components up to here.
+    /// The hash of all components up to here.
     pub(super) hash: u32,
     /// What seemed to be the node, [`NONE`] where nothing did.
     pub(super) child: u32,
@@ -108,7 +109,7 @@ impl<'u> Way<'u> {
 /// Changes that are walked ahead.
 pub(super) struct Ahead<'u, U> {
     updates: Fuse<U>,
-    /// By the number of the change, around.
+    /// Ways by the number of the change, around.
     ways: [Way<'u>; WAYS],
     /// Changes that have a way.
     begun: usize,

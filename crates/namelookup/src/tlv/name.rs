@@ -107,12 +107,12 @@ impl<'b> WireName<'b> {
         write_element(NAME, self.value, out);
     }
 
-    /// As a name of this crate: the canonical URI. At most about three times as long.
+    /// Makes a name of this crate: the canonical URI. At most about three times as long.
     pub fn to_name(&self) -> Result<NameBuf, NameError> {
         self.write_name(&mut Vec::new()).map(ToOwned::to_owned)
     }
 
-    /// The same in memory of the caller's, which is emptied first.
+    /// Makes a name of this crate in memory of the caller's, which is emptied first.
     pub fn write_name<'t>(&self, text: &'t mut Vec<u8>) -> Result<&'t Name, NameError> {
         text.clear();
         self.append_text(text);
@@ -132,7 +132,7 @@ impl<'b> WireName<'b> {
         }
     }
 
-    /// As a URI, `ndn:/com/parc`.
+    /// Makes a URI, `ndn:/com/parc`.
     pub fn to_uri(&self) -> String {
         let mut text = b"ndn:".to_vec();
         self.append_text(&mut text);

@@ -19,13 +19,13 @@ pub enum UriError {
     /// A percent sign without two hexadecimal digits.
     #[error("a % without two hexadecimal digits")]
     Percent,
-    /// Before `=` is neither a type from 1 to 65535 nor one of the known words.
+    /// What is before `=` is neither a type from 1 to 65535 nor one of the known words.
     #[error("not a type of component before =")]
     Type,
     /// A digest that isn't 32 bytes, or 64 hexadecimal digits.
     #[error("not a digest of 32 bytes")]
     Digest,
-    /// After `seg=` and its like is no decimal number of 64 bits.
+    /// What is after `seg=` and its like is no decimal number of 64 bits.
     #[error("not a number after =")]
     Number,
 }

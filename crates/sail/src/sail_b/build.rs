@@ -1,8 +1,8 @@
 //! [`SailB`] and [`SailU`]: the form, and its compilation from a Rib.
 //!
-//! The form that stays is what can't be read off the Rib one prefix at a time: the bit maps, which are patched in
-//! words, and where the chunks lie. To compile is to touch every prefix, as an update touches those that changed,
-//! with an image in the place of a patch.
+//! The form that stays holds what can't be read off the Rib one prefix at a time: the bit maps, which are
+//! patched in words, and the places of the chunks. To compile is to touch every prefix, as an update touches
+//! those that changed, with an image in the place of a patch.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;

@@ -97,7 +97,7 @@ fn batch<L: Levels, W: Element, P: Element>(image: &Image, addresses: &[V4], nex
 /// The sections of a table, found once a batch.
 struct View<'a, W, P> {
     bits: [&'a [u64]; MOST_LEVELS],
-    /// In the place of the pivot level one zero: where keys end up that no level knows.
+    /// Next hops by level. The pivot level has one zero instead: keys end up there that no level knows.
     next_hops: [&'a [W]; MOST_LEVELS],
     /// 32 bits less the level, for `next_hops`.
     shifts: [u8; MOST_LEVELS],

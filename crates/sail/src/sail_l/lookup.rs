@@ -122,7 +122,7 @@ impl<'a> Ids<'a> {
 /// The sections of a table, found once a batch.
 struct View<'a, W> {
     bcn16: &'a [u32; 1 << 16],
-    /// From level 1 on; the last has no chunk ids.
+    /// Levels from 1 on; the last has no chunk ids.
     deeper: [(&'a [W], Ids<'a>); DEEPEST],
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Arrays {
     /// Elements that have each.
     users: Vec<u64>,
     /// The id of an array by its hash. Of two arrays with one hash only one is found again; the other is kept as
-    /// often as it is asked for, which costs room and nothing else.
+    /// often as it is asked for, which costs memory and nothing else.
     ids: FxHashMap<u64, u32>,
     free: Vec<u32>,
     /// Ids end here.

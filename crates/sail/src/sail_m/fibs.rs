@@ -13,7 +13,7 @@ impl FibId {
     /// How many there can be.
     pub const COUNT: usize = 1 << 16;
 
-    /// As an index.
+    /// The index that it is.
     #[inline]
     pub fn index(self) -> usize {
         self.0.into()

@@ -39,8 +39,9 @@
 //! with one after the other for mixed keys and mostly ahead of it for batches of one FIB.
 //!
 //! With hundreds of FIBs of which most are small the difference is no longer one of degree: an element of the
-//! paper's has a next hop for each of them. The price is in updates, which write an array where the paper's
-//! write one next hop, and in the control plane, which has to know how many elements have each array.
+//! paper's has a next hop for each of them. The price is in updates and in the control plane. An update
+//! writes an array; the paper's writes one next hop. The control plane has to know how many elements have
+//! each array.
 
 use std::marker::PhantomData;
 

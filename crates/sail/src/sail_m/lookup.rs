@@ -126,7 +126,7 @@ fn find<A: Address, I: Element>(table: &SailMTable<A>, address: A) -> u32 {
 /// The sections of a table, found once a batch; `I` is the type of elements past level 16.
 struct View<'a, I> {
     bca16: &'a [u32; FIRST],
-    /// From level 1 on.
+    /// Levels from 1 on.
     deeper: [&'a [I]; DEEPEST],
     next_hops: Ids<'a>,
     slots: usize,

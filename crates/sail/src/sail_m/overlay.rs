@@ -1,7 +1,7 @@
 //! The overlay trie (section 4.3): the tries of all FIBs laid one over the other and walked together, an octet a step.
 //!
-//! It is never built. A position in it is a cursor into each FIB that has routes beneath; it has a child where any of them
-//! has one, which is what the paper's stretching of all tries to one structure comes to.
+//! It is never built. A position in it is a cursor into each FIB that has routes beneath. It has a child if
+//! any of the cursors has one. This comes to the paper's stretching of all tries to one structure.
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Rib};
@@ -15,7 +15,7 @@ pub(super) struct Overlay<'a, A> {
 }
 
 impl<'a, A: Address> Overlay<'a, A> {
-    /// Of all FIBs.
+    /// An overlay of all FIBs.
     pub(super) fn of(fibs: &'a Fibs<A>) -> Self {
         let mut ribs = vec![None; fibs.slots()];
         for (id, rib) in fibs.iter() {
@@ -24,7 +24,7 @@ impl<'a, A: Address> Overlay<'a, A> {
         Self { ribs }
     }
 
-    /// Of one.
+    /// An overlay of one FIB.
     pub(super) fn single(rib: &'a Rib<A>) -> Self {
         Self { ribs: vec![Some(rib)] }
     }
@@ -69,7 +69,7 @@ impl<'a, A: Address> Overlay<'a, A> {
         self.ribs().any(|rib| along(rib, address, octets).is_some())
     }
 
-    /// For each slot the next hop of the longest route of at most so many octets that covers the address. (The paper's
+    /// The next hop of each slot: that of the longest route of at most so many octets that covers the address. (The paper's
     /// array N of an element.)
     pub(super) fn row(&self, address: A, octets: usize, slots: usize) -> Vec<NextHop> {
         let row = |slot| self.rib(slot).map_or(NextHop::NONE, |rib| longest(rib, address, octets));
@@ -114,7 +114,7 @@ impl<'a, A: Address> Position<'a, A> {
         octets
     }
 
-    /// For each of the 256 octets its array of next hops, by the routes that end in this octet; what is `inherited`
+    /// The array of next hops of each of the 256 octets, by the routes that end in this octet; what is `inherited`
     /// where there is none. (Leaf pushing of one stride, for all FIBs.)
     pub(super) fn expand(&self, inherited: &[NextHop]) -> Vec<NextHop> {
         let slots = inherited.len();

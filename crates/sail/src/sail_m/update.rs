@@ -168,12 +168,12 @@ struct Shape {
 }
 
 impl Log {
-    /// For a form that has no table yet.
+    /// A log for a form that has no table yet.
     pub(super) fn off() -> Self {
         Self { patch: None, table: Shape { levels: 0, leaf: 0, next_hops: elements(0), arrays: 0 } }
     }
 
-    /// For a patch of the engine's table.
+    /// A log for a patch of the engine's table.
     fn on<A: Address>(engine: &SailM) -> Self {
         let (levels, leaf) = (levels::<A>(), engine.leaf);
         let arrays = engine.arrays.capacity() as u64;

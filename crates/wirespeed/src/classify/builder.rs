@@ -20,8 +20,8 @@ use crate::error::Error;
 use crate::labels::{Labels, parse};
 use crate::memory::half;
 
-/// Collects rules, and builds their classifier. Of rules of one priority the one that was added first wins, so the order of calls is the
-/// order of rules. What goes wrong on the way is told by [`build`](Self::build).
+/// Collects rules, and builds their classifier. Of rules of one priority the one that was added first wins,
+/// so the order of calls is the order of rules. [`build`](Self::build) tells what went wrong on the way.
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct ClassifierBuilder<T: Tuple> {
@@ -55,7 +55,8 @@ impl<T: Tuple> ClassifierBuilder<T> {
         }
     }
 
-    /// Adds rules, whose actions are indexes of the caller's own table of actions. Numbers go on from that of the last rule, in order.
+    /// Adds rules whose actions are indexes of the caller's own table of actions. Numbers go on from that of
+    /// the last rule, in order.
     pub fn rules(mut self, rules: impl IntoIterator<Item = Rule<T>>) -> Self {
         for rule in rules {
             self = self.with(rule);
@@ -63,7 +64,7 @@ impl<T: Tuple> ClassifierBuilder<T> {
         self
     }
 
-    /// Adds rules with values, which get their indexes in `labels`: these are the rules' actions.
+    /// Adds rules with values as their actions. These get their indexes in `labels`.
     pub fn labelled_rules<V: Eq + Hash>(
         mut self,
         labels: &Labels<V>,
@@ -85,8 +86,8 @@ impl<T: Tuple> ClassifierBuilder<T> {
         }
     }
 
-    /// Adds rules that are there already. Where these are the first they keep their numbers; else they come after the others, in the
-    /// order of theirs.
+    /// Adds the rules of a set. Where no rules were added before they keep their numbers; else they come
+    /// after the others, in the order of their numbers.
     pub fn rule_set(mut self, rules: RuleSet<T>) -> Self {
         if self.rules.is_empty() {
             self.rules = rules;
@@ -95,12 +96,13 @@ impl<T: Tuple> ClassifierBuilder<T> {
         self.rules(rules.sorted().into_iter().map(|(_, rule)| rule.clone()))
     }
 
-    /// States a fact about all packets that will be looked up, which no tuple holds, as `KEY=VALUE`: `ct=new` (each begins a connection),
-    /// `in=eth0` (each came in by that interface). Rules of files that depend on it are then in effect or not, where they would be left
-    /// out. The keys are those of [`AssumptionKey`](super::read::AssumptionKey). Call it before the files that it is for.
+    /// States a fact about all packets that will be looked up and that no tuple holds, as `KEY=VALUE`:
+    /// `ct=new` (each begins a connection), `in=eth0` (each came in by that interface). It decides rules of
+    /// files that depend on it, which could not be decided without it. The keys are those of
+    /// [`AssumptionKey`](super::read::AssumptionKey). Call it before the files that it is for.
     ///
-    /// An error of [`build`](Self::build) where a file was added before, for which it would come too late, there is no such key or value,
-    /// or another value of the key was stated.
+    /// Makes [`build`](Self::build) fail if it comes after a file, if there is no such key or value, or if
+    /// another value of the key was stated.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -131,8 +133,9 @@ impl<T: Tuple> ClassifierBuilder<T> {
         }
     }
 
-    /// Adds what was read, such as with other [`ReadOptions`] than [`file`](Self::file) takes: another chain of a firewall, or another
-    /// table of a switch. The names of its actions are parsed into labels; where it has none, their numbers.
+    /// Adds what was read, for example with other [`ReadOptions`] than [`file`](Self::file) takes: another
+    /// chain of a firewall, or another table of a switch. The names of its actions are parsed into labels;
+    /// where it has none, their numbers.
     pub fn read<V: FromStr<Err: ToString> + Eq + Hash>(
         self,
         (file, report): (RuleFile<T>, RuleReport),
@@ -155,10 +158,11 @@ impl<T: Tuple> ClassifierBuilder<T> {
         self.reported(rules, doubts, report)
     }
 
-    /// Adds the rules of a file: `iptables-save`, `nft -j list ruleset`, `ovs-ofctl dump-flows`, filters of ClassBench, or rules in words,
-    /// `src=10.0.0.0/8 dport=443 proto=tcp priority=10 action=3`. Which it is ([`RuleFormat`](super::read::RuleFormat)) is recognised by
-    /// content; plain or compressed with gzip, bzip2 or zstd. Actions as `ACCEPT`, `drop` or `output:2` are parsed into labels, and so
-    /// are numbers where the format has no names: a `Labels<String>` takes any.
+    /// Adds the rules of a file: `iptables-save`, `nft -j list ruleset`, `ovs-ofctl dump-flows`, filters of
+    /// ClassBench, or rules in words, `src=10.0.0.0/8 dport=443 proto=tcp priority=10 action=3`. The format
+    /// ([`RuleFormat`](super::read::RuleFormat)) is recognised by content, plain or compressed with gzip,
+    /// bzip2 or zstd. Actions such as `ACCEPT`, `drop` or `output:2` are parsed into labels, and so are
+    /// numbers where the format has no names: a `Labels<String>` takes any.
     ///
     /// A line that is no rule makes [`build`](Self::build) fail, with the file and the line; so does a rule that a packet's header fields
     /// can't decide, unless what it depends on is [assumed](Self::assume), or [`leave_out`](Self::leave_out) allows that.
@@ -173,7 +177,8 @@ impl<T: Tuple> ClassifierBuilder<T> {
         }
     }
 
-    /// Adds the rules of a file, all with one value: filters that have no actions, say. In all else as [`file`](Self::file).
+    /// Adds the rules of a file, all with one value, for example filters that have no actions. All else is as
+    /// with [`file`](Self::file).
     pub fn list<V: Eq + Hash>(self, path: impl AsRef<Path>, labels: &Labels<V>, value: V) -> Self {
         let action = match labels.intern(value) {
             Ok(action) => action.0,
@@ -213,53 +218,57 @@ impl<T: Tuple> ClassifierBuilder<T> {
         self.rule_set(rules)
     }
 
-    /// Whether to build without the rules of files that a packet's header fields can't decide, such as those that ask for the owner of a
-    /// socket or for the state of a connection of which nothing is [assumed](Self::assume). Without it building fails where there is one.
+    /// Sets whether to build without the rules of files that a packet's header fields can't decide, such as
+    /// those that ask for the owner of a socket or for the state of a connection of which nothing is
+    /// [assumed](Self::assume). By default building fails where there is one.
     ///
-    /// With it an answer need not be what the firewall would do: ask for [`verdict`](super::RuleReader::verdict)s then, and not for
-    /// [`find`](super::RuleReader::find) or [`lookup`](super::RuleReader::lookup) alone. A verdict is
-    /// [uncertain](super::RuleVerdict::Uncertain) where a rule that was left out could change it. [`Classifier::doubts`] has these rules,
-    /// and an image that is saved keeps them.
+    /// An answer then need not be what the firewall would do: ask for
+    /// [`verdict`](super::RuleReader::verdict)s, and not for [`find`](super::RuleReader::find) or
+    /// [`lookup`](super::RuleReader::lookup) alone. A verdict is [uncertain](super::RuleVerdict::Uncertain)
+    /// where a rule that was left out could change it. [`Classifier::doubts`] has these rules, and an image
+    /// that is saved keeps them.
     pub fn leave_out(mut self, leave_out: bool) -> Self {
         self.leave_out = leave_out;
         self
     }
 
-    /// Which engine: its name, an [`EngineName`](super::engine::EngineName), or `auto`, the best for the rules and the device, which is
-    /// also what is taken where none is given.
+    /// Sets the engine: its name, an [`EngineName`](super::engine::EngineName), or `auto`, which is the
+    /// default and takes the best for the rules and the device.
     pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
         self.engine = engine.as_ref().to_owned();
         self
     }
 
-    /// Most bytes that the compiled table may take, both of its copies together; past it building fails. Rules come on top, and a
-    /// rebuild takes as much again while it lasts. Without it half of the machine's memory is the cap, or of what the control group of the
-    /// process may take.
+    /// Limits the bytes that the compiled table may take, both of its copies together. A table that needs
+    /// more is not built. Rules come on top, and a rebuild takes as much again while it lasts. The default is
+    /// half of the machine's memory, or half of what the control group of the process may take.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.memory_cap = Some(bytes);
         self
     }
 
-    /// Room to leave for rules to come, in hundredths of what the rules take now. Without it there is some, and the table is built anew
-    /// when that is spent.
+    /// Leaves head room for rules to come, in hundredths of what the rules take now. Some is left by default.
+    /// The table is built anew when it is spent.
     pub fn head_room(mut self, hundredths: u32) -> Self {
         self.head_room = hundredths;
         self
     }
 
-    /// What engines that hash draw their seed from, for tables that are to be equal byte for byte. Whoever can choose rules or packets
-    /// must not know it; without it, it is random for each process.
+    /// Sets what engines that hash draw their seed from, for tables that are to be equal byte for byte.
+    /// Whoever can choose rules or packets must not know it. By default it is random for each process.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Where batches are looked up: on the CPU, where this isn't called; on this machine's GPUs; or on either by load. Batches of
-    /// [`RuleReader`](super::RuleReader)s and [`RulePipeline`](super::RulePipeline)s go there; single lookups and those through a
-    /// [`RuleGuard`](super::RuleGuard) stay on the CPU. Updates reach both, and a GPU that fails costs no answer: the CPU gives it.
+    /// Sets where batches are looked up: on the CPU, which is the default; on this machine's GPUs; or on
+    /// either by load. This is for batches of [`RuleReader`](super::RuleReader)s and
+    /// [`RulePipeline`](super::RulePipeline)s. Single lookups and those through a
+    /// [`RuleGuard`](super::RuleGuard) stay on the CPU. Updates reach both. A GPU that fails costs no answer:
+    /// the CPU gives it.
     ///
-    /// A batch of up to 16,384 tuples, or what a slot of the GPUs holds where that is less, sees one state of the rules there too; a
-    /// larger one goes in parts, each of which does.
+    /// A batch on GPUs sees one state of the rules where it has 16,384 tuples at most, or fewer where their
+    /// slots hold fewer. A larger batch goes in parts, each of which sees one state.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -280,15 +289,16 @@ impl<T: Tuple> ClassifierBuilder<T> {
         self
     }
 
-    /// How long a batch may take, for [`Device::Auto`]; see [`Builder::latency_bound`](crate::Builder::latency_bound).
+    /// Limits how long a batch may take, for [`Device::Auto`]; see
+    /// [`Builder::latency_bound`](crate::Builder::latency_bound).
     pub fn latency_bound(mut self, bound: Duration) -> Self {
         self.device.latency_bound = Some(bound);
         self
     }
 
-    /// The GPUs, where they are up already, as for another table ([`Classifier::fleet`]), or are to be started with other options. Without
-    /// them all GPUs are started with [`device::options`], for this classifier alone. Slots that were made for other keys hold as many
-    /// tuples as there is room for.
+    /// Gives the GPUs, where they are up already, for example for another table ([`Classifier::fleet`]), or
+    /// need other options. The default is to start all GPUs with [`device::options`], for this classifier
+    /// alone. Slots that were made for other keys hold as many tuples as fit.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.device.fleet = Some(fleet);
         self
@@ -296,8 +306,8 @@ impl<T: Tuple> ClassifierBuilder<T> {
 
     /// Builds the classifier.
     ///
-    /// An error where a source could not be read, or not whole, no engine has that name, the rules are more than the engine or the cap
-    /// allows, or only GPUs will do and none is usable.
+    /// Fails where a source could not be read, or not whole, no engine has that name, the rules are more than
+    /// the engine or the cap allows, or only GPUs will do and none is usable.
     pub fn build(self) -> Result<Classifier<T>, Error> {
         if let Some(error) = self.error {
             return Err(error);

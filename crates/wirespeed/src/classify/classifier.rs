@@ -25,10 +25,11 @@ use crate::device::{DeviceSettings, all_cores};
 use crate::error::Error;
 use crate::labels::Labels;
 
-/// A set of rules, and what it compiles to. One owner changes it; any number of [`RuleReader`]s look up meanwhile and never wait.
+/// A set of rules, and what it compiles to. One owner changes it. Any number of [`RuleReader`]s look up
+/// meanwhile, and never wait.
 ///
-/// Memory: the rules, the compiled table and the actions twice, and what its engine keeps for updates; for the time of a rebuild the
-/// compiled table two times more.
+/// Memory: the rules, the compiled table and the actions twice, and what its engine keeps for updates. A
+/// rebuild takes two more copies of the compiled table while it lasts.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -50,7 +51,7 @@ pub struct Classifier<T: Tuple> {
     live: Box<dyn AnyLive<T>>,
     engine: EngineName,
     memory_cap: Option<u64>,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload<T>>>,
     turnover: Arc<Turnover>,
     device_note: Option<String>,
@@ -83,11 +84,11 @@ impl<T: Tuple> Classifier<T> {
         Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts, refused })
     }
 
-    /// Opens an image file with its rules: ready for lookups as soon as it is read and checked. The first update builds the compiled
-    /// table anew, which takes as long as building it from the rules did.
+    /// Opens an image file with its rules. It is ready for lookups as soon as it is read and checked. The
+    /// first update builds the compiled table anew, which takes as long as building it from the rules did.
     ///
-    /// Lookups run on the CPU. An error where it is damaged, of something else than rules of this tuple, or of an engine that is not in
-    /// this build.
+    /// Lookups run on the CPU. Fails where the file is damaged, of something else than rules of this tuple,
+    /// or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
@@ -97,12 +98,12 @@ impl<T: Tuple> Classifier<T> {
         Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts, refused })
     }
 
-    /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one, and
-    /// none saw a part. Many updates a call cost much less than one each. Waits for readers that entered before the call before
-    /// this one.
+    /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
+    /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
+    /// call for each. The call waits for guards that are older than the call before it.
     ///
-    /// An error where a rule can't have its number, or the table has to be built anew and can't be: [the call then did not
-    /// happen](crate::image::live#when-an-update-fails).
+    /// Fails if a rule can't have its number, or if the table has to be built anew and can't be: [the call
+    /// then did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, Error> {
         let is_turnover = gives_again(self.rules().last_number(), updates);
         let live = &mut self.live;
@@ -118,20 +119,23 @@ impl<T: Tuple> Classifier<T> {
         })
     }
 
-    /// Puts one rule in after all others, live; its number, which no other rule ever had. Of rules of one priority the one that was
-    /// there before wins. After an error no number is spent. For many use [`apply`](Self::apply).
+    /// Puts one rule in after all others, live, and returns its number, which no other rule ever had. Of
+    /// rules of one priority the one that was there before wins. After an error no number is spent. For many
+    /// rules use [`apply`](Self::apply).
     pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, Error> {
         self.apply(&[RuleUpdate::Insert(rule)])?;
         let limit = RuleNumber::MOST;
         RuleNumber::new(self.rules().last_number()).ok_or(RuleError::Spent { limit }.into())
     }
 
-    /// Puts one rule under a number, in place of the one that is there, live. For many use [`apply`](Self::apply).
+    /// Puts one rule under a number, in place of the one that is there, live. For many rules use
+    /// [`apply`](Self::apply).
     pub fn set(&mut self, number: RuleNumber, rule: Rule<T>) -> Result<Applied, Error> {
         self.apply(&[RuleUpdate::Set(number.get(), rule)])
     }
 
-    /// Takes one rule out, live. One that isn't there is no error. For many use [`apply`](Self::apply).
+    /// Takes one rule out, live. A rule that isn't there is no error. For many rules use
+    /// [`apply`](Self::apply).
     pub fn remove(&mut self, number: RuleNumber) -> Result<Applied, Error> {
         self.apply(&[RuleUpdate::Remove(number.get())])
     }
@@ -162,14 +166,15 @@ impl<T: Tuple> Classifier<T> {
         Classes::sizes(self.rules()).len()
     }
 
-    /// What the reading of files found, a report each: what rules there were, and which were
-    /// [left out](ClassifierBuilder::leave_out).
+    /// Reports of the files that were read, one each: the rules that there were, and those that were [left
+    /// out](ClassifierBuilder::leave_out).
     pub fn reports(&self) -> &[RuleReport] {
         &self.reports
     }
 
-    /// The rules that were left out and could match a packet, and the assumptions under which the rules were read: of all files together,
-    /// or as an image has them. Where there are such rules, ask a reader for [`verdict`](RuleReader::verdict)s.
+    /// The rules that were left out and could match a packet, and the assumptions under which the rules were
+    /// read: of all files together, or as an image has them. Where there are such rules, ask a reader for
+    /// [`verdict`](RuleReader::verdict)s.
     ///
     /// Updates leave them as they are. A rule that comes by an update and ranks before one of them is certain all the same.
     pub fn doubts(&self) -> &Doubts<T> {
@@ -181,26 +186,27 @@ impl<T: Tuple> Classifier<T> {
         self.engine
     }
 
-    /// The GPUs that it is on, such as for the [`fleet`](ClassifierBuilder::fleet) of another table; `None` where lookups run on the
-    /// CPU alone.
+    /// The GPUs that the table is on, for example for the [`fleet`](ClassifierBuilder::fleet) of another
+    /// table. `None` where lookups run on the CPU alone.
     pub fn fleet(&self) -> Option<&Fleet> {
         self.offload.as_ref().map(|offload| offload.remote().fleet())
     }
 
-    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, or have come to run there since; `None`
-    /// where nothing is amiss.
+    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, from the start
+    /// or since a GPU failed. `None` where nothing is amiss.
     pub fn device_note(&self) -> Option<String> {
         let is_out = || self.offload.as_ref()?.remote().is_out();
         self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
     }
 
-    /// How many tuples were looked up where, in batches, by readers of this classifier; `None` where lookups run on the CPU alone.
+    /// Numbers of tuples that readers of this classifier looked up in batches, on the CPU and on GPUs. `None`
+    /// where lookups run on the CPU alone.
     pub fn lookups(&self) -> Option<Counts> {
         self.offload.as_ref().map(|offload| offload.counts())
     }
 
-    /// Bytes held: both copies of the compiled table and of the actions, the rules, and what the engine keeps for updates. GPUs hold one
-    /// copy of the table more, each.
+    /// Bytes held: both copies of the compiled table and of the actions, the rules, and what the engine keeps
+    /// for updates. Each GPU holds one more copy of the table.
     pub fn memory_usage(&self) -> u64 {
         self.live.memory_usage()
     }
@@ -210,20 +216,21 @@ impl<T: Tuple> Classifier<T> {
         self.live.rebuilds()
     }
 
-    /// How many calls that were to change the rules have failed, and so changed nothing.
+    /// How many calls have failed, and so changed nothing.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Saves the compiled table and its rules, with what is in [doubt](Self::doubts), as an image file, in place of one that is there,
-    /// whole or not at all.
+    /// Saves the compiled table and its rules, with what is in [doubt](Self::doubts), as an image file. A
+    /// file that is there is replaced, whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.live.save(&NextHops::new(), &self.doubts, path.as_ref())
     }
 
-    /// [`save`](Self::save) with what the actions stand for, as text, for [`Labels::open`].
+    /// Saves the rules like [`save`](Self::save), with what the actions stand for, as text, for
+    /// [`Labels::open`].
     ///
-    /// An error where two labels have the same text: they could not be told apart when they are read.
+    /// Fails where two labels have the same text: they could not be told apart when they are read.
     pub fn save_labelled<V: Display>(&self, path: impl AsRef<Path>, labels: &Labels<V>) -> Result<(), Error> {
         self.live.save(&labels.to_texts()?, &self.doubts, path.as_ref())
     }
@@ -278,7 +285,7 @@ impl<T: Tuple> Visitor<T> for Build<'_, T> {
 }
 
 impl<T: Tuple> Build<'_, T> {
-    /// With what lies beside the table.
+    /// Builds the table with what lies beside it.
     fn with<E: ClassifyEngine<T, Table: OnDevice>, B: RuleBeside<T>>(self) -> Result<Built<T>, Error> {
         let live = LiveRules::<T, E, B>::with(self.rules, self.options);
         let mut live = live.map_err(|source: BuildError| Error::of_rules(source, self.memory_cap))?;
@@ -310,7 +317,7 @@ impl<T: Tuple> Visitor<T> for Resume<T> {
 }
 
 impl<T: Tuple> Resume<T> {
-    /// With what lies beside the table.
+    /// Resumes the table with what lies beside it.
     fn with<E: ClassifyEngine<T>, B: RuleBeside<T>>(self) -> Result<Box<dyn AnyLive<T>>, Error> {
         let table = self.file.into_table()?;
         Ok(Box::new(LiveRules::<T, E, B>::resume_with(self.rules, table, BuildOptions::default())))

@@ -1,4 +1,5 @@
-//! Rules on GPUs: what these are started with, and a table brought there. In all else as [`crate::device`] has it.
+//! Rules on GPUs: what these are started with, and a table brought there. All else is as in
+//! [`crate::device`].
 
 use wirespeed_classify::{Classify, RuleSet, Tuple, generate};
 use wirespeed_gpu::GpuError;
@@ -8,13 +9,14 @@ use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 use crate::device::{MEASURED, measured};
 use crate::engine::OnDevice;
 
-/// What GPUs are started with for tuples of a type, where nobody says.
+/// Options that GPUs are started with for tuples of a type by default.
 pub fn options<T: Tuple>() -> GpuOptions {
     GpuOptions { key_bytes: T::PACKED, result_bytes: size_of::<u32>(), ..GpuOptions::default() }
 }
 
-/// Brings a table to GPUs, and measures what lookups cost there and on the CPU, where so many threads look up, with tuples like those
-/// that will be looked up. About a second. To keep it in step with a live table, let [`Remote::follower`] follow that.
+/// Brings a table to GPUs, and measures what lookups cost there and on the CPU, for so many threads, with
+/// tuples like those that will be looked up. Takes about a second. To keep the copy in step with a live
+/// table, let [`Remote::follower`] follow that.
 pub fn beside<T: Tuple, X: OnDevice + Classify<T>>(
     fleet: &Fleet,
     table: &X,

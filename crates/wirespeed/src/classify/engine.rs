@@ -38,7 +38,7 @@ pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }
 
-/// The engine that suits a set best where a GPU looks up in it: what `auto` means there.
+/// The engine that suits a set best if a GPU looks up in it: `auto` means this one there.
 ///
 /// Quilt for all: G lookups/s of kernels alone on an H200 (`benches/record/nvidia-h200/2026-11-22-classify-gpu.txt`), where the bus carries 4.2
 /// of IPv4's tuples and 1.5 of OpenFlow's:
@@ -51,8 +51,8 @@ pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
 /// | OpenFlow, 16,384 rules of 64 masks | 5.1 | 10.9 |
 /// | OpenFlow, 131,072 of 512 | 0.69 | 7.1 |
 ///
-/// Of up to a few thousand OpenFlow rules with up to 16 masks Bloom search is as fast, and no trip is bound by either. Quilt is the faster
-/// one on the CPU too, which looks up what doesn't go to a GPU.
+/// Bloom search is as fast for up to a few thousand OpenFlow rules with up to 16 masks, and no trip is bound
+/// by either. Quilt is the faster one on the CPU too, for the lookups that don't go to a GPU.
 pub fn best_on_gpu<T: Tuple>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }
@@ -62,7 +62,7 @@ pub fn choose<T: Tuple>(name: &str, rules: &RuleSet<T>) -> Result<EngineName, Un
     choose_by(name, || best(rules))
 }
 
-/// The same where `auto` is what another function says, such as [`best_on_gpu`].
+/// The engine that a user asks for: a name, or `auto`, which leaves it to a function such as [`best_on_gpu`].
 pub fn choose_by(name: &str, best: impl FnOnce() -> EngineName) -> Result<EngineName, UnknownEngine> {
     match name {
         AUTO => Ok(best()),
@@ -73,13 +73,13 @@ pub fn choose_by(name: &str, best: impl FnOnce() -> EngineName) -> Result<Engine
     }
 }
 
-/// The engine that reads images of a kind; `None` where none does. All engines take all tuples, and an image's kind does not tell of
-/// which it is: [`RuleImageFile`](super::image_file::RuleImageFile) does.
+/// The engine that reads images of a kind; `None` where none does. All engines take all tuples. The kind of
+/// an image does not tell its tuple: [`RuleImageFile`](super::image_file::RuleImageFile) does.
 pub fn of_kind(kind: &str) -> Option<EngineName> {
     EngineName::ALL.iter().copied().find(|&engine| visit::<Ipv4Tuple, _>(engine, Kind) == kind)
 }
 
-/// What is done with an engine once it is known which: a function over engine types.
+/// An action on an engine whose name is known at run time: a function over engine types.
 pub trait Visitor<T: Tuple>: Sized {
     /// What it yields.
     type Output;
@@ -99,7 +99,7 @@ pub struct UnknownEngine {
 }
 
 impl EngineName {
-    /// The one of a name; `None` where there is none.
+    /// The engine of a name; `None` where there is none.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|engine| engine.as_str() == name)
     }
@@ -128,7 +128,7 @@ impl<T: Tuple> Visitor<T> for Kind {
     }
 }
 
-/// For each engine its variant, and its type without the tuple.
+/// Makes what there is for each engine, of its variant and its type without the tuple.
 macro_rules! engines {
     ($($(#[$doc:meta])* $variant:ident: $($engine:ident)::+,)+) => {
         /// An engine of rules of this build. Where a name is wanted, such as
@@ -140,7 +140,7 @@ macro_rules! engines {
         }
 
         impl EngineName {
-            /// All of them.
+            /// All engines.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name that users choose it by.

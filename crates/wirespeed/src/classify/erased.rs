@@ -59,7 +59,7 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>> AnyLive<T> for LiveRules<
 pub(crate) trait AnyState<T: Tuple>: Send + Sync {
     fn table(&self) -> &dyn Classify<T>;
     fn actions(&self) -> &Actions;
-    /// The priority of a rule; `None` where there is none of that number, and where no answer can be in doubt.
+    /// The priority of a rule; `None` if there is none of that number, or if no answer can be in doubt.
     fn priority(&self, number: u32) -> Option<u32>;
 }
 

@@ -36,8 +36,8 @@ const DOUBTS: &str = "doubts";
 /// The attachment that [`Lines::to_text`] made.
 const LINES: &str = "lines";
 
-/// Writes an engine's table with its rules, what their actions are called where that has names, what is in doubt about them, and which
-/// lines they come from where that is known, as a file, in place of one that is there.
+/// Writes an engine's table as a file with its rules, the names of their actions, what is in doubt about
+/// them, and the lines that they come from, as far as these are known. A file that is there is replaced.
 pub fn save<T: Tuple, E: ClassifyEngine<T>>(
     table: &E::Table,
     rules: &RuleSet<T>,
@@ -78,7 +78,7 @@ impl RuleImageFile {
         Self::of(path, image)
     }
 
-    /// The same of an image that was read.
+    /// Finds out whose an image is that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let (path, kind) = (path.to_owned(), image.kind());
         let Some(engine) = of_kind(kind) else {
@@ -112,7 +112,7 @@ impl RuleImageFile {
         self.tuple
     }
 
-    /// The same, if it is of a tuple.
+    /// The file, if it is of a tuple.
     pub fn of_tuple<T: Tuple>(self) -> Result<Self, Error> {
         match self.tuple.as_str() {
             found if found != T::NAME => Err(Error::ImageTuple { path: self.path, found, wanted: T::NAME }),
@@ -137,7 +137,7 @@ impl RuleImageFile {
         table.map_err(|source| Error::Image { path: self.path, source })
     }
 
-    /// What the actions are called; empty where the file doesn't say.
+    /// The names of the actions; empty if the file doesn't say.
     pub fn labels(&self) -> Result<NextHops, Error> {
         match self.image.attachment(LABELS) {
             None => Ok(NextHops::new()),
@@ -145,14 +145,15 @@ impl RuleImageFile {
         }
     }
 
-    /// The rules that were left out and could change answers, and what was assumed of packets: none where the file says nothing of it.
+    /// The rules that were left out and could change answers, and the assumptions about packets; none if the
+    /// file says nothing of them.
     pub fn doubts<T: Tuple>(&self) -> Result<Doubts<T>, Error> {
         let Some(bytes) = self.image.attachment(DOUBTS) else { return Ok(Doubts::none()) };
         let doubts = std::str::from_utf8(bytes).ok().and_then(|text| Doubts::from_text(text).ok());
         doubts.ok_or_else(|| malformed(self.path.clone(), DOUBTS))
     }
 
-    /// Which lines of their file the rules come from: of none where the file says nothing of it.
+    /// The lines of their file that the rules come from; none if the file says nothing of them.
     pub fn lines(&self) -> Result<Lines, Error> {
         let Some(bytes) = self.image.attachment(LINES) else { return Ok(Lines::default()) };
         let lines = std::str::from_utf8(bytes).ok().and_then(|text| Lines::from_text(text).ok());

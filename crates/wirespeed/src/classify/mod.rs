@@ -14,7 +14,8 @@
 //!
 //! # An access list in a proxy
 //!
-//! Connections of IPv4 and IPv6 against a firewall's rules; what no rule allows is denied. `examples/acl_proxy.rs` is the same as a program.
+//! Connections of IPv4 and IPv6 are held against a firewall's rules; what no rule allows is denied.
+//! `examples/acl_proxy.rs` is a program that does so.
 //!
 //! ```
 //! use std::net::SocketAddr;
@@ -87,15 +88,17 @@
 //!
 //! # Rules that a packet's fields don't decide
 //!
-//! Firewalls ask for more than a tuple holds: the state of a connection, an interface, a mark. A file with such a rule is refused, with the
-//! line and the reason. What is known of all packets can be [assumed](ClassifierBuilder::assume), `ct=new` or `in=eth0`, and decides such
-//! rules. With [`leave_out`](ClassifierBuilder::leave_out) the others are left out and kept as [doubts](Classifier::doubts): then ask for
-//! [`verdict`](RuleReader::verdict)s, which are [uncertain](RuleVerdict::Uncertain) where a rule that was left out could change them.
+//! Firewalls ask for more than a tuple holds: the state of a connection, an interface, a mark. A file with
+//! such a rule is refused, with the line and the reason. What is known of all packets, `ct=new` or `in=eth0`
+//! for example, can be [assumed](ClassifierBuilder::assume), and decides such rules.
+//! [`leave_out`](ClassifierBuilder::leave_out) leaves out the others, and keeps them as
+//! [doubts](Classifier::doubts). Ask for [`verdict`](RuleReader::verdict)s then. They are
+//! [uncertain](RuleVerdict::Uncertain) where a rule that was left out could change them.
 //!
 //! # An OpenFlow-like switch
 //!
-//! Frames come in on ports, a burst at a time; flows say what becomes of them, and change while traffic runs.
-//! `examples/openflow_switch.rs` is the same as a program.
+//! Frames come in on ports, a burst at a time. Flows say what becomes of them, and change while traffic runs.
+//! `examples/openflow_switch.rs` is a program that does so.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -144,7 +147,7 @@
 //!
 //! # Images
 //!
-//! A compiled table can be kept as an image, with its rules and labels, from which a service starts at once.
+//! A compiled table can be kept as an image, with its rules and labels. A service starts from it at once.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -166,15 +169,17 @@
 //!
 //! # On a GPU
 //!
-//! As with addresses and names, one call of the builder, [`device`](ClassifierBuilder::device): batches go to the CPU or to a GPU, with
-//! updates in step, and the CPU answers for a GPU that fails.
+//! One call of the builder takes rules to GPUs, as with addresses and names:
+//! [`device`](ClassifierBuilder::device). Batches go to the CPU or to a GPU. Updates reach both, and the CPU
+//! answers for a GPU that fails.
 //!
 //! # What it costs
 //!
-//! [`match_batch`](RuleReader::match_batch) looks every number's action up in a hash map: on one core of a Zen 4 it gave 70 to 85 % of
-//! the rate of [`lookup_batch`](RuleReader::lookup_batch), on ClassBench sets in batches of 1,024 (acl1 of 1 K: 85 instead of 109 M/s,
-//! of 100 K: 35 instead of 50). Single lookups run at 5 to 15 M/s there. Updates keep the actions of both copies: 2.5 M/s at 1 K and
-//! 10 K rules, 1.3 M/s at 100 K, 2,048 a call. An image of 100 K rules opens in 83 ms.
+//! [`match_batch`](RuleReader::match_batch) looks every number's action up in a hash map. On one core of a
+//! Zen 4 it gave 70 to 85 % of the rate of [`lookup_batch`](RuleReader::lookup_batch), on ClassBench sets in
+//! batches of 1,024 (acl1 of 1 K: 85 instead of 109 M/s, of 100 K: 35 instead of 50). Single lookups run at 5
+//! to 15 M/s there. Updates keep the actions of both copies: 2.5 M/s at 1 K and 10 K rules, 1.3 M/s at 100 K,
+//! 2,048 a call. An image of 100 K rules opens in 83 ms.
 
 mod builder;
 mod classifier;

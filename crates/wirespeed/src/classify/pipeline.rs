@@ -8,8 +8,8 @@ use wirespeed_gpu::classify::Remote;
 use super::reader::RuleReader;
 use crate::pipeline::UnderWay;
 
-/// Batches of tuples of one thread, several under way at once, first in, first out: what [`Pipeline`](crate::Pipeline) is to
-/// addresses. [`RuleReader::pipeline`] makes one.
+/// Batches of tuples of one thread, several under way at once, first in, first out, like the addresses of a
+/// [`Pipeline`](crate::Pipeline). [`RuleReader::pipeline`] makes one.
 ///
 /// A batch for the CPU is looked up when it is taken. So is one that a GPU could not answer.
 pub struct RulePipeline<'k, T: Tuple> {
@@ -27,19 +27,19 @@ impl<'k, T: Tuple> RulePipeline<'k, T> {
         self.under_way.len()
     }
 
-    /// Whether [`next`](Self::next) would have no device to wait for. Not with nothing under way.
+    /// Whether [`next`](Self::next) would have no device to wait for. False with nothing under way.
     pub fn is_ready(&self) -> bool {
         self.under_way.is_ready()
     }
 
-    /// Sends a batch, which a slot of the GPUs is to hold: the CPU looks up one that none does. Waits where as many are under way, on
-    /// all threads together, as the GPUs take.
+    /// Sends a batch. The CPU looks it up where no slot of the GPUs holds it. Waits where all threads
+    /// together have as many under way as the GPUs take.
     pub fn submit(&mut self, tuples: &'k [T]) {
         self.under_way.submit(tuples);
     }
 
-    /// Waits for the oldest batch and writes the numbers of its rules, 0 where none matches, to the start of `numbers`; its tuples, or
-    /// `None` when nothing is under way.
+    /// Waits for the oldest batch, and writes the numbers of its rules, 0 where none matches, to the start of
+    /// `numbers`. Returns its tuples, or `None` when nothing is under way.
     ///
     /// Panics where `numbers` is shorter than the batch.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should

@@ -13,7 +13,7 @@ pub(crate) trait RuleBeside<T: Tuple>: BesideRules<T> {
     /// The actions of the rules.
     fn actions(&self) -> &Actions;
 
-    /// The priority of a rule; `None` where there is none of that number, and where no answer can be in doubt.
+    /// The priority of a rule; `None` if there is none of that number, or if no answer can be in doubt.
     fn priority(&self, number: u32) -> Option<u32>;
 
     /// Bytes that it takes.
@@ -65,7 +65,7 @@ pub(crate) struct RankedChange {
 /// How priorities change.
 #[derive(Debug)]
 enum Priorities {
-    /// Those of some numbers, one after the other; `None` of a rule that went.
+    /// Priorities of some numbers, one after the other; `None` of a rule that went.
     Some(Vec<(u32, Option<u32>)>),
     /// All of them.
     All(HashMap<u32, u32>),

@@ -29,14 +29,14 @@ pub struct RuleMatch {
     pub action: NextHop,
 }
 
-/// Looks up in a set of rules. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does; it outlives the
-/// writer, and goes on with the last state.
+/// Looks up in a set of rules. Cheap to clone: each thread takes its own. Wait-free, whatever the writer
+/// does. A reader outlives the writer, and goes on with the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the rules.
 pub struct RuleReader<T: Tuple> {
     inner: Box<dyn AnyReader<T>>,
     engine: EngineName,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload<T>>>,
     turnover: Arc<Turnover>,
     doubts: Arc<Doubts<T>>,
@@ -53,15 +53,17 @@ impl<T: Tuple> RuleReader<T> {
         Self { inner, engine, offload, turnover, doubts }
     }
 
-    /// The same table on GPUs.
+    /// The table on GPUs.
     pub(super) fn offload(&self) -> Option<&Offload<T>> {
         self.offload.as_deref()
     }
 
-    /// Opens an image file that was saved by [`Classifier::save`](super::Classifier::save) or `lookupctl classify build`, for looking
-    /// up alone: ready as soon as its bytes are read and checked, and in memory once.
+    /// Opens an image file that [`Classifier::save`](super::Classifier::save) or `lookupctl classify build`
+    /// wrote, for lookups alone. It is ready as soon as its bytes are read and checked, and is in memory
+    /// once.
     ///
-    /// An error where it is damaged, of something else than rules of this tuple, or of an engine that is not in this build.
+    /// Fails where the file is damaged, of something else than rules of this tuple, or of an engine that is
+    /// not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         visit::<T, _>(file.engine(), Fixed(file))
@@ -73,7 +75,7 @@ impl<T: Tuple> RuleReader<T> {
         RuleNumber::new(self.inner.lookup(tuple))
     }
 
-    /// That rule's number with its action. Where rules were [left out](super::ClassifierBuilder::leave_out), ask for a
+    /// The number and the action of the best rule that matches. Where rules were [left out](super::ClassifierBuilder::leave_out), ask for a
     /// [`verdict`](Self::verdict).
     ///
     /// ```
@@ -91,8 +93,9 @@ impl<T: Tuple> RuleReader<T> {
         self.enter().find(tuple)
     }
 
-    /// What the rules say, and whether a rule that was left out could change it: the question to ask of a classifier that was built with
-    /// [`leave_out`](super::ClassifierBuilder::leave_out), or of an image that is not whole. O(rules left out) beside the lookup.
+    /// What the rules say, and whether a rule that was left out could change it. Ask for this if the
+    /// classifier was built with [`leave_out`](super::ClassifierBuilder::leave_out), or if an image is not
+    /// whole. O(rules left out) beside the lookup.
     ///
     /// ```
     /// use wirespeed::classify::RuleVerdict;
@@ -118,8 +121,9 @@ impl<T: Tuple> RuleReader<T> {
         self.enter().verdict(tuple)
     }
 
-    /// [`verdict`](Self::verdict) of each tuple, in the same place of `verdicts`, all in one state of the rules. Where no rule was left out
-    /// it is [`match_batch`](Self::match_batch), on the device that the classifier was built for; else the CPU looks up.
+    /// The [`verdict`](Self::verdict) of each tuple, in the same place of `verdicts`, all in one state of the
+    /// rules. Where no rule was left out it is [`match_batch`](Self::match_batch), on the device that the
+    /// classifier was built for. Else the CPU looks up.
     ///
     /// Panics when the lengths differ.
     pub fn verdict_batch(&self, tuples: &[T], verdicts: &mut [RuleVerdict]) {
@@ -142,29 +146,31 @@ impl<T: Tuple> RuleReader<T> {
         &self.doubts
     }
 
-    /// Looks up each tuple, and writes the number of the best rule that matches to the same place of `numbers`, 0 where none does; all in
-    /// one state of the rules. Much faster than one by one; batches of some hundred and more get the most out of it. On the device
-    /// that the classifier was built for ([`ClassifierBuilder::device`](super::ClassifierBuilder::device)); a large one goes to a GPU
-    /// in parts, each of which sees one state.
+    /// Looks up each tuple, and writes the number of the best rule that matches to the same place of
+    /// `numbers`, 0 where none does, all in one state of the rules. Much faster than one by one; batches of
+    /// some hundred and more get the most out of it. Lookups run on the device that the classifier was built
+    /// for ([`ClassifierBuilder::device`](super::ClassifierBuilder::device)). A large batch goes to a GPU in
+    /// parts, each of which sees one state.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
         self.look_up(tuples, numbers, |tuples, numbers| self.enter().lookup_batch(tuples, numbers));
     }
 
-    /// The same on every core: parts of the batch on the threads of the `rayon` pool that the caller is in, all in one state of the
-    /// rules. Worth it from some thousand tuples on. Where the batch goes to a GPU it is the same as
-    /// [`lookup_batch`](Self::lookup_batch).
+    /// [`lookup_batch`](Self::lookup_batch) on every core, all in one state of the rules: parts of the batch
+    /// run on the threads of the caller's `rayon` pool. Worth it from some thousand tuples on. A batch that
+    /// goes to a GPU goes there as with [`lookup_batch`](Self::lookup_batch).
     ///
     /// Panics when the lengths differ.
     pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
         self.look_up(tuples, numbers, |tuples, numbers| self.enter().par_lookup_batch(tuples, numbers));
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) with the actions of the rules, in the state in which these were found.
+    /// [`lookup_batch`](Self::lookup_batch) with the actions of the rules, all in one state.
     ///
-    /// Of a batch that was on a GPU while one of its rules was taken out, or any rule was put in another one's place
-    /// ([`RuleUpdate::Set`](super::RuleUpdate)), nobody can tell: the CPU looks it up again.
+    /// The CPU looks a batch up again that was on a GPU while one of its rules was taken out, or any rule was
+    /// put in another one's place ([`RuleUpdate::Set`](super::RuleUpdate)): what the numbers stood for can't
+    /// be told then.
     ///
     /// Panics when the lengths differ.
     pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {
@@ -186,8 +192,9 @@ impl<T: Tuple> RuleReader<T> {
         );
     }
 
-    /// Makes tuples of Ethernet frames and of the ports that they came in on, and looks these up: in the same place of `found` what
-    /// matches, or why there is no tuple. As [`match_batch`](Self::match_batch) otherwise.
+    /// Makes tuples of Ethernet frames and of the ports that they came in on, and looks these up. Writes what
+    /// matches, or why there is no tuple, to the same place of `found`. All else is as with
+    /// [`match_batch`](Self::match_batch).
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -224,7 +231,7 @@ impl<T: Tuple> RuleReader<T> {
         }
     }
 
-    /// On GPUs where there are some and they are to; else as the CPU does it.
+    /// Looks up on GPUs where there are some and they are to; else as the CPU does it.
     fn look_up(&self, tuples: &[T], numbers: &mut [u32], on_cpu: impl FnOnce(&[T], &mut [u32])) {
         match &self.offload {
             None => on_cpu(tuples, numbers),
@@ -232,7 +239,8 @@ impl<T: Tuple> RuleReader<T> {
         }
     }
 
-    /// Several batches under way at once, on the device that the classifier was built for: what keeps a GPU busy.
+    /// Several batches under way at once, on the device that the classifier was built for. This keeps a GPU
+    /// busy.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -258,9 +266,9 @@ impl<T: Tuple> RuleReader<T> {
         RulePipeline::new(self)
     }
 
-    /// One state of the rules, for lookups that belong together. While a guard lives the writer can make one more change and waits with
-    /// the next: hold it for some batches, not for good. A thread that holds one and makes that next change itself waits for ever. What
-    /// is looked up through it is looked up on the CPU.
+    /// One state of the rules, for lookups that belong together. They run on the CPU. While a guard lives the
+    /// writer can make one more change, and waits with the next: hold a guard for some batches, not for good.
+    /// A thread that holds a guard and makes both changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> RuleGuard<'_, T> {
         RuleGuard { state: self.inner.enter(), doubts: &self.doubts }
@@ -279,18 +287,18 @@ pub struct RuleGuard<'a, T: Tuple> {
 }
 
 impl<T: Tuple> RuleGuard<'_, T> {
-    /// As [`RuleReader::lookup`].
+    /// [`RuleReader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
         RuleNumber::new(self.state.table().table().lookup(tuple))
     }
 
-    /// As [`RuleReader::find`].
+    /// [`RuleReader::find`] in this state.
     pub fn find(&self, tuple: &T) -> Option<RuleMatch> {
         matched(self.state.table().actions(), self.state.table().table().lookup(tuple))
     }
 
-    /// As [`RuleReader::verdict`].
+    /// [`RuleReader::verdict`] in this state.
     pub fn verdict(&self, tuple: &T) -> RuleVerdict {
         self.judge(tuple, self.find(tuple))
     }
@@ -319,17 +327,17 @@ impl<T: Tuple> RuleGuard<'_, T> {
         self.doubts.of_ranked(tuple, rank, action)
     }
 
-    /// As [`RuleReader::lookup_batch`].
+    /// [`RuleReader::lookup_batch`] in this state.
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
         self.state.table().table().lookup_batch(tuples, numbers);
     }
 
-    /// As [`RuleReader::par_lookup_batch`].
+    /// [`RuleReader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
         self.state.table().table().par_lookup_batch(tuples, numbers);
     }
 
-    /// As [`RuleReader::match_batch`].
+    /// [`RuleReader::match_batch`] in this state.
     pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {
         assert_eq!(tuples.len(), matches.len(), "a match for each tuple");
         let mut numbers = [0; BLOCK];
@@ -356,7 +364,7 @@ impl<T: Tuple> RuleGuard<'_, T> {
         all
     }
 
-    /// What shape the compiled table took, in a line for people, where the engine has one.
+    /// The shape of the compiled table, in a line for people, if the engine tells one.
     pub fn shape(&self) -> Option<String> {
         self.state.table().table().shape()
     }
@@ -417,7 +425,7 @@ impl<T: Tuple> Visitor<T> for Fixed {
 }
 
 impl Fixed {
-    /// With what lies beside the table.
+    /// Reads the table with what lies beside it.
     fn read<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>>(
         self,
         doubts: Doubts<T>,

@@ -13,7 +13,7 @@ tuples! {
     OpenFlow: wirespeed_classify::OpenFlowTuple,
 }
 
-/// What is done with a tuple once it is known which: a function over tuple types.
+/// An action on a tuple whose name is known at run time: a function over tuple types.
 pub trait TupleVisitor {
     /// What it yields.
     type Output;
@@ -23,7 +23,7 @@ pub trait TupleVisitor {
 }
 
 impl TupleName {
-    /// The one of a name; `None` where there is none.
+    /// The tuple of a name; `None` where there is none.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|tuple| tuple.as_str() == name)
     }
@@ -41,7 +41,7 @@ impl fmt::Display for TupleName {
     }
 }
 
-/// For each tuple its variant and its type.
+/// Makes what there is for each tuple, of its variant and its type.
 macro_rules! tuples {
     ($($(#[$doc:meta])* $variant:ident: $tuple:ty,)+) => {
         /// A kind of tuple that there are engines for.
@@ -52,7 +52,7 @@ macro_rules! tuples {
         }
 
         impl TupleName {
-            /// All of them.
+            /// All tuples.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name that users choose it by.

@@ -44,7 +44,7 @@ impl RuleVerdict {
 }
 
 impl Default for RuleVerdict {
-    /// Nothing matches, for sure: what a new place for a verdict holds.
+    /// No match, for sure: what a new place for a verdict holds.
     fn default() -> Self {
         Self::Certain(None)
     }

@@ -20,8 +20,8 @@ use crate::error::Error;
 use crate::labels::{Labels, parse};
 use crate::memory::half;
 
-/// Collects names, and builds their table. Of several results of one name the last stays, wherever they come from. What goes wrong
-/// on the way is told by [`build`](Self::build).
+/// Collects names, and builds their table. Of several results of one name the last stays, wherever they come
+/// from. [`build`](Self::build) tells what went wrong on the way.
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct NameBuilder {
@@ -49,7 +49,7 @@ impl NameBuilder {
         }
     }
 
-    /// Adds names with indexes of the caller's own table of results, such as a forwarder's faces.
+    /// Adds names with indexes of the caller's own table of results, for example a forwarder's faces.
     pub fn names<N: AsRef<Name>>(mut self, names: impl IntoIterator<Item = (N, NextHop)>) -> Self {
         for (name, next_hop) in names {
             self = self.with(name.as_ref(), Ok(next_hop));
@@ -57,7 +57,7 @@ impl NameBuilder {
         self
     }
 
-    /// Adds names with values, which get their indexes in `labels`.
+    /// Adds names with values. These get their indexes in `labels`.
     pub fn labelled_names<N: AsRef<Name>, T: Eq + Hash>(
         mut self,
         labels: &Labels<T>,
@@ -80,7 +80,7 @@ impl NameBuilder {
         }
     }
 
-    /// Adds names that are there already, with their results.
+    /// Adds names of a [`NameRib`], with their results.
     pub fn rib(mut self, names: NameRib) -> Self {
         if self.names.is_empty() {
             self.names = names;
@@ -92,8 +92,8 @@ impl NameBuilder {
         self
     }
 
-    /// Adds what was read, such as with other [`ReadOptions`] than [`file`](Self::file) takes. The texts of its results are parsed
-    /// into labels.
+    /// Adds what was read, for example with other [`ReadOptions`] than [`file`](Self::file) takes. The texts
+    /// of its results are parsed into labels.
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(self, fib: NameFib, labels: &Labels<T>) -> Self {
         match labelled(fib, labels) {
             Ok(names) => self.rib(names),
@@ -101,10 +101,11 @@ impl NameBuilder {
         }
     }
 
-    /// Adds the names of a file, a name and its result a line: `/com/parc 7`, `www.parc.com 192.0.2.1`, `parc.com/a/b core`, in any
-    /// form of [`NameFormat`](read::NameFormat), which is recognised by content; plain or compressed with gzip, bzip2 or zstd. The
-    /// texts of the results are parsed into labels: a `Labels<String>` takes any. In a file without a second column each name's result is
-    /// the number of its line.
+    /// Adds the names of a file, a name and its result a line: `/com/parc 7`, `www.parc.com 192.0.2.1`,
+    /// `parc.com/a/b core`. The form ([`NameFormat`](read::NameFormat)) is recognised by content, plain or
+    /// compressed with gzip, bzip2 or zstd. The texts of the results are parsed into labels: a
+    /// `Labels<String>` takes any. In a file without a second column each name's result is the number of its
+    /// line.
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line.
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(
@@ -118,8 +119,8 @@ impl NameBuilder {
         }
     }
 
-    /// Adds the names of a file, all with one value: a list of domains or URLs to be blocked, say. What else a line has is not
-    /// looked at; in all else as [`file`](Self::file).
+    /// Adds the names of a file, all with one value, for example a list of domains or URLs to be blocked.
+    /// What else a line has is not looked at. All else is as with [`file`](Self::file).
     pub fn list<T: Eq + Hash>(mut self, path: impl AsRef<Path>, labels: &Labels<T>, value: T) -> Self {
         let next_hop = match labels.intern(value) {
             Ok(next_hop) => next_hop.0,
@@ -136,40 +137,42 @@ impl NameBuilder {
         }
     }
 
-    /// Which engine: its name, an [`EngineName`](super::engine::EngineName), or `auto`, the best for the table, which is also what is
-    /// taken where none is given.
+    /// Sets the engine: its name, an [`EngineName`](super::engine::EngineName), or `auto`, which is the
+    /// default and takes the best for the table.
     pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
         self.engine = engine.as_ref().to_owned();
         self
     }
 
-    /// Most bytes that the compiled table may take, both of its copies together; past it building fails. Names come on top, and a
-    /// rebuild takes as much again while it lasts. Without it half of the machine's memory is the cap, or of what the control group of the
-    /// process may take.
+    /// Limits the bytes that the compiled table may take, both of its copies together. A table that needs
+    /// more is not built. Names come on top, and a rebuild takes as much again while it lasts. The default is
+    /// half of the machine's memory, or half of what the control group of the process may take.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.memory_cap = Some(bytes);
         self
     }
 
-    /// The largest index to make room for, where updates will bring larger ones than the names have now. Without it the table grows
-    /// when they come, by being built anew.
+    /// Makes room for results up to this index, where updates will bring larger ones than the names have now.
+    /// Without it the table grows when they come, by being built anew.
     pub fn next_hops(mut self, largest: u32) -> Self {
         self.results = largest;
         self
     }
 
-    /// What engines that hash draw their seed from, for tables that are to be equal byte for byte. Whoever can choose names must not
-    /// know it; without it, it is random for each process.
+    /// Sets what engines that hash draw their seed from, for tables that are to be equal byte for byte.
+    /// Whoever can choose names must not know it. By default it is random for each process.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Whether to compile only the names that lookups need for their results: a name goes where the nearest one above it has the same
-    /// result (MATA paper, section 2.1). The table is smaller for it; updates take names back in that are needed again.
+    /// Sets whether to compile only the names that lookups need for their results: a name goes where the
+    /// nearest one above it has the same result (MATA paper, section 2.1). The table is smaller then. Updates
+    /// take names back in that are needed again.
     ///
-    /// Results are the same. What tells *which* name matched, [`longest_match`](super::NameReader::longest_match) and
-    /// [`match_batch`](super::NameReader::match_batch), knows the names that were left only.
+    /// Results stay the same. [`longest_match`](super::NameReader::longest_match) and
+    /// [`match_batch`](super::NameReader::match_batch) tell *which* name matched: they know only the names
+    /// that were left.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -187,12 +190,14 @@ impl NameBuilder {
         self
     }
 
-    /// Where batches are looked up: on the CPU, where this isn't called; on this machine's GPUs; or on either by load. Batches of
-    /// [`NameReader`](super::NameReader)s and [`NamePipeline`](super::NamePipeline)s go there; single lookups and those through a
-    /// [`NameGuard`](super::NameGuard) stay on the CPU. Updates reach both, and a GPU that fails costs no answer: the CPU gives it.
+    /// Sets where batches are looked up: on the CPU, which is the default; on this machine's GPUs; or on
+    /// either by load. This is for batches of [`NameReader`](super::NameReader)s and
+    /// [`NamePipeline`](super::NamePipeline)s. Single lookups and those through a
+    /// [`NameGuard`](super::NameGuard) stay on the CPU. Updates reach both. A GPU that fails costs no answer:
+    /// the CPU gives it.
     ///
-    /// A batch of up to 16,384 names, or what a slot of the GPUs holds where that is less, sees one state of the table there too; a
-    /// larger one goes in parts, each of which does.
+    /// A batch on GPUs sees one state of the table where it has 16,384 names at most, or fewer where their
+    /// slots hold fewer. A larger batch goes in parts, each of which sees one state.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -213,15 +218,17 @@ impl NameBuilder {
         self
     }
 
-    /// How long a batch may take, for [`Device::Auto`]; see [`Builder::latency_bound`](crate::Builder::latency_bound).
+    /// Limits how long a batch may take, for [`Device::Auto`]; see
+    /// [`Builder::latency_bound`](crate::Builder::latency_bound).
     pub fn latency_bound(mut self, bound: Duration) -> Self {
         self.device.latency_bound = Some(bound);
         self
     }
 
-    /// The GPUs, where they are up already, as for another table ([`NameTable::fleet`]), or are to be started with other options. Without
-    /// them all GPUs are started with [`device::options`], for this table alone. Slots that were made for addresses hold
-    /// fewer names, and no lengths: what asks for these is looked up on the CPU there.
+    /// Gives the GPUs, where they are up already, for example for another table ([`NameTable::fleet`]), or
+    /// need other options. The default is to start all GPUs with [`device::options`], for this table alone.
+    /// Slots that were made for addresses hold fewer names, and no lengths: what asks for lengths is looked
+    /// up on the CPU there.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.device.fleet = Some(fleet);
         self
@@ -229,8 +236,8 @@ impl NameBuilder {
 
     /// Builds the table.
     ///
-    /// An error where a source could not be read, no engine has that name, the table is more than the engine or the cap allows, or
-    /// only GPUs will do and none is usable.
+    /// Fails where a source could not be read, no engine has that name, the table is more than the engine or
+    /// the cap allows, or only GPUs will do and none is usable.
     pub fn build(self) -> Result<NameTable, Error> {
         if let Some(error) = self.error {
             return Err(error);

@@ -13,7 +13,7 @@ use crate::engine::OnDevice;
 /// Bytes that a slot has for a name: more than most take on average, their places included. Longer names go in smaller parts.
 pub const NAME_BYTES: usize = 64;
 
-/// What GPUs are started with for names, where nobody says.
+/// Options that GPUs are started with for names by default.
 pub fn options() -> GpuOptions {
     GpuOptions {
         slots: vec![SlotSize { slots: 16, keys: 1 << 16 }, SlotSize { slots: 4, keys: 1 << 18 }],
@@ -23,8 +23,9 @@ pub fn options() -> GpuOptions {
     }
 }
 
-/// Brings a table to GPUs, and measures what lookups cost there and on the CPU, where so many threads look up, with names like those
-/// that will be looked up. About a second. To keep it in step with a live table, let [`Remote::follower`] follow that.
+/// Brings a table to GPUs, and measures the cost of lookups there and on the CPU, for so many threads, with
+/// names like those that will be looked up. About a second. To keep it in step with a live table, let
+/// [`Remote::follower`] follow that.
 pub fn beside<T: OnDevice + NameLpm>(
     fleet: &Fleet,
     table: &T,

@@ -14,8 +14,8 @@ engines! {
     Acta: wirespeed_namelookup::Acta,
     /// [`Mata`](wirespeed_namelookup::mata::Mata): MATA, four bytes a step in several arrays of prime lengths.
     Mata: wirespeed_namelookup::mata::Mata,
-    /// [`MataNw`](wirespeed_namelookup::mata::MataNw): MATA over interleaved names. Its images are of MATA's kind, and remember that
-    /// they are its; on a GPU it is MATA, as names travel faster the way they are.
+    /// [`MataNw`](wirespeed_namelookup::mata::MataNw): MATA over interleaved names. Its images are of MATA's
+    /// kind, with a mark of their own. On a GPU it is MATA, as names travel faster the way they are.
     MataNw: wirespeed_namelookup::mata::MataNw,
     /// [`Ata`](wirespeed_namelookup::ata::Ata): ATA, a byte a step in one array.
     Ata: wirespeed_namelookup::ata::Ata<1>,
@@ -55,7 +55,7 @@ pub(crate) fn reads(engine: EngineName, kind: &str) -> bool {
     visit(engine, Kind) == kind
 }
 
-/// What is done with an engine once it is known which: a function over engine types.
+/// An action on an engine whose name is known at run time: a function over engine types.
 pub trait Visitor {
     /// What it yields.
     type Output;
@@ -75,7 +75,7 @@ pub struct UnknownEngine {
 }
 
 impl EngineName {
-    /// The one of a name; `None` where there is none.
+    /// The engine of a name; `None` where there is none.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|engine| engine.as_str() == name)
     }
@@ -104,7 +104,7 @@ impl Visitor for Kind {
     }
 }
 
-/// For each engine its variant and its type.
+/// Makes what there is for each engine, of its variant and its type.
 macro_rules! engines {
     ($($(#[$doc:meta])* $variant:ident: $engine:ty,)+) => {
         /// An engine of names of this build. Where a name is wanted, such as [`NameBuilder::engine`](super::NameBuilder::engine), it
@@ -116,7 +116,7 @@ macro_rules! engines {
         }
 
         impl EngineName {
-            /// All of them.
+            /// All engines.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name that users choose it by.

@@ -1,4 +1,4 @@
-//! Image files of names: as [`crate::image_file`] has those of addresses, with attachments of their own.
+//! Image files of names, like those of addresses in [`crate::image_file`], with attachments of their own.
 //!
 //! ```text
 //! buckets … head   the engine's sections
@@ -26,11 +26,11 @@ pub(crate) const LABELS: &str = "labels";
 const NAMES: &str = "names";
 /// The attachment that says how it was made.
 const MADE: &str = "made";
-/// In it: that only the reduced names are compiled.
+/// A word of [`MADE`]: only the reduced names are compiled.
 const AGGREGATED: &str = "aggregated";
 
-/// Writes an engine's table with its names, all of them where it is aggregated, and what their results are called, as a file, in place
-/// of one that is there.
+/// Writes an engine's table as a file with its names, all of them if it is aggregated, and with the names of
+/// their results. A file that is there is replaced.
 pub fn save<E: NameEngine>(
     table: &E::Table,
     names: &NameRib,
@@ -63,7 +63,7 @@ impl NameImageFile {
         Self::of(path, image)
     }
 
-    /// The same of an image that was read.
+    /// Finds out whose an image is that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let (path, kind) = (path.to_owned(), image.kind());
         let Some(engine) = of_kind(kind) else {
@@ -91,8 +91,8 @@ impl NameImageFile {
         self.engine
     }
 
-    /// Whether only the reduced names are compiled: the results are those of all names, the lengths that match those of the names that
-    /// were left.
+    /// Whether only the reduced names are compiled. Results are those of all names then, and lengths that
+    /// match are those of the names that were left.
     pub fn is_aggregated(&self) -> bool {
         self.is_aggregated
     }
@@ -114,7 +114,7 @@ impl NameImageFile {
         table.map_err(|source| Error::Image { path: self.path, source })
     }
 
-    /// What the results are called; empty where the file doesn't say.
+    /// The names of the results; empty if the file doesn't say.
     pub fn labels(&self) -> Result<Labels, Error> {
         match self.image.attachment(LABELS) {
             None => Ok(Labels::new()),
@@ -122,7 +122,7 @@ impl NameImageFile {
         }
     }
 
-    /// The names, all of them where it is aggregated; `None` where the file holds the compiled table alone.
+    /// The names, all of them if the table is aggregated; `None` if the file holds the compiled table alone.
     pub fn names(&self) -> Result<Option<NameRib>, Error> {
         let Some(bytes) = self.image.attachment(NAMES) else { return Ok(None) };
         let names = entry_list::from_bytes(bytes).ok_or_else(|| malformed(self.path.clone(), NAMES))?;
@@ -134,7 +134,7 @@ impl NameImageFile {
     }
 }
 
-/// How an image was made that the engine reads: by which, and whether aggregated; `None` where it says what can't be.
+/// The engine that made an image, and whether it is aggregated; `None` if it says what can't be.
 fn made(image: &Image, engine: EngineName) -> Option<(EngineName, bool)> {
     let Some(bytes) = image.attachment(MADE) else { return Some((engine, false)) };
     let mut words = std::str::from_utf8(bytes).ok()?.split(' ');

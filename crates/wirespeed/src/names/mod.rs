@@ -6,13 +6,14 @@
 //! values ──► Labels::intern ──► index ─ ─ in the table ─ ─ ► index ──► Labels::get ──► &value
 //! ```
 //!
-//! A [`Name`] is a sequence of components; `/com/ab` is no prefix of `/com/abc`. Results are indexes, [`NextHop`](crate::NextHop), as
-//! with addresses, and [`Labels`](crate::Labels) say what they stand for. Names come from other forms by [`tlv`] (NDN packets)
-//! and [`read`] (domains, URLs, NDN URIs, and files of these).
+//! A [`Name`] is a sequence of components; `/com/ab` is no prefix of `/com/abc`. Results are indexes,
+//! [`NextHop`](crate::NextHop), as with addresses. [`Labels`](crate::Labels) say what they stand for. [`tlv`]
+//! makes names of NDN packets, and [`read`] of domains, URLs, NDN URIs, and files of these.
 //!
 //! # An NDN forwarder's FIB
 //!
-//! Interests in, faces out, while routes come and go. `examples/ndn_forwarder.rs` is the same as a program.
+//! Interests go in, faces come out, while routes come and go. `examples/ndn_forwarder.rs` is a program that
+//! does so.
 //!
 //! ```
 //! use wirespeed::names::tlv::{Packet, WireNameBuf};
@@ -52,8 +53,8 @@
 //!
 //! # A filter of domains and URLs
 //!
-//! Lists as they are: `*.example.com` or `example.com` for a domain and all beneath it, `example.com/ads` for a path and all beneath
-//! it. `examples/url_filter.rs` is the same as a program.
+//! Lists are taken as they are: `*.example.com` or `example.com` for a domain and all beneath it,
+//! `example.com/ads` for a path and all beneath it. `examples/url_filter.rs` is a program that does so.
 //!
 //! ```
 //! use wirespeed::names::read::{Former, NameFormat};
@@ -89,7 +90,7 @@
 //!
 //! # Images
 //!
-//! A compiled table can be kept as an image, with its names and labels, from which a service starts at once.
+//! A compiled table can be kept as an image, with its names and labels. A service starts from it at once.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -110,8 +111,8 @@
 //!
 //! # On a GPU
 //!
-//! As with addresses, one call of the builder: batches go to the CPU or to a GPU, with updates in step, and the CPU answers for a GPU
-//! that fails.
+//! One call of the builder takes names to GPUs, as with addresses. Batches go to the CPU or to a GPU. Updates
+//! reach both, and the CPU answers for a GPU that fails.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -148,8 +149,8 @@ pub use pipeline::NamePipeline;
 pub use reader::{NameGuard, NameReader};
 pub use table::NameTable;
 
-/// Names with their results, as a table holds them for updates: to names what [`Rib`](crate::Rib) is to routes. Insert, remove, iterate,
-/// look up; not compiled, and not for readers.
+/// Names with their results, as a table holds them for updates: to names what [`Rib`](crate::Rib) is to
+/// routes. Insert, remove, iterate, look up. It is not compiled, and not for readers.
 pub use wirespeed_namelookup::NameTable as NameRib;
 pub use wirespeed_namelookup::{
     BuildError, Components, Match, Name, NameBatch, NameBuf, NameEngine, NameError, NameLpm, NameUpdate,

@@ -9,8 +9,8 @@ use wirespeed_namelookup::Names;
 use super::reader::NameReader;
 use crate::pipeline::UnderWay;
 
-/// Batches of names of one thread, several under way at once, first in, first out: what [`Pipeline`](crate::Pipeline) is to
-/// addresses. [`NameReader::pipeline`] makes one.
+/// Batches of names of one thread, several under way at once, first in, first out, like the addresses of a
+/// [`Pipeline`](crate::Pipeline). [`NameReader::pipeline`] makes one.
 ///
 /// A batch for the CPU is looked up when it is taken. So is one that a GPU could not answer.
 pub struct NamePipeline<'k> {
@@ -28,18 +28,19 @@ impl<'k> NamePipeline<'k> {
         self.under_way.len()
     }
 
-    /// Whether [`next`](Self::next) would have no device to wait for. Not with nothing under way.
+    /// Whether [`next`](Self::next) would have no device to wait for. False with nothing under way.
     pub fn is_ready(&self) -> bool {
         self.under_way.is_ready()
     }
 
-    /// Sends a batch, which a slot of the GPUs is to hold: the CPU looks up one that none does. Waits where as many are under way, on
-    /// all threads together, as the GPUs take.
+    /// Sends a batch. The CPU looks it up where no slot of the GPUs holds it. Waits where all threads
+    /// together have as many under way as the GPUs take.
     pub fn submit(&mut self, names: impl Into<Names<'k>>) {
         self.under_way.submit(names.into());
     }
 
-    /// Waits for the oldest batch and writes its results to the start of `next_hops`; its names, or `None` when nothing is under way.
+    /// Waits for the oldest batch, and writes its results to the start of `next_hops`. Returns its names, or
+    /// `None` when nothing is under way.
     ///
     /// Panics where `next_hops` is shorter than the batch.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should

@@ -15,15 +15,15 @@ use super::pipeline::NamePipeline;
 use crate::erased::Held;
 use crate::error::Error;
 
-/// Looks up in a table of names. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does; it outlives the
-/// writer, and goes on with the last state.
+/// Looks up in a table of names. Cheap to clone: each thread takes its own. Wait-free, whatever the writer
+/// does. A reader outlives the writer, and goes on with the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
 pub struct NameReader {
     inner: Box<dyn AnyReader>,
     engine: EngineName,
     is_aggregated: bool,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload>>,
 }
 
@@ -37,15 +37,15 @@ impl NameReader {
         Self { inner, engine, is_aggregated, offload }
     }
 
-    /// The same table on GPUs.
+    /// The table on GPUs.
     pub(super) fn offload(&self) -> Option<&Offload> {
         self.offload.as_deref()
     }
 
-    /// Opens an image file that was saved by [`NameTable::save`](super::NameTable::save) or `lookupctl names build`, for looking up
-    /// alone: ready as soon as its bytes are read and checked, and in memory once.
+    /// Opens an image file that [`NameTable::save`](super::NameTable::save) or `lookupctl names build` wrote,
+    /// for lookups alone. It is ready as soon as its bytes are read and checked, and is in memory once.
     ///
-    /// An error where it is damaged, of addresses, or of an engine that is not in this build.
+    /// Fails where the file is damaged, of addresses, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?;
         visit(file.engine(), Fixed(file))
@@ -57,7 +57,8 @@ impl NameReader {
         self.inner.lookup(name.as_ref()).next_hop()
     }
 
-    /// That prefix with its result. Where the table [is aggregated](Self::is_aggregated), the longest of those that were left.
+    /// The longest prefix of the name that is in the table, with its result. An
+    /// [aggregated](Self::is_aggregated) table gives the longest of the names that were left.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -73,16 +74,18 @@ impl NameReader {
         Some((found.prefix(name)?, found.next_hop()))
     }
 
-    /// Looks up each name into the same place of `next_hops`, all in one state of the table. Much faster than one by one; batches of
-    /// some hundred and more get the most out of it. On the device that the table was built for
-    /// ([`NameBuilder::device`](super::NameBuilder::device)); a large one goes to a GPU in parts, each of which sees one state.
+    /// Looks up each name, and writes its result to the same place of `next_hops`, all in one state of the
+    /// table. Much faster than one by one; batches of some hundred and more get the most out of it. Lookups
+    /// run on the device that the table was built for ([`NameBuilder::device`](super::NameBuilder::device)).
+    /// A large batch goes to a GPU in parts, each of which sees one state.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
         self.look_up(names.into(), next_hops, |names, next_hops| self.enter().lookup_batch(names, next_hops));
     }
 
-    /// The same with how much of each name matched: as [`longest_match`](Self::longest_match).
+    /// Looks up each name, and writes its result and how much of it matched to the same place of `matches`.
+    /// See [`longest_match`](Self::longest_match).
     ///
     /// Panics when the lengths differ.
     pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
@@ -93,9 +96,9 @@ impl NameReader {
         }
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the caller is
-    /// in, all in one state of the table. Worth it from some thousand names on. Where the batch goes to a GPU it is the same as
-    /// that.
+    /// [`lookup_batch`](Self::lookup_batch) on every core, all in one state of the table: parts of the batch
+    /// run on the threads of the caller's `rayon` pool. Worth it from some thousand names on. A batch that
+    /// goes to a GPU goes there as with [`lookup_batch`](Self::lookup_batch).
     ///
     /// Panics when the lengths differ.
     pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
@@ -104,7 +107,7 @@ impl NameReader {
         });
     }
 
-    /// On GPUs where there are some and they are to; else as the CPU does it.
+    /// Looks up on GPUs where there are some and they are to; else as the CPU does it.
     fn look_up(
         &self,
         names: Names<'_>,
@@ -118,7 +121,7 @@ impl NameReader {
         });
     }
 
-    /// Several batches under way at once, on the device that the table was built for: what keeps a GPU busy.
+    /// Several batches under way at once, on the device that the table was built for. This keeps a GPU busy.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -147,9 +150,9 @@ impl NameReader {
         NamePipeline::new(self)
     }
 
-    /// One state of the table, for lookups that belong together. While a guard lives the writer can make one more change and waits
-    /// with the next: hold it for some batches, not for good. A thread that holds one and makes that next change itself waits for ever.
-    /// What is looked up through it is looked up on the CPU.
+    /// One state of the table, for lookups that belong together. They run on the CPU. While a guard lives the
+    /// writer can make one more change, and waits with the next: hold a guard for some batches, not for good.
+    /// A thread that holds a guard and makes both changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> NameGuard<'_> {
         NameGuard(self.inner.enter())
@@ -170,33 +173,33 @@ impl NameReader {
 pub struct NameGuard<'a>(Held<'a, dyn NameLpm>);
 
 impl NameGuard<'_> {
-    /// As [`NameReader::lookup`].
+    /// [`NameReader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
         self.0.table().lookup(name.as_ref()).next_hop()
     }
 
-    /// As [`NameReader::longest_match`].
+    /// [`NameReader::longest_match`] in this state.
     pub fn longest_match<'n>(&self, name: &'n Name) -> Option<(&'n Name, NextHop)> {
         let found = self.0.table().lookup(name);
         Some((found.prefix(name)?, found.next_hop()))
     }
 
-    /// As [`NameReader::lookup_batch`].
+    /// [`NameReader::lookup_batch`] in this state.
     pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
         let names = names.into();
         assert_eq!(names.len(), next_hops.len(), "a result for each name");
         self.0.table().lookup_batch(names, bytemuck::cast_slice_mut(next_hops));
     }
 
-    /// As [`NameReader::match_batch`].
+    /// [`NameReader::match_batch`] in this state.
     pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
         let names = names.into();
         assert_eq!(names.len(), matches.len(), "a match for each name");
         self.0.table().match_batch(names, matches);
     }
 
-    /// As [`NameReader::par_lookup_batch`].
+    /// [`NameReader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
         self.0.table().par_lookup_batch(names.into(), bytemuck::cast_slice_mut(next_hops));
     }

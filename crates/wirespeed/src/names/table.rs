@@ -21,11 +21,11 @@ use crate::device::{DeviceSettings, all_cores};
 use crate::error::Error;
 use crate::labels::Labels;
 
-/// A table of names: prefixes with results, and what they compile to. One owner changes it; any number of [`NameReader`]s look up
-/// meanwhile and never wait.
+/// A table of names: prefixes with results, and what they compile to. One owner changes it. Any number of
+/// [`NameReader`]s look up meanwhile, and never wait.
 ///
-/// Memory: the names, the compiled table twice, and what its engine keeps for updates; for the time of a rebuild the compiled table
-/// two times more.
+/// Memory: the names, the compiled table twice, and what its engine keeps for updates. A rebuild takes two
+/// more copies of the compiled table while it lasts.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -44,7 +44,7 @@ pub struct NameTable {
     engine: EngineName,
     memory_cap: Option<u64>,
     is_aggregated: bool,
-    /// The same table on GPUs.
+    /// The table on GPUs.
     offload: Option<Arc<Offload>>,
     device_note: Option<String>,
     /// Calls that failed.
@@ -71,10 +71,11 @@ impl NameTable {
         Ok(Self { live, engine, memory_cap, is_aggregated, offload, device_note: device.note, refused: 0 })
     }
 
-    /// Opens an image file with its names: ready for lookups as soon as it is read and checked. The first update builds the compiled
-    /// table anew, which takes as long as building it from the names did.
+    /// Opens an image file with its names. It is ready for lookups as soon as it is read and checked. The
+    /// first update builds the compiled table anew, which takes as long as building it from the names did.
     ///
-    /// Lookups run on the CPU. An error where it is damaged, of addresses, or of an engine that is not in this build.
+    /// Lookups run on the CPU. Fails where the file is damaged, of addresses, or of an engine that is not in
+    /// this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?;
         let names = file.names()?.ok_or_else(|| Error::ImageWithoutNames { path: file.path().to_owned() })?;
@@ -84,12 +85,12 @@ impl NameTable {
         Ok(Self { live, engine, memory_cap: None, is_aggregated, offload, device_note, refused: 0 })
     }
 
-    /// Applies updates in order, all of them visible to readers at once: a lookup that begins after this call sees every one, and
-    /// none saw a part. Many updates a call cost much less than one each. Waits for readers that entered before the call before
-    /// this one.
+    /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
+    /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
+    /// call for each. The call waits for guards that are older than the call before it.
     ///
-    /// An error where a name would get no result, or the table has to be built anew and can't be: [the call then did not
-    /// happen](crate::image::live#when-an-update-fails).
+    /// Fails if a name would get no result, or if the table has to be built anew and can't be: [the call then
+    /// did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[NameUpdate]) -> Result<Applied, Error> {
         let of_names = |source| Error::of_names(source, self.memory_cap);
         let applied = with_results(updates).and_then(|()| self.live.apply(updates).map_err(of_names));
@@ -97,12 +98,12 @@ impl NameTable {
         applied
     }
 
-    /// Puts one name in, in place of the result that it had, and live. For many use [`apply`](Self::apply).
+    /// Puts one name in, live, in place of the result that it had. For many names use [`apply`](Self::apply).
     pub fn insert(&mut self, name: impl AsRef<Name>, next_hop: NextHop) -> Result<Applied, Error> {
         self.apply(&[NameUpdate::insert(name, next_hop)])
     }
 
-    /// Takes one name out, live. For many use [`apply`](Self::apply).
+    /// Takes one name out, live. For many names use [`apply`](Self::apply).
     pub fn remove(&mut self, name: impl AsRef<Name>) -> Result<Applied, Error> {
         self.apply(&[NameUpdate::remove(name)])
     }
@@ -112,7 +113,8 @@ impl NameTable {
         NameReader::new(self.live.reader(), self.engine, self.is_aggregated, self.offload.clone())
     }
 
-    /// The names with their results, all of them where the table is aggregated: exact and longest matches, iteration, what lies beneath a name.
+    /// The names with their results, all of them if the table is aggregated: exact and longest matches,
+    /// iteration, all names beneath one.
     pub fn entries(&self) -> &NameRib {
         self.live.rib()
     }
@@ -137,26 +139,27 @@ impl NameTable {
         self.is_aggregated
     }
 
-    /// The GPUs that it is on, such as for the [`fleet`](NameBuilder::fleet) of another table; `None` where lookups run on the CPU
-    /// alone.
+    /// The GPUs that the table is on, for example for the [`fleet`](NameBuilder::fleet) of another table.
+    /// `None` where lookups run on the CPU alone.
     pub fn fleet(&self) -> Option<&Fleet> {
         self.offload.as_ref().map(|offload| offload.remote().fleet())
     }
 
-    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, or have come to run there since; `None`
-    /// where nothing is amiss.
+    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, from the start
+    /// or since a GPU failed. `None` where nothing is amiss.
     pub fn device_note(&self) -> Option<String> {
         let is_out = || self.offload.as_ref()?.remote().is_out();
         self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
     }
 
-    /// How many names were looked up where, in batches, by readers of this table; `None` where lookups run on the CPU alone.
+    /// Numbers of names that readers of this table looked up in batches, on the CPU and on GPUs. `None` where
+    /// lookups run on the CPU alone.
     pub fn lookups(&self) -> Option<Counts> {
         self.offload.as_ref().map(|offload| offload.counts())
     }
 
-    /// Bytes held: both copies of the compiled table, the names, and what the engine keeps for updates. GPUs hold one copy more,
-    /// each.
+    /// Bytes held: both copies of the compiled table, the names, and what the engine keeps for updates. Each
+    /// GPU holds one more copy.
     pub fn memory_usage(&self) -> u64 {
         self.live.memory_usage()
     }
@@ -166,19 +169,21 @@ impl NameTable {
         self.live.rebuilds()
     }
 
-    /// How many calls that were to change the table have failed, and so changed nothing.
+    /// How many calls have failed, and so changed nothing.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Saves the compiled table and its names as an image file, in place of one that is there, whole or not at all.
+    /// Saves the compiled table and its names as an image file. A file that is there is replaced, whole or
+    /// not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.live.save(&LabelTexts::new(), path.as_ref())
     }
 
-    /// [`save`](Self::save) with what the indexes stand for, as text, for [`Labels::open`].
+    /// Saves the table like [`save`](Self::save), with what the indexes stand for, as text, for
+    /// [`Labels::open`].
     ///
-    /// An error where two labels have the same text: they could not be told apart when they are read.
+    /// Fails where two labels have the same text: they could not be told apart when they are read.
     pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
         let mut texts = LabelTexts::new();
         for (next_hop, value) in labels.iter() {

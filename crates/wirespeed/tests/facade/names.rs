@@ -15,7 +15,7 @@ pub(crate) fn names(seed: u64) -> NameRib {
     names_with(seed, 8_000)
 }
 
-/// The same with a component of so many bytes.
+/// A table with what engines get wrong in it, and a component of so many bytes.
 fn names_with(seed: u64, longest: usize) -> NameRib {
     let mut names = generate::table(&TableSpec { names: 700, results: 300, seed }).unwrap().names;
     let long = format!("/{}", "c".repeat(longest));

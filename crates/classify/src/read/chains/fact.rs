@@ -7,7 +7,7 @@ use crate::read::assume::{Assumption, AssumptionKey, Assumptions};
 pub(in crate::read) struct Fact {
     /// What it is, for people: `a match of conntrack`.
     pub(in crate::read) what: String,
-    /// What assumption decides it; `None` where none can.
+    /// The assumption that decides it; `None` if none can.
     pub(in crate::read) of: Option<(AssumptionKey, Wanted)>,
     pub(in crate::read) is_negated: bool,
 }

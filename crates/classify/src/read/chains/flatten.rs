@@ -27,8 +27,8 @@ use crate::tuple::Tuple;
 /// The most parts of regions that may be compared: some seconds.
 const MOST_WORK: u64 = 30_000_000;
 
-/// Writes a chain out: its rules, what they do and what is uncertain into `file`, what it was told of them into the report. `within` is what
-/// packets can be at all.
+/// Writes a chain out: its rules, their actions and doubts into `file`, and a summary of them into the
+/// report. `within` is what packets can be at all.
 pub(in crate::read) fn flatten<T: Tuple>(
     chains: &Chains<T>,
     base: &str,
@@ -110,7 +110,7 @@ struct Walk<'a, T: Tuple> {
     changed: BTreeSet<AssumptionKey>,
     assumed: Vec<Assumption>,
     left_out: BTreeMap<u64, LeftOut>,
-    /// By line, what would decide it if it were assumed.
+    /// Assumptions that would decide a line, by line.
     would_help: BTreeMap<u64, BTreeSet<AssumptionKey>>,
     /// Lines that only count or log.
     without_verdict: BTreeSet<u64>,
@@ -249,7 +249,7 @@ impl<T: Tuple> Walk<'_, T> {
         self.end("the chain", region)
     }
 
-    /// What a step of which nobody knows whether it is in effect could do with packets.
+    /// The possible effect on packets of a step that may or may not be in effect.
     fn perhaps(
         &mut self,
         then: &Go<'_>,
@@ -396,7 +396,7 @@ impl<T: Tuple> Walk<'_, T> {
         }
     }
 
-    /// What a line is to packets of a region; `None` where it isn't for any of them, or not in effect.
+    /// A line as packets of a region meet it; `None` if it isn't for any of them, or not in effect.
     fn meet(&mut self, line: &Line<T>, region: &Region<T>) -> Result<Option<Met<T>>, Excess> {
         let (mut doubts, mut would_help, mut by) = (Vec::new(), BTreeSet::new(), Vec::new());
         for fact in &line.when.facts {

@@ -40,7 +40,7 @@ pub(super) struct Chain<T> {
     pub(super) end: End,
 }
 
-/// What becomes of a packet that comes to the end of a chain which nothing jumped to, or returns from it.
+/// The fate of a packet that comes to the end of a chain which nothing jumped to, or returns from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// A verdict: the policy, or for a chain of the user that is looked at by itself, `RETURN`.

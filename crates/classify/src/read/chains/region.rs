@@ -18,7 +18,7 @@ pub(in crate::read) struct Region<T> {
 /// A box: the tuples of which each field is in a set.
 #[derive(Debug)]
 pub(in crate::read) struct Cell<T> {
-    /// By the order of the tuple's fields; `None` of a field that may be anything.
+    /// Sets in the order of the tuple's fields; `None` of a field that may be anything.
     sets: Box<[Option<Arc<FieldSet>>]>,
     of: PhantomData<T>,
 }
@@ -208,7 +208,8 @@ impl<T: Tuple> Cell<T> {
         Ok(is_left)
     }
 
-    /// Adds what it has and another has not: by each field in turn, what lies beside the other in it and within the other in those before.
+    /// Adds its part that another has not: for each field in turn, the part beside the other in that field
+    /// and within the other in those before.
     fn minus(self, other: &Self, to: &mut Vec<Self>) -> Result<(), TooMany> {
         if self.and(other)?.is_none() {
             return push(to, Some(self));

@@ -1,8 +1,9 @@
 //! [`FieldSet`]: some of the numbers of a field.
 //!
-//! Prefixes and ranges are intervals, and sets of these stay small under every operation. What is wanted under a mask with holes
-//! (`10.0.0.1/255.0.0.255`) is no few intervals; such a set is kept as values under masks, no two of which have a number in common. The
-//! complement of one can have many more, so operations on these are bounded.
+//! Prefixes and ranges are intervals, and sets of these stay small under every operation. A match under a
+//! mask with holes (`10.0.0.1/255.0.0.255`) is no few intervals; such a set is kept as values under masks, no
+//! two of which have a number in common. The complement of one can have many more, so operations on these are
+//! bounded.
 
 use super::region::TooMany;
 use crate::expand::prefixes;
@@ -198,7 +199,7 @@ impl FieldSet {
         }
     }
 
-    /// The same as intervals where all masks are prefixes, or all numbers are there.
+    /// Turns the set into intervals where all masks are prefixes, or all numbers are there.
     fn into_intervals(self) -> Self {
         let Parts::Masked(parts) = &self.parts else { return self };
         // No number is there twice; all of 128 bits wrap around to 0.

@@ -8,9 +8,9 @@ use crate::tuple::Field;
 
 /// What a text comes to.
 pub(super) enum Read {
-    /// These numbers of the field.
+    /// Numbers of the field.
     Set(FieldSet),
-    /// A name, of which only another machine knows what it stands for.
+    /// A name whose meaning only another machine knows.
     Name,
 }
 

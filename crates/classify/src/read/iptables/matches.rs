@@ -1,7 +1,7 @@
 //! [`Conditions`]: what the options of a rule want of a packet.
 //!
-//! Each option becomes a region of tuples where a tuple holds what it asks for, a fact that assumptions decide, or a fact that nobody knows.
-//! None is passed over.
+//! Each option becomes a region of tuples if a tuple holds what it asks for, else a fact: one that
+//! assumptions decide, or one that nobody knows. None is passed over.
 
 use super::address::{Read, address_range, addresses, number, port_list, ports, protocol};
 use super::icmp;
@@ -212,7 +212,8 @@ fn needs_protocol(one: &Match, parsed: &Parsed) -> Result<(), Wrong> {
     }
 }
 
-/// The fact that a match is, where its options only make sense together; `None` where each says something by itself.
+/// The fact that a match is, if its options only make sense together; `None` if each says something by
+/// itself.
 fn as_a_whole(one: &Match) -> Result<Option<Fact>, Wrong> {
     let has = |name: &str| one.option(name).is_some();
     let limit = |word: &str, what: &str| Ok(Some(Fact::one_of(AssumptionKey::Limit, &[word], what)));

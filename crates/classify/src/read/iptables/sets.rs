@@ -42,7 +42,7 @@ enum Dimension {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
-    /// By dimension.
+    /// The parts of the entry, by dimension.
     parts: Vec<String>,
     is_exception: bool,
 }
@@ -76,7 +76,7 @@ impl Sets {
         }
     }
 
-    /// Says that rules change a set: what is in it when a packet comes is not what is in the file.
+    /// Says that rules change a set: its content when a packet comes is not that of the file.
     pub(super) fn is_changed_by_rules(&mut self, name: &str) {
         if let Some(set) = self.0.get_mut(name) {
             set.unknown.get_or_insert_with(|| "rules add to it or take from it".to_owned());

@@ -399,7 +399,7 @@ fn a_listed_table() {
     assert_eq!(report.left_out.len(), 1, "{report}");
 }
 
-/// With 12 fields the rules are those of IPv4 packets (a finding: they matched ARP, too).
+/// Holds rules of 12 fields to IPv4 packets (a finding: they matched ARP, too).
 #[test]
 fn openflow_tuples_are_of_ipv4() {
     let text = input(

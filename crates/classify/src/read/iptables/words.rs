@@ -8,9 +8,9 @@ use super::options::{self, BASE, Known};
 /// A rule's options.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parsed {
-    /// Those of the rule itself.
+    /// Options of the rule itself.
     pub(super) base: Vec<Given>,
-    /// Those of its matches, in order.
+    /// Options of its matches, in order.
     pub(super) matches: Vec<Match>,
     /// The target, and its options.
     pub(super) target: Option<(String, Vec<Given>)>,
@@ -214,7 +214,7 @@ fn is_of_policy(name: &str) -> bool {
 enum Place {
     Base,
     Target,
-    /// By its place.
+    /// A match, by its place.
     Match(usize),
 }
 

@@ -5,8 +5,8 @@
 pub(super) enum Wrong {
     /// iptables would not take it.
     Bad(String),
-    /// It is of the other family: no packet in question matches it.
+    /// Matches no packet in question, as it is of the other family.
     OtherFamily(String),
-    /// It isn't known what it means.
+    /// Means what isn't known.
     Unknown(String),
 }

@@ -472,7 +472,7 @@ pub(super) fn all_of<T: Tuple>(keys: &[Key<T>]) -> Result<Condition<T>, TooMany>
     })
 }
 
-/// What an element of a set or a map wants of what is looked at.
+/// The conditions of an element of a set or a map.
 pub(super) fn element_of<T: Tuple>(keys: &[Key<T>], element: &Value) -> Result<Vec<Condition<T>>, TooMany> {
     let values: Vec<&Value> = match single(element) {
         Some(("concat", Value::Array(values))) if keys.len() > 1 => values.iter().collect(),

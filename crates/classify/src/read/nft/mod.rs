@@ -57,7 +57,7 @@ struct Element {
     of: (String, String),
     /// The chain of a rule, or the name of a set.
     name: String,
-    /// As JSON, which takes less memory than what it says.
+    /// The element in JSON, which takes less memory than what it says.
     json: String,
 }
 

@@ -70,7 +70,7 @@ const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ecn", "cwr"
 /// What the numbers of a field are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
-    /// As the tuple has it: addresses, and protocols by name.
+    /// Names that the tuple has: of addresses, and of protocols.
     OfField,
     IcmpTypes,
     IcmpCodes,

@@ -23,7 +23,7 @@ enum Statement<T> {
     Does(Then),
     /// The rule ends here.
     Ends(Vec<(Condition<T>, Then)>),
-    /// It says nothing about packets and does nothing to them.
+    /// Says nothing about packets, and does nothing to them.
     Nothing,
 }
 

@@ -10,7 +10,7 @@ use super::key::single;
 #[derive(Debug, Default)]
 pub(super) struct Sets {
     by_name: BTreeMap<String, Result<Vec<Value>, String>>,
-    /// Those that rules add to or take from.
+    /// Sets and maps that rules add to or take from.
     changed: BTreeSet<String>,
 }
 

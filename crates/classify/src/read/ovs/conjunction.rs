@@ -60,7 +60,7 @@ pub(super) struct Member<T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Clause {
     id: u32,
-    /// From 0.
+    /// The clause's number, from 0.
     dimension: usize,
     of: usize,
 }

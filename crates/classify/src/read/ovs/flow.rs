@@ -6,7 +6,7 @@ use crate::pattern::Pattern;
 use crate::read::report::Fault;
 use crate::tuple::{Field, Tuple, VLAN_NONE};
 
-/// What Open vSwitch takes where none is given (`OFP_DEFAULT_PRIORITY`).
+/// The priority that Open vSwitch takes if none is given (`OFP_DEFAULT_PRIORITY`).
 const PRIORITY: u32 = 0x8000;
 
 const IPV4: u128 = 0x0800;
@@ -36,7 +36,7 @@ const FLAGS: [&str; 5] =
 pub(super) struct Flow<'l> {
     pub(super) table: Table,
     pub(super) priority: u32,
-    /// As it is written; `None` of a bare match.
+    /// The actions as they are written; `None` of a bare match.
     pub(super) actions: Option<&'l str>,
     /// The number of the conjunction that has to be met.
     pub(super) conj_id: Option<u32>,

@@ -18,11 +18,11 @@ const PRESENT: u128 = 0x1000;
 /// What is wanted, as the words come.
 #[derive(Debug, Default)]
 pub(super) struct Vlan {
-    /// By `vlan_tci`.
+    /// What `vlan_tci` wants.
     tci: Option<Masked>,
-    /// By `dl_vlan` or `vlan_vid`, as bits of the tag.
+    /// What `dl_vlan` or `vlan_vid` wants, as bits of the tag.
     vid: Option<Masked>,
-    /// By `dl_vlan_pcp` or `vlan_pcp`, as bits of the tag.
+    /// What `dl_vlan_pcp` or `vlan_pcp` wants, as bits of the tag.
     pcp: Option<Masked>,
 }
 

@@ -1,4 +1,4 @@
-//! The words of a flow's match: which field each one is of, how its value is written, and what it needs beside it.
+//! The words of a flow's match: the field of each one, the form of its value, and its needs beside it.
 //!
 //! The grammar is that of ovs-fields(7). A number is decimal or `0x` hexadecimal: Open vSwitch takes a leading 0 for octal, so
 //! that `010` means 8 there and is refused here.
@@ -171,7 +171,7 @@ impl Word {
     }
 }
 
-/// So many bits.
+/// A number of so many ones.
 pub(super) const fn ones(width: u16) -> u128 {
     if width < 128 { (1 << width) - 1 } else { u128::MAX }
 }

@@ -25,7 +25,7 @@ fn via(last: u8) -> Vec<u8> {
     vec![0x40, 1, 1, 0, 0x40, 2, 0, 0x40, 3, 4, 192, 0, 2, last]
 }
 
-/// Of a table's entry: nothing but the next hop.
+/// Attributes of a table's entry: nothing but the next hop.
 fn via_v6(last: u8) -> Vec<u8> {
     let address = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last];
     [&[0x40, 1, 1, 0, 0x40, 2, 0, 0x80, 14, 17, 16][..], &address].concat()

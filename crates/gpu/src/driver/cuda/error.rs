@@ -1,4 +1,5 @@
-//! What the driver's calls come to: which errors leave a device of no more use, and what the driver says of each.
+//! What the driver's calls come to: errors that leave a device of no more use, and the driver's words for
+//! each error.
 
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::CUresult;

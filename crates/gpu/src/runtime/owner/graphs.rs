@@ -26,7 +26,7 @@ pub(in crate::runtime) struct Graphs {
 pub(super) enum Plan {
     Replay(Graph),
     Record,
-    /// It hasn't come before: recording it would cost more than it may ever save.
+    /// Goes without a graph, as it hasn't come before: recording it would cost more than it may ever save.
     Plain,
 }
 

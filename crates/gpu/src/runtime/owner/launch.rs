@@ -50,7 +50,7 @@ impl Launch {
         Shape { blocks: self.shape.blocks.min(enough).max(1), ..self.shape }
     }
 
-    /// The same for keys and results in pinned memory: one block where that gives a thread a few keys at most, as it can say that it is
+    /// The shape for keys and results in pinned memory: one block where that gives a thread a few keys at most, as it can say that it is
     /// done.
     pub(super) fn mapped_shape_for(&self, count: u64) -> Shape {
         let is_small = count <= FEW.min(u64::from(self.shape.threads) * USUAL_KEYS as u64);
@@ -71,7 +71,7 @@ struct Trial<'a> {
 pub(super) struct Tuner {
     begin: Event,
     end: Event,
-    /// By module, kernel and shared memory, its best of each class.
+    /// The best launch of each class, by module, kernel and shared memory.
     known: FxHashMap<(String, String, u32), Vec<Tuned>>,
 }
 
@@ -298,8 +298,8 @@ fn candidates(count: usize, threads: u32, held: u32, multiprocessors: u32) -> Ve
     all
 }
 
-/// What a launch costs, between how long it takes, which is what it costs alone, and how much of the device it takes for that long, which
-/// is what it costs among others: their mean.
+/// The cost of a launch: the mean of its time, as if it ran alone, and of its time by its share of the device,
+/// as if it ran among others.
 fn cost(ns: f64, blocks: u32, held: u32) -> f64 {
     let share = f64::from(blocks) / f64::from(held.max(1));
     ns * f64::midpoint(1.0, share.min(1.0))

@@ -25,7 +25,7 @@ use crate::runtime::writes::{DeviceWrite, Writes};
 
 /// Patches that can be on their way to the device at once.
 const STAGES: usize = 32;
-/// So many launches' writes are gathered at most before they go.
+/// Launches whose writes are gathered before they go, at most.
 const GATHERED: usize = 4;
 const THREADS: u32 = 256;
 

@@ -57,7 +57,7 @@ impl KernelBatch {
         Self { keys, low, results, count: count as u64, done: DevicePtr(0), mark: 0, result_bytes }
     }
 
-    /// With the width of the table's results where the batch has none of its own.
+    /// Takes the width of the table's results where the batch has none of its own.
     fn or_results_of(mut self, bytes: usize) -> Self {
         if self.result_bytes == 0 {
             self.result_bytes = few(bytes);

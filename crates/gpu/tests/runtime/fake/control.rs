@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) struct Control {
     /// Calls so far.
     pub(crate) calls: AtomicU64,
-    /// From this call on the device is lost.
+    /// The call from which on the device is lost.
     pub(crate) lose_at: AtomicU64,
     /// The launch of this number, from 1 on, is refused, once.
     pub(crate) refuse_launch: AtomicU64,
@@ -52,7 +52,7 @@ impl Control {
         assert!(notes.is_empty(), "{notes:#?}");
     }
 
-    /// The same once the driver has ended.
+    /// What went wrong so far, after the driver has ended. Panics where anything did.
     pub(crate) fn check_ended(&self) {
         assert!(self.ended.load(Ordering::SeqCst), "the driver lives");
         self.check();

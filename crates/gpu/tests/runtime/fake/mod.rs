@@ -43,7 +43,7 @@ pub(crate) struct Fake {
     /// Pinned memory by its address on the device.
     pinned: BTreeMap<u64, Box<[u64]>>,
     streams: HashMap<Stream, VecDeque<Op>>,
-    /// By event: how often it was recorded, and which of these have come.
+    /// How often each event was recorded, and which of these have come.
     events: HashMap<Event, (u64, u64)>,
     times: HashMap<Event, u64>,
     graphs: HashMap<Graph, Vec<Op>>,

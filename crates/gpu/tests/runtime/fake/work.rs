@@ -19,7 +19,7 @@ pub(super) const KERNELS: [&str; 7] = [
 
 #[derive(Clone)]
 pub(super) enum Op {
-    /// From an address of this process to one of the device, or the other way, or within; and how far it has come.
+    /// A copy from an address of this process to one of the device, or the other way, or within; and how far it has come.
     Copy {
         to: Place,
         from: Place,
@@ -136,7 +136,7 @@ impl Fake {
         }
     }
 
-    /// As `announce_end` of `kernels/batch.cuh`.
+    /// Does what `announce_end` of `kernels/batch.cuh` does.
     fn announce(&mut self, blocks: u32, batch: &[u8]) {
         let (done, mark) = (word(batch, 4), word(batch, 5));
         if done != 0 && blocks == 1 {
@@ -152,7 +152,7 @@ impl Fake {
         self.store(to, value, bytes);
     }
 
-    /// As `kernels/gather.cuh`; and with keys of six bytes, whose planes are mixed.
+    /// Does what `kernels/gather.cuh` does; and with keys of six bytes, whose planes are mixed.
     fn gather(&mut self, kernel: &str, [batch, table]: &[Vec<u8>; 2], i: u64) {
         let width: u64 = kernel[8..9].parse().unwrap();
         let key = match &kernel[9..] {

@@ -7,17 +7,17 @@ use wirespeed_classify::read::{Doubts, Lines, RuleFile};
 use wirespeed_classify::{Rule, RuleSet, Tuple};
 use wirespeed_fib::NextHops;
 
-/// What actions are called: as the format has it, or by their numbers where it has no names.
+/// Names of actions: as the format has them, or their numbers if it has no names.
 pub(super) struct Actions(pub(super) Vec<String>);
 
 impl Actions {
-    /// That of a rule.
+    /// The name of a rule's action.
     pub(super) fn of<T: Tuple>(&self, rule: &Rule<T>) -> String {
         let name = usize::try_from(rule.action()).ok().and_then(|at| self.0.get(at));
         name.cloned().unwrap_or_else(|| rule.action().to_string())
     }
 
-    /// That of a rule, as it stands alone.
+    /// The name of a rule's action, as it is said alone.
     pub(super) fn said<T: Tuple>(&self, rule: &Rule<T>) -> String {
         if self.0.is_empty() { format!("action {}", rule.action()) } else { self.of(rule) }
     }
@@ -71,7 +71,7 @@ pub(super) struct Known<T: Tuple> {
     pub(super) lines: Lines,
 }
 
-/// The rules of an image, what their actions are called, and what is in doubt about them.
+/// The rules of an image, the names of their actions, and the doubts about them.
 pub(super) fn of_image<T: Tuple>(image: &RuleImageFile) -> Result<Known<T>> {
     let labels = image.labels()?;
     // No action is 0 where labels are.

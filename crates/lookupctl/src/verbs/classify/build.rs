@@ -27,7 +27,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     rules: OsString,
 
-    /// Where the image goes; one that is there is replaced, whole or not at all
+    /// File that the image goes to. One that is there is replaced, whole or not at all
     #[arg(short, long, value_name = "IMG")]
     output: PathBuf,
 
@@ -35,8 +35,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
-    /// Seed of engines that hash, for images that are equal byte for byte; by default a random one, which nobody who chooses rules or
-    /// packets can know
+    /// Seed of engines that hash, for images that are equal byte for byte. The default is a random one, which
+    /// nobody who chooses rules can know
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
@@ -81,9 +81,9 @@ struct Report {
     tuple: &'static str,
     rules: usize,
     patterns: u64,
-    /// Of the file: the compiled table and what is kept beside it.
+    /// Bytes of the file: the compiled table and what is kept beside it.
     file_bytes: u64,
-    /// Of the compiled table.
+    /// Bytes of the compiled table.
     bytes: u64,
     bytes_per_rule: f64,
     build_seconds: f64,

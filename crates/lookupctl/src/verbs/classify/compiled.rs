@@ -25,10 +25,10 @@ pub(super) struct Compiled<T: Tuple> {
 
 /// The table of some engine.
 pub(super) trait AnyTable<T: Tuple>: Send + Sync {
-    /// As it looks up.
+    /// What looks up in it.
     fn lookups(&self) -> &dyn Classify<T>;
     fn image(&self) -> &Image;
-    /// It on GPUs.
+    /// The table on GPUs.
     fn upload(&self, fleet: &Fleet) -> Result<Remote<T>, GpuError>;
     /// Writes it to an image file with what lies beside it.
     fn save(&self, beside: &Beside<T>, to: &Path) -> Result<Image>;
@@ -53,7 +53,7 @@ impl<T: Tuple> Compiled<T> {
         Ok(Self { engine, table, control_plane: 0, build_time: began.elapsed() })
     }
 
-    /// It on GPUs, where these are to look up.
+    /// The table on GPUs, where these are to look up.
     pub(super) fn offload(&self, fleet: Option<&Fleet>) -> Result<Option<Offload<T>>> {
         let Some(fleet) = fleet else { return Ok(None) };
         let remote = self.table.upload(fleet).with_context(|| cannot_upload(self.engine))?;
@@ -61,12 +61,12 @@ impl<T: Tuple> Compiled<T> {
     }
 }
 
-/// Of an engine.
+/// Says that no GPU takes an engine's table.
 pub(super) fn cannot_upload(engine: EngineName) -> String {
     format!("{engine} can't be brought to the GPU")
 }
 
-/// Of an engine.
+/// Says that an engine refuses the rules.
 pub(super) fn cannot_build(engine: EngineName) -> String {
     format!("{engine} can't be built")
 }
@@ -95,7 +95,7 @@ impl<T: Tuple> Visitor<T> for Adopt {
     }
 }
 
-/// That of an engine.
+/// The table of one engine.
 struct Held<T: Tuple, E: ClassifyEngine<T>>(E::Table);
 
 impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyTable<T> for Held<T, E> {

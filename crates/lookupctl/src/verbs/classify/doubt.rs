@@ -1,5 +1,5 @@
-//! What is in doubt about answers, and how that is told: rules that were left out and could make an answer another one, and what was
-//! assumed of packets.
+//! Doubts about answers, and how they are told: the assumptions about packets, and the rules that were left
+//! out and could make an answer another one.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ pub(super) struct Because {
     line: u64,
     reason: String,
     text: String,
-    /// What it could do; null where that could be anything.
+    /// Its possible effect; null if that could be anything.
     action: Option<String>,
 }
 
@@ -103,7 +103,7 @@ pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
     listed(&all, SHOWN)
 }
 
-/// Says on stderr what an image tells of what is in doubt.
+/// Says on stderr what an image tells of doubts.
 pub(super) fn say<T: Tuple>(doubts: &Doubts<T>) {
     if let Some(assumed) = assumed(&assuming(doubts)) {
         eprintln!("  {assumed}");

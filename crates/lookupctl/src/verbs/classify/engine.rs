@@ -1,4 +1,4 @@
-//! `--engine` for rules: what may be given, and what it comes to. The engines themselves are listed in
+//! `--engine` for rules: its values, and the engine that it comes to. The engines themselves are listed in
 //! [`wirespeed::classify::engine`].
 
 use clap::builder::TypedValueParser;
@@ -12,7 +12,7 @@ use crate::engine::{ALL, parser};
 pub(super) enum Choice {
     /// The one that suits the set best.
     Auto,
-    /// That one.
+    /// The engine of this name.
     Named(EngineName),
 }
 

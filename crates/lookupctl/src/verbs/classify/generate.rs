@@ -55,7 +55,8 @@ struct RulesOptions {
     #[command(flatten)]
     made: MadeArguments,
 
-    /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12; by default ipv4, for --set classes openflow
+    /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12. The default is ipv4, for
+    /// --set classes openflow
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     tuple: Option<TupleName>,
 
@@ -75,7 +76,8 @@ fn to_parser() -> impl TypedValueParser<Value = RuleFormat> {
 /// Tuples to look up in a set.
 #[derive(Debug, Args)]
 struct TraceOptions {
-    /// rules (each tuple of a rule at random), flows:N (the same, each N times in a row on average) or random (anything)
+    /// rules (each tuple of a rule at random), flows:N (like rules, each tuple N times in a row on average)
+    /// or random (anything)
     #[arg(long, value_name = "KIND", default_value = "rules")]
     kind: Kind,
 

@@ -24,9 +24,9 @@ pub(super) trait AnyLive<T: Tuple>: Live<Update = RuleUpdate<T>> + Send {
     fn with(&self, then: &mut dyn FnMut(&dyn Classify<T>, &Image));
     /// What looks tuples up in it as it then is, however it changed meanwhile.
     fn looker(&self) -> Looker<T>;
-    /// It on GPUs, which follow it from now on.
+    /// The table on GPUs, which follow it from now on.
     fn upload(&mut self, fleet: &Fleet) -> Result<Remote<T>, GpuError>;
-    /// The same beside it where GPUs are asked for and usable, measured.
+    /// The table on GPUs beside it, measured, where GPUs are asked for and usable.
     fn offload(&mut self, wanted: &Wanted<'_, T>) -> Result<Option<Offload<T>>>;
     /// Where a trace is looked up in it.
     fn place<'p>(
@@ -89,7 +89,7 @@ impl<T: Tuple> Visitor<T> for Adopt {
     }
 }
 
-/// That of an engine.
+/// The live table of one engine.
 struct Held<T: Tuple, E: ClassifyEngine<T>>(LiveRules<T, E>);
 
 impl<T: Tuple, E: ClassifyEngine<T>> Live for Held<T, E> {

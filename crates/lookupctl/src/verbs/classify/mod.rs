@@ -24,7 +24,7 @@ use clap::{Args, Subcommand};
 
 use crate::Outcome;
 
-/// The same verbs for sets of rules: access lists, firewalls, OpenFlow tables.
+/// Verbs for sets of rules: access lists, firewalls, OpenFlow tables.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, subcommand_required = true)]
 pub(crate) struct Options {

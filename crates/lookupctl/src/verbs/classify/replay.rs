@@ -36,8 +36,9 @@ pub(super) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["rules", "set", "set_count", "engine", "updates"])]
     image: Option<PathBuf>,
 
-    /// What to look up: a file of tuples (as ClassBench writes traces, or in words), or what to make: rules (each tuple of a rule at
-    /// random), flows:N (the same, each N times in a row on average), random (anything)
+    /// What to look up: a file of tuples (as ClassBench writes traces, or in words), or a kind of trace to
+    /// make: rules (each tuple of a rule at random), flows:N (like rules, each tuple N times in a row on
+    /// average), random (anything)
     #[arg(long, value_name = "FILE|KIND", default_value = "rules", value_parser = trace::parser())]
     trace: Trace,
 
@@ -158,7 +159,7 @@ impl Options {
     }
 }
 
-/// What is in doubt about answers, and the rules that these come from: none are needed where nothing is.
+/// Doubts about answers, and the rules that these come from: none are needed if nothing is in doubt.
 struct Beside<T: Tuple> {
     doubts: Doubts<T>,
     rules: RuleSet<T>,

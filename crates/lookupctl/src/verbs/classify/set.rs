@@ -38,8 +38,8 @@ pub(super) const RULES: &str = "10k";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Synthetic sets")]
 pub(super) struct MadeArguments {
-    /// acl (access list), fw (firewall) and ipc (in between) are after the manner of ClassBench; classes has so many rules in so many
-    /// classes, as the sets of the GSwitch paper
+    /// acl (access list), fw (firewall) and ipc (in between) are after the manner of ClassBench. classes has
+    /// so many rules in so many classes, as the sets of the GSwitch paper
     #[arg(long, value_name = "KIND", default_value = "acl", value_parser = kind_parser())]
     set: Made,
 
@@ -47,11 +47,12 @@ pub(super) struct MadeArguments {
     #[arg(long, value_name = "C", value_parser = parse_positive)]
     classes: Option<usize>,
 
-    /// Classes that share the rules evenly, of --set classes, each other one having one; all of them where it isn't given
+    /// Classes of --set classes that share the rules evenly. Each other class has one rule. The default is
+    /// all of them
     #[arg(long, value_name = "F", value_parser = parse_positive)]
     full: Option<usize>,
 
-    /// Classes that a tuple of the trace matches, of --set classes: 1
+    /// Classes of --set classes that a tuple of the trace matches. The default is 1
     #[arg(long, value_name = "C_m", value_parser = parse_positive)]
     matching: Option<usize>,
 }
@@ -59,7 +60,7 @@ pub(super) struct MadeArguments {
 /// A kind of set that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Made {
-    /// After the manner of ClassBench.
+    /// A set made after the manner of ClassBench.
     Like(Kind),
     /// The paper's.
     Classes,

@@ -30,8 +30,8 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<RuleFormat>,
 
-    /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12; where it isn't given by content, and of a set that is
-    /// made ipv4, of --set classes openflow
+    /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12. The default is what the
+    /// content says. A set that is made has ipv4 by default, one of --set classes openflow
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     pub(super) tuple: Option<TupleName>,
 
@@ -40,11 +40,12 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     assume: Vec<Assumption>,
 
-    /// Chain to read of iptables-save (INPUT where it isn't given) or of nft (needed where several have a hook)
+    /// Chain to read, of iptables-save (the default is INPUT) or of nft (needed where several have a hook)
     #[arg(long, value_name = "NAME")]
     chain: Option<String>,
 
-    /// Table to read of iptables-save (filter where it isn't given) or of nft (needed where several have such a chain)
+    /// Table to read, of iptables-save (the default is filter) or of nft (needed where several have such a
+    /// chain)
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
 
@@ -70,7 +71,7 @@ fn format_parser() -> impl TypedValueParser<Value = RuleFormat> {
 /// A file of rules before its tuple is known to the compiler.
 pub(super) struct Raw {
     name: String,
-    /// As they are in the file, compressed or not.
+    /// The bytes of the file, compressed or not.
     bytes: Vec<u8>,
     tuple: TupleName,
 }
@@ -180,7 +181,8 @@ impl Raw {
         Ok(Loaded { file, report, seconds: began.elapsed().as_secs_f64() })
     }
 
-    /// Reads the rules, and says what they were and what was left out. Refused where that is anything, unless it is to be lenient.
+    /// Reads the rules, and says their number and what was left out. Refused if anything was left out, unless
+    /// it is to be lenient.
     pub(super) fn load<T: Tuple>(&self, read: &ReadArguments) -> Result<RuleFile<T>> {
         let loaded = self.parse(read)?;
         if !read.lenient && !loaded.is_whole() {
@@ -217,7 +219,7 @@ impl<T: Tuple> Loaded<T> {
         self.report.left_out.is_empty() && self.file.doubts.is_empty()
     }
 
-    /// Why it is refused where it isn't whole: what was left out first, and what to do about it.
+    /// Why a file is refused that isn't whole: the first thing that was left out, and what to do about it.
     fn refusal(&self) -> String {
         /// Rules that are named.
         const SHOWN: usize = 3;

@@ -32,7 +32,7 @@ pub(super) enum Trace {
 pub(super) enum Kind {
     /// Each tuple of a rule at random.
     Rules,
-    /// The same, each that many times in a row on average.
+    /// Tuples of rules, each that many times in a row on average.
     Flows(f64),
     /// Anything.
     Random,

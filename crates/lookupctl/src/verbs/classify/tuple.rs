@@ -34,7 +34,7 @@ pub(super) fn recognise(start: &str) -> TupleName {
     if is_wide { TupleName::Ipv6 } else { TupleName::Ipv4 }
 }
 
-/// Of flows, and rules in words.
+/// The tuple of flows, and of rules in words.
 fn of_words<'a>(lines: impl Iterator<Item = &'a str>) -> TupleName {
     const OF_FLOWS: [&str; 7] = ["dl_", "nw_", "tp_", "eth_", "in_port", "actions", "cookie"];
     let mut found = TupleName::Ipv4;

@@ -27,7 +27,7 @@ pub(in crate::verbs) struct ImageReport {
     image: String,
     /// `addresses`, `names` or `rules`.
     holds: &'static str,
-    /// In the file's header.
+    /// The kind in the file's header.
     kind: String,
     engine: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,14 +41,14 @@ pub(in crate::verbs) struct ImageReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     aggregated: Option<bool>,
     file_bytes: u64,
-    /// Of the compiled table alone, where it was checked.
+    /// Bytes of the compiled table alone, where it was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     sections: Vec<Section>,
 }
 
 impl ImageReport {
-    /// That of an image file, whose table of addresses or names is checked as a lookup checks it.
+    /// The report of an image file, whose table of addresses or names is checked as a lookup checks it.
     pub(in crate::verbs) fn of(from: &OsStr) -> Result<Self> {
         let path = Path::new(from);
         match ImageFile::open(path) {
@@ -100,7 +100,7 @@ impl ImageReport {
         })
     }
 
-    /// For scripts or for people, who get the sections too.
+    /// Shows it to scripts or to people, who get the sections too.
     pub(in crate::verbs) fn show(&self, json: bool, output: &mut Output) -> Result<()> {
         if json {
             return output.json(self);
@@ -139,7 +139,7 @@ impl<A: Engines> Visitor<A> for Check {
     }
 }
 
-/// The same of names.
+/// The engine's own check of a table of names, and the bytes of its sections.
 struct CheckNames(NameImageFile);
 
 impl wirespeed::names::engine::Visitor for CheckNames {

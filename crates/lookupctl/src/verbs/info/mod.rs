@@ -37,8 +37,8 @@ use strides::Choices;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// The table, or an image (see build); - is standard input; of several tables it is also told what they take as the FIBs of one
-    /// structure
+    /// The table, or an image (see build); - is standard input. Of several tables it is also told what they
+    /// take as the FIBs of one structure
     #[arg(value_name = "FIB", required = true)]
     fibs: Vec<OsString>,
 
@@ -50,12 +50,13 @@ pub(crate) struct Options {
     #[arg(long)]
     sections: bool,
 
-    /// One JSON object for each image, and for each table and family; of several tables, one more for each family of what they take
-    /// together
+    /// One JSON object for each image, and for each table and family. Of several tables, one more for each
+    /// family tells what they take together
     #[arg(long)]
     json: bool,
 
-    /// Tell instead what strides a multi-bit trie of it (gamt, gamt-s) may have: for every number of levels, and the fastest
+    /// Tell only what strides a multi-bit trie of the table (gamt, gamt-s) may have: for every number of
+    /// levels, and the fastest
     #[arg(long)]
     strides: bool,
 
@@ -254,7 +255,7 @@ struct Report {
     skipped: Vec<Skipped>,
     #[serde(flatten)]
     stats: Stats,
-    /// Those of the statistics, by name.
+    /// Next hops of the statistics, by name.
     #[serde(rename = "top_next_hop_names")]
     top_next_hops: Vec<TopNextHop>,
     rib_bytes: u64,

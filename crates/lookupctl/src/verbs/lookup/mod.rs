@@ -29,11 +29,11 @@ use tables::{Compile, Found, Routes, Tables};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// Addresses, of either family; from standard input, one a line, where none are given
+    /// Addresses, of either family. Read from standard input, one a line, where none are given
     #[arg(value_name = "ADDRESS")]
     addresses: Vec<IpAddr>,
 
-    /// The table; - is standard input; given more than once, the FIBs of virtual routers, 0, 1 and so on
+    /// The table; - is standard input. Several tables are the FIBs of virtual routers, 0, 1 and so on
     #[arg(long, value_name = "FILE", required_unless_present = "image")]
     fib: Vec<OsString>,
 

@@ -12,7 +12,7 @@ use crate::engine::{ALL, parser};
 pub(super) enum Choice {
     /// The one that suits the table best.
     Auto,
-    /// That one.
+    /// The engine of this name.
     Named(EngineName),
 }
 

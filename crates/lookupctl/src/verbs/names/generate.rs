@@ -49,7 +49,7 @@ struct NamesOptions {
     #[arg(long, value_name = "N", default_value_t = RESULTS.into(), value_parser = parse_count)]
     results: u64,
 
-    /// A table to begin with, to which made names are added until there are so many; - is standard input
+    /// A table to begin with; - is standard input. Made names are added until there are so many
     #[arg(long, value_name = "FILE")]
     table: Option<OsString>,
 

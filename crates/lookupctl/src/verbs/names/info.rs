@@ -134,7 +134,7 @@ struct Report {
 struct Aggregation {
     /// Entries that rule 1 holds for: another is a prefix of theirs.
     beneath: usize,
-    /// Of these, those that rule 2 holds for, too: the nearest such has their result.
+    /// Entries of these that rule 2 holds for, too: the nearest such has their result.
     saved: usize,
     left: usize,
 }

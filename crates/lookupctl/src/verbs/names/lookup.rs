@@ -32,7 +32,8 @@ use crate::verbs::lookup::{StepLine, print_steps};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// Names, domains or URLs, each by its own look; from standard input, one a line, where none are given
+    /// Names, domains or URLs, each recognised by its form. Read from standard input, one a line, where none
+    /// are given
     #[arg(value_name = "NAME", value_parser = OsStringValueParser::new().map(OsString::into_encoded_bytes))]
     names: Vec<Vec<u8>>,
 
@@ -145,7 +146,7 @@ struct Compiled {
     table: Box<dyn NameLpm>,
     engine: &'static str,
     is_aggregated: bool,
-    /// The same table on GPUs, where these are to look up.
+    /// The table on GPUs, where these are to look up.
     offload: Option<Offload>,
 }
 
@@ -206,7 +207,7 @@ impl Visitor for Compile<'_> {
 #[derive(Serialize)]
 struct Line<'a> {
     name: String,
-    /// As it was asked for, where that is another form of the name.
+    /// The name as it was asked for, where that is another form of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked: Option<&'a str>,
     prefix: Option<String>,
@@ -220,7 +221,7 @@ struct Session {
     table: Compiled,
     /// The names, where they are at hand.
     rib: Option<NameRib>,
-    /// With those that are compiled, where not all are.
+    /// The names and those that are compiled, where not all are.
     aggregated: Option<Aggregated>,
     labels: Labels,
     form: Option<NameFormat>,

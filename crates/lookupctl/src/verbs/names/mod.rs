@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 
 use crate::Outcome;
 
-/// The same verbs for tables of names: NDN names, domains, URLs.
+/// Verbs for tables of names: NDN names, domains, URLs.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, subcommand_required = true)]
 pub(crate) struct Options {

@@ -58,7 +58,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
-    /// Ask for the matched lengths too, and tell their mean and sum; of an aggregated table, those of the names that were left
+    /// Ask for the matched lengths too, and tell their mean and sum. An aggregated table has those of the
+    /// names that were left
     #[arg(long)]
     lengths: bool,
 

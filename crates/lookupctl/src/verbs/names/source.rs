@@ -23,12 +23,13 @@ use crate::source::{MemoryArgument, unless_image};
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(super) struct ReadArguments {
-    /// How the table's names are written; recognised by content where it isn't given. Domains in another script are made ASCII (UTS
-    /// 46), in tables and queries alike, and *.example.com is example.com itself and all beneath it
+    /// How the table's names are written; recognised by content where it isn't given. Domains in another
+    /// script are made ASCII (UTS 46), in tables and queries alike. *.example.com is example.com itself and
+    /// all beneath it
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<NameFormat>,
 
-    /// Pass over what is wrong in a file, count it by reason and go on, where it would else be refused
+    /// Pass over what is wrong in a file, count it by reason and go on. By default the file is refused
     #[arg(long)]
     lenient: bool,
 }
@@ -120,7 +121,8 @@ impl fmt::Display for Loaded {
 /// What a compiled table is to be like.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct BuildArguments {
-    /// Compile only the names that results need: one goes where the nearest above it has the same result. Updates bring names back
+    /// Compile only the names that results need: a name goes where the nearest one above it has the same
+    /// result. Updates bring names back
     #[arg(long)]
     pub(super) aggregate: bool,
 

@@ -43,11 +43,12 @@ impl fmt::Display for Trace {
 /// What a made trace is like besides.
 #[derive(Debug, Args)]
 pub(super) struct MadeArguments {
-    /// What comes after a table's name in a trace that is made: the paths of a file of URLs, made ones, or none
+    /// What comes after a table's name in a trace that is made: the paths of a file of URLs, made paths, or
+    /// none
     #[arg(long, value_name = "FILE|made|none", default_value = "made")]
     paths: OsString,
 
-    /// Share of names in a trace that is made that nothing matches, 0 to 1
+    /// Share of the names of a made trace that match nothing, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
     misses: f64,
 

@@ -22,15 +22,16 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "FILE|synth:N")]
     updates: Option<OsString>,
 
-    /// Updates a second, or max: over and over, until the time is up; by default each once, spread over the time
+    /// Updates a second, or max: these are repeated until the time is up. By default each is made once,
+    /// spread over the time
     #[arg(long, value_name = "N", requires = "updates", value_parser = parse_rate)]
     rate: Option<Pace>,
 
-    /// Where lookups run; by default auto, in silence where there is no GPU
+    /// Where lookups run. The default is auto, in silence where there is no GPU
     #[arg(long)]
     device: Option<Device>,
 
-    /// Batches of a thread under way at once, on the way to a GPU and back
+    /// Batches of each thread that are under way at once, on the way to a GPU and back
     #[arg(long, value_name = "N", default_value = "4", value_parser = threads::parser())]
     pub(in crate::verbs) in_flight: usize,
 
@@ -38,16 +39,16 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(in crate::verbs) latency_bound: Option<Duration>,
 
-    /// Lookup threads; by default one a core, less one that updates take and one that drives a GPU
+    /// Lookup threads. The default is one a core, less one that updates take and one that drives a GPU
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
-    /// Keys looked up at a time; by default 4096 on the CPU, 1048576 on a GPU, 65536 where it may be either, and what is best for
-    /// a bound on latency
+    /// Keys looked up at a time. The default is 4096 on the CPU, 1048576 on a GPU, 65536 where it may be
+    /// either, and what is best for a bound on latency
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     batch: Option<usize>,
 
-    /// How long the trace is repeated, or the rate that was found is held
+    /// How long the trace is repeated, or how long the rate that was found is held
     #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
     seconds: Duration,
 
@@ -60,7 +61,7 @@ pub(in crate::verbs) struct DriveArguments {
 pub(in crate::verbs) enum Updates<'a> {
     /// Read.
     File(&'a OsStr),
-    /// So many made.
+    /// Made updates, so many.
     Made(usize),
 }
 

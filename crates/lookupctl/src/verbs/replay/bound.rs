@@ -46,7 +46,7 @@ const LOWERINGS: usize = 14;
 const FINALISTS: usize = 3;
 /// A way that doesn't beat the best one by this factor is not looked into.
 const WORTH: f64 = 1.02;
-/// From making threads to the first batch that is due.
+/// Time from making threads to the first batch that is due.
 const LEAD: Duration = Duration::from_millis(2);
 /// A thread that has longer than this to its next batch sleeps, and wakes up that much before it.
 const NAP: Duration = Duration::from_millis(1);
@@ -60,7 +60,7 @@ struct Trial {
 
 /// What was found and held.
 pub(in crate::verbs) struct Held {
-    /// With the size of batches and the number of threads that were found.
+    /// The plan with the size of batches and the number of threads that were found.
     pub(in crate::verbs) plan: Plan,
     /// Keys a second that were offered.
     pub(in crate::verbs) rate: f64,

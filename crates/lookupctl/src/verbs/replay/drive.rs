@@ -38,7 +38,7 @@ pub(in crate::verbs) struct Plan {
 /// What came of the timed part.
 #[derive(Debug)]
 pub(in crate::verbs) struct Driven {
-    /// From the common start to the end of the last thread.
+    /// Seconds from the common start to the end of the last thread.
     pub(in crate::verbs) seconds: f64,
     pub(in crate::verbs) latencies: Latencies,
     /// Batches that each thread has done.

@@ -1,4 +1,4 @@
-//! On GPUs with the CPU behind them: [`OnEither`], of addresses, names and tuples.
+//! [`OnEither`]: GPUs with the CPU behind them, for addresses, names and tuples.
 
 use std::ops::Range;
 
@@ -97,7 +97,7 @@ impl<T: NameLpm> RemoteKeys<T> for WithLengths<'_> {
     }
 }
 
-/// On GPUs, always or by load; on the CPU what doesn't go there.
+/// Looks up on GPUs, always or by load, and on the CPU what doesn't go there.
 pub(in crate::verbs) struct OnEither<K: RemoteKeys<T>, T: Table> {
     pub(in crate::verbs) trace: K,
     pub(in crate::verbs) reader: Reader<T>,
@@ -211,7 +211,7 @@ mod tests {
     type SailLTable = <SailL as Engine<V4>>::Table;
     type ActaTable = <Acta as NameEngine>::Table;
 
-    /// Of addresses.
+    /// A bench of addresses.
     fn addresses() -> Option<Bench<LiveTable<V4, SailL>, &'static [V4], SailLTable>> {
         let (fleet, switch) = on_host::fleet()?;
         let spec = TableSpec { prefixes: 2000, ..TableSpec::full(Family::V4) };
@@ -230,7 +230,7 @@ mod tests {
         Some(Bench { live, updates, place, switch })
     }
 
-    /// Of names, in an aggregated table, for which something is asked.
+    /// A bench of names, in an aggregated table, for which something is asked.
     fn names<K>(ask: fn(Names<'static>) -> K) -> Option<Bench<LiveNames<Acta>, K, ActaTable>>
     where
         K: RemoteKeys<ActaTable, Remote = super::names::Remote>,
@@ -262,7 +262,7 @@ mod tests {
     type BloomTable = <Bloom as ClassifyEngine<Ipv4Tuple>>::Table;
     type BenchOfRules = Bench<LiveRules<Ipv4Tuple, Bloom>, Tuples<'static, Ipv4Tuple>, BloomTable>;
 
-    /// Of rules.
+    /// A bench of rules.
     fn rules() -> Option<BenchOfRules> {
         let (fleet, switch) = on_host::fleet_of_rules()?;
         let rules = made::classbench::<Ipv4Tuple>(made::Kind::Firewall, 300, 1);

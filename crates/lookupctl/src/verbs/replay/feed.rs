@@ -22,7 +22,7 @@ const NAP: Duration = Duration::from_millis(1);
 pub(in crate::verbs) enum Pace {
     /// Each once, spread evenly over so many seconds.
     Over(f64),
-    /// That many a second, over and over until the sign to stop.
+    /// So many a second, over and over until the sign to stop.
     Rate(f64),
     /// One after the other, over and over until the sign to stop.
     Flat,
@@ -136,7 +136,7 @@ impl<T: Tuple, E: ClassifyEngine<T>> Live for LiveRules<T, E> {
     }
 }
 
-/// Of several FIBs, the first is the one that updates are for.
+/// Gives updates to the first of several FIBs.
 impl<A: Address> Live for LiveFibs<A> {
     type Update = Update<A>;
 

@@ -45,8 +45,8 @@ use report::Report;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// The table; - is standard input; by default a synthetic one as large as today's full IPv4 table; given more than
-    /// once, the FIBs of virtual routers: keys go to each in turn, updates to the first
+    /// The table; - is standard input. The default is a synthetic one as large as today's full IPv4 table.
+    /// Several tables are the FIBs of virtual routers: keys go to each in turn, updates to the first
     #[arg(long, value_name = "FILE")]
     fib: Vec<OsString>,
 
@@ -194,7 +194,7 @@ impl Options {
         self.keys_read(rib, None)
     }
 
-    /// The same where they may be read already.
+    /// The keys to look up, which may be read already.
     fn keys_read<A: Engines>(&self, rib: &Rib<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
         let began = Instant::now();
         let keys = match read.and_then(EitherKeys::into_keys) {
@@ -265,7 +265,7 @@ fn from_routes<A: Engines>(
     Ok(Report { other_family: Some(other_family), ..report })
 }
 
-/// The same on several FIBs.
+/// Replays on several FIBs.
 fn from_several<A: Engines>(
     options: &Options,
     mut fibs: Vec<Fib>,

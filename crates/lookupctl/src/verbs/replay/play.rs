@@ -1,4 +1,4 @@
-//! From a table to a report: made live, driven, passed over once more.
+//! Takes a table to a report: made live, driven, passed over once more.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -249,7 +249,7 @@ fn say_table<T: Table>(engine: &str, table: &T, prefixes: usize, how: &str, bega
     say_bytes(engine, bytes_of_table(table.image()), (prefixes, "prefixes", "prefix"), how, began);
 }
 
-/// Says what a table of so many entries takes: their number, what they are, and what one of them is.
+/// Says the size of a table of so many entries, and what its entries are called, many and one.
 pub(in crate::verbs) fn say_bytes(
     engine: &str,
     bytes: u64,

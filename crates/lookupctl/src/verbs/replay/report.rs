@@ -78,7 +78,7 @@ impl Report {
 pub(in crate::verbs) struct GpuReport {
     pub(in crate::verbs) name: String,
     pub(in crate::verbs) devices: usize,
-    /// Of all keys looked up, warm-up included, those that were looked up on GPUs, 0 to 1.
+    /// Share of all keys, warm-up included, that were looked up on GPUs, 0 to 1.
     pub(in crate::verbs) share: f64,
     /// Why the CPU took over in mid-run.
     #[serde(skip_serializing_if = "Option::is_none")]

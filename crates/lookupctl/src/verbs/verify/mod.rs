@@ -155,7 +155,7 @@ impl<A: Address> Expected<A> {
         verdict
     }
 
-    /// The same of a table on GPUs.
+    /// Checks a table on GPUs.
     fn check_on_gpu(&self, remote: &Remote<A>, threads: usize, what: &'static str) -> Result<Verdict> {
         let subject = OnGpu::new(remote);
         let verdict = self.check(&subject, threads, what);

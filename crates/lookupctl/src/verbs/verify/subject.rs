@@ -25,7 +25,7 @@ pub(super) struct Way {
     pub(super) keys: usize,
 }
 
-/// On this machine's cores, in batches and one by one.
+/// A table on this machine's cores, in batches and one by one.
 pub(super) struct OnCpu<'a, T>(pub(super) &'a T);
 
 impl<A: Address, T: Lpm<A>> Subject<A> for OnCpu<'_, T> {
@@ -42,7 +42,7 @@ impl<A: Address, T: Lpm<A>> Subject<A> for OnCpu<'_, T> {
     }
 }
 
-/// On GPUs, in batches large and small: they may go different ways, to different kernels.
+/// A table on GPUs, in batches large and small: they may go different ways, to different kernels.
 pub(super) struct OnGpu<'a, A> {
     remote: &'a Remote<A>,
     failed: OnceLock<GpuError>,

@@ -21,7 +21,7 @@ dport=1024-65535 proto=udp priority=10 action=3
 dst=192.0.2.0/24 dport=80 proto=tcp priority=10 action=1
 ";
 
-/// The same packets' trace, in words and in columns. They match rule 1, 2, 3, 4 and none.
+/// A trace of five packets, in words and in columns. They match rule 1, 2, 3, 4 and none.
 const TRACE: &str = "\
 src=10.0.0.1 dst=192.0.2.7 sport=4000 dport=443 proto=tcp
 src=10.66.0.1 dst=192.0.2.7 sport=4000 dport=443 proto=tcp

@@ -20,7 +20,7 @@ const STATES: [&str; 5] = ["new", "established", "related", "invalid", "untracke
 /// What a firewall knows of a packet beside its tuple.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
-    /// By the names `a` and `b`.
+    /// Two facts that are called `a` and `b`.
     unknown: [bool; 2],
     state: usize,
     /// The state after something changed it.

@@ -19,7 +19,7 @@ pub(super) struct Census {
     priorities: usize,
     actions: usize,
     fields: Vec<FieldCensus>,
-    /// Of rules with ranges that are no prefixes.
+    /// Rules with ranges that are no prefixes.
     with_ranges: usize,
     /// What the ranges of these make.
     patterns_of_ranges: u64,
@@ -36,7 +36,7 @@ struct FieldCensus {
     any: usize,
     exact: usize,
     prefix: usize,
-    /// Under a mask that is no prefix.
+    /// Rules with a mask that is no prefix.
     mask: usize,
     range: usize,
     /// Prefixes that the ranges are made of.
@@ -62,7 +62,7 @@ struct Classes {
 }
 
 impl Census {
-    /// Of a set.
+    /// Counts a set.
     pub(super) fn of<T: Tuple>(rules: &RuleSet<T>) -> Self {
         let distinct =
             |of: fn(&Rule<T>) -> u32| rules.iter().map(|(_, rule)| of(rule)).collect::<BTreeSet<_>>().len();

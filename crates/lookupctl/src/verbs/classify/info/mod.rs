@@ -1,4 +1,4 @@
-//! `classify info`: what is in sets of rules, and what each engine makes of them.
+//! `classify info`: the content of sets of rules, and the tables that engines make of them.
 
 mod census;
 
@@ -37,7 +37,7 @@ pub(super) struct Options {
     #[arg(value_name = "RULES|IMG", required = true)]
     files: Vec<OsString>,
 
-    /// An engine to build, or all; of an image it is its own
+    /// An engine to build, or all. An image has its own
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
     engine: Selection,
 
@@ -92,7 +92,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Of a set of which something was left out.
+/// Words on a set of which something was left out.
 const NOT_WHOLE: &str = "  not whole: what was left out could change answers; the other verbs refuse it, unless --assume states what it \
                          asks for or --lenient goes on without";
 
@@ -150,7 +150,7 @@ struct EngineReport {
 #[serde(untagged)]
 enum Built {
     Table {
-        /// Of an image there is nothing to build.
+        /// Seconds of the build; nothing of an image, which needs none.
         #[serde(skip_serializing_if = "Option::is_none")]
         build_seconds: Option<f64>,
         bytes: u64,
@@ -301,7 +301,7 @@ impl EngineReport {
         }
     }
 
-    /// Of a table, that was built here or not.
+    /// The report of a table, that was built here or not.
     fn of_table<T: Tuple>(engine: EngineName, compiled: &Compiled<T>, rules: u64, is_built: bool) -> Self {
         let (table, image) = (compiled.table.lookups(), compiled.table.image());
         let loads = table.loads().into_iter();
@@ -324,7 +324,7 @@ impl EngineReport {
         Self { engine: engine.as_str(), built }
     }
 
-    /// In a line, and with the sections and what else there is to tell of its table in some more.
+    /// Prints it in a line, and the sections and what else there is to tell of its table in some more.
     fn print(&self, output: &mut Output, with_sections: bool) -> Result<()> {
         let Self { engine, built } = self;
         let Built::Table { bytes, bytes_per_rule, shape, loads, sections, .. } = built else {
@@ -351,7 +351,7 @@ impl EngineReport {
 }
 
 impl Built {
-    /// What building took, and what it takes to keep the table up to date.
+    /// The cost of building, and of keeping the table up to date.
     fn control_plane(&self) -> String {
         match self {
             Self::Table { build_seconds: Some(seconds), control_plane_bytes, .. } => {

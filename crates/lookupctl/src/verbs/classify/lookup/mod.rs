@@ -37,8 +37,8 @@ use near::{Miss, Near};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// A tuple: in words, or in columns as traces have it (source, destination, ports, protocol); several where each is quoted; from
-    /// standard input, one a line, where none are given
+    /// Tuples, in words or in columns as traces have them (source, destination, ports, protocol); each is
+    /// quoted where there are several. Read from standard input, one a line, where none are given
     #[arg(value_name = "TUPLE")]
     tuples: Vec<String>,
 
@@ -50,7 +50,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "rules"])]
     image: Option<PathBuf>,
 
-    /// What is given are Ethernet frames in hex, each of which says a tuple
+    /// Take Ethernet frames in hex, and look up the tuple of each
     #[arg(long)]
     frame: bool,
 
@@ -182,7 +182,7 @@ impl TupleVisitor for Job<'_> {
 struct Session<'a, T: Tuple> {
     options: &'a Options,
     compiled: Compiled<T>,
-    /// The same table on GPUs, where these are to look up.
+    /// The table on GPUs, where these are to look up.
     offload: Option<Offload<T>>,
     beside: Beside<T>,
     expected: Option<Expected<T>>,
@@ -223,7 +223,7 @@ struct Line<'a> {
     priority: Option<u32>,
     action: Option<String>,
     text: Option<String>,
-    /// The line of the file that the rule comes from, and what it says, where a rule isn't simply a line.
+    /// The line of the file that the rule comes from, and its text, if a rule isn't simply a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -376,7 +376,7 @@ impl<T: Tuple> Told<'_, T> {
 }
 
 impl<T: Tuple> Miss<'_, T> {
-    /// What the field is, and what is wanted of it.
+    /// The value of the field, and the rule's match of it.
     fn values(&self, tuple: &T) -> (String, String) {
         let is = self.field.show(tuple.field(self.field)).to_string();
         (is, self.field.show_match(self.rule.field(self.field)))

@@ -1,5 +1,6 @@
-//! Which rules match a tuple, and which nearly do: those that fail by one field alone, the nearest first. How near is by the place of the
-//! highest bit of the field that would have to be another, as a share of its width: 80 is nearer to 81 than 10.0.0.1 is to 192.0.2.1.
+//! The rules that match a tuple, and those that nearly do: these fail by one field alone. The nearest come
+//! first. How near is by the place of the highest bit of the field that would have to be another, as a share
+//! of its width: 80 is nearer to 81 than 10.0.0.1 is to 192.0.2.1.
 
 use wirespeed_classify::tuple::{Field, FieldMatch};
 use wirespeed_classify::{Rank, Rule, RuleNumber, RuleSet, Tuple};
@@ -27,7 +28,7 @@ pub(super) struct Miss<'r, T> {
 }
 
 impl<'r, T: Tuple> Near<'r, T> {
-    /// Of a tuple that a rule is the best for (0: none is), with at most so many misses.
+    /// Rules that nearly match a tuple that a rule is the best for (0: none is), with at most so many misses.
     pub(super) fn of(rules: &'r RuleSet<T>, tuple: &T, best: u32, most: usize) -> Self {
         let rank_of = |number: RuleNumber, rule: &Rule<T>| Rank::new(rule.priority(), number);
         let best = RuleNumber::new(best)

@@ -181,7 +181,7 @@ struct Report {
     updates: usize,
     tuples: u64,
     mismatches: u64,
-    /// Of the tuples, those whose answer a rule that was left out could change.
+    /// Tuples whose answer a rule that was left out could change.
     uncertain: u64,
     /// Rules left out.
     left_out: usize,
@@ -283,7 +283,7 @@ struct State<'a, T> {
     began: Instant,
 }
 
-/// The same of a table on GPUs.
+/// Checks a table on GPUs.
 fn check_on_gpu<T: Tuple>(
     remote: &Remote<T>,
     truth: &Truth<T>,
@@ -325,7 +325,7 @@ fn check_part<T: Tuple>(verdict: &mut Verdict, table: &dyn Subject<T>, tuples: &
 }
 
 impl Report {
-    /// What goes with "all right": what was assumed, and what is uncertain as rules were left out.
+    /// Words that go with "all right": assumptions, and doubts as rules were left out.
     fn aside(&self) -> String {
         let assumed =
             doubt::assumed(&self.assuming).map_or_else(String::new, |assumed| format!(", {assumed}"));

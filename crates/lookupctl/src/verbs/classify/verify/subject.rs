@@ -23,7 +23,7 @@ pub(super) struct Way {
     pub(super) tuples: usize,
 }
 
-/// On this machine's cores: in batches large and small, and one by one.
+/// A table on this machine's cores: in batches large and small, and one by one.
 pub(super) struct OnCpu<'a, T>(pub(super) &'a dyn Classify<T>);
 
 impl<T: Tuple> Subject<T> for OnCpu<'_, T> {
@@ -43,7 +43,7 @@ impl<T: Tuple> Subject<T> for OnCpu<'_, T> {
     }
 }
 
-/// On GPUs, in batches large and small, which may go different ways to different kernels.
+/// A table on GPUs, in batches large and small, which may go different ways to different kernels.
 pub(super) struct OnGpu<'a, T> {
     remote: &'a Remote<T>,
     failed: OnceLock<GpuError>,

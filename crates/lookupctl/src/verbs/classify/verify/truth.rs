@@ -16,7 +16,7 @@ use crate::threads::share_out;
 const PART: usize = 1 << 12;
 /// Tuples that are made, at most.
 const MOST: usize = 300_000;
-/// At least, whatever a right answer takes.
+/// Tuples that are made at least, whatever a right answer takes.
 const LEAST: usize = 20_000;
 /// Maps that are asked for all of them.
 const ASKED: usize = 200_000_000;
@@ -33,7 +33,7 @@ pub(super) struct Truth<T> {
 }
 
 impl<T: Tuple> Truth<T> {
-    /// That of a set and of what is in doubt about it, for tuples made of both and those of a trace.
+    /// The truth about a set and what is in doubt about it, for tuples made of both and those of a trace.
     pub(super) fn of(rules: &RuleSet<T>, doubts: &Doubts<T>, trace: &[T], threads: usize) -> Result<Self> {
         let most = (ASKED / Classes::sizes(rules).len().max(1)).clamp(LEAST, MOST);
         // A rule has six tuples around it, and one with ranges more.
@@ -81,7 +81,7 @@ impl<T: Tuple> Truth<T> {
         Ok(())
     }
 
-    /// In how many parts the tuples come.
+    /// How many parts the tuples come in.
     pub(super) fn parts(&self) -> usize {
         self.tuples.len().div_ceil(PART)
     }

@@ -80,7 +80,7 @@ not wrong.";
 
 /// Updates that readers see appear at once.
 const GROUP: usize = 1024;
-/// Of a table as it was read.
+/// Words on a table that an engine refuses as it was read.
 const CANNOT: &str = "the table can't be built";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
@@ -223,7 +223,7 @@ impl Job<'_> {
     }
 }
 
-/// The same of a table on GPUs.
+/// Checks a table on GPUs.
 fn check_on_gpu(
     remote: &Remote,
     truth: &Truth,

@@ -26,7 +26,7 @@ pub(super) struct Way {
     pub(super) has_lengths: bool,
 }
 
-/// On this machine's cores: in batches, with lengths and without, and one by one.
+/// A table on this machine's cores: in batches, with lengths and without, and one by one.
 pub(super) struct OnCpu<'a, T>(pub(super) &'a T);
 
 impl<T: NameLpm> Subject for OnCpu<'_, T> {
@@ -45,7 +45,7 @@ impl<T: NameLpm> Subject for OnCpu<'_, T> {
     }
 }
 
-/// On GPUs: with lengths and without, in batches large and small, which may go different ways to different kernels.
+/// A table on GPUs: with lengths and without, in batches large and small, which may go different ways to different kernels.
 pub(super) struct OnGpu<'a> {
     remote: &'a Remote,
     failed: OnceLock<GpuError>,

@@ -24,7 +24,7 @@ pub(super) struct Truth {
 }
 
 impl Truth {
-    /// That of a table, which is aggregated where that is said: an entry is dropped whose nearest one above has its result.
+    /// The truth about a table. An aggregated one drops each entry whose nearest entry above has its result.
     pub(super) fn of(names: &NameRib, is_aggregated: bool) -> Self {
         let mut all: Vec<(NameBuf, u32)> = names.iter().collect();
         all.sort_unstable();
@@ -54,7 +54,7 @@ impl Truth {
         self.results.len()
     }
 
-    /// In how many parts the names come that are asked for: those of the entries, and some of random names.
+    /// How many parts the names come in that are asked for: those of the entries, and some of random names.
     pub(super) fn parts(&self) -> usize {
         let of_entries = self.len().div_ceil(PART);
         of_entries + of_entries.max(4)

@@ -1,0 +1,117 @@
+//! The words of comments, as far as a machine can hold them to a rule: `cargo xtask words` lists faults, and
+//! fails if there are any; `--wrap` wraps lines that are too long.
+//!
+//! - A doc begins with a noun or a verb, and stands alone. The first line of a doc doesn't begin with "The same", nor with a word of
+//!   [`OPENINGS`]. There is no exception for good sentences that begin so ("For each octet it gives ..."): a test can't tell them from
+//!   fragments, and each of them can begin with its verb.
+//! - A line of comment has [`WIDTH`] characters at most. Code, drawings, tables and link definitions may be wider, and so may what has no
+//!   blank to break at. Comments behind code on a line are left to who writes them.
+//!
+//! Rust only: the manifest of the kernels' PTX has hashes of their sources, with the comments in them.
+
+mod lines;
+mod wrap;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use crate::unsafe_list::sources;
+
+/// Options of `cargo xtask words`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Wrap lines of comments that are too long
+    #[arg(long)]
+    wrap: bool,
+}
+
+/// First words of docs that are fragments.
+const OPENINGS: [&str; 18] = [
+    "As", "Of", "In", "On", "By", "With", "From", "For", "To", "At", "Into", "Without", "Within", "Under",
+    "It", "That", "Those", "These",
+];
+
+/// The most characters of a line of comment: rustfmt's `max_width`.
+const WIDTH: usize = 110;
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut findings = Vec::new();
+    for name in sources(&root)? {
+        let path = root.join(&name);
+        let mut text = std::fs::read_to_string(&path).with_context(|| name.clone())?;
+        if options.wrap {
+            let wrapped = wrap::wrapped(&text);
+            if wrapped != text {
+                std::fs::write(&path, &wrapped)?;
+                println!("{name} wrapped");
+                text = wrapped;
+            }
+        }
+        findings.extend(faults(&text).into_iter().map(|(line, what)| format!("{name}:{line}: {what}")));
+    }
+    for finding in &findings {
+        println!("{finding}");
+    }
+    ensure!(findings.is_empty(), "{} comments are not as CONTRIBUTING.md wants them", findings.len());
+    Ok(())
+}
+
+/// What is wrong with the comments of a file, by line from 1.
+fn faults(text: &str) -> Vec<(usize, String)> {
+    let mut faults = Vec::new();
+    for block in lines::blocks(text) {
+        if let Some(opening) = block.is_doc().then(|| opening(block.content(0))).flatten() {
+            faults.push((block.first + 1, format!("a doc that begins with {opening:?}")));
+        }
+        for at in wrap::too_long(&block) {
+            let length = block.lines[at].chars().count();
+            faults.push((block.first + at + 1, format!("a comment of {length} characters")));
+        }
+    }
+    faults
+}
+
+/// The opening that a doc should not have, if it has one.
+fn opening(doc: &str) -> Option<&'static str> {
+    let mut words = doc.split_whitespace();
+    let (first, second) = (words.next()?, words.next());
+    let is_the_same = first == "The"
+        && second.is_some_and(|second| second.trim_end_matches(['.', ',', ';', ':']) == "same");
+    is_the_same.then_some("The same").or_else(|| OPENINGS.into_iter().find(|&opening| opening == first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openings_are_found_where_docs_begin() {
+        assert_eq!(opening("The same for names."), Some("The same"));
+        assert_eq!(opening("Of a table."), Some("Of"));
+        assert_eq!(opening("As many as there are."), Some("As"));
+        for good in ["The sameness of all", "Often", "A table", "Assumes", "`In` a span", ""] {
+            assert_eq!(opening(good), None, "{good}");
+        }
+        let text = "//! Of a file.\n\n/// A table.\n/// Of names.\nstruct A;\n// Of no doc.\n";
+        assert_eq!(faults(text).len(), 1);
+        assert_eq!(
+            faults("fn f() {\n    /// As it was.\n    a: u8,\n").first().map(|fault| fault.0),
+            Some(2)
+        );
+    }
+
+    #[test]
+    fn lines_that_are_too_long_are_found() {
+        let long = format!("// {}\n", "word ".repeat(30).trim_end());
+        assert_eq!(faults(&format!("fn f() {{}}\n{long}")).first().map(|fault| fault.0), Some(2));
+        assert!(faults(&format!("const TEXT: &str = \"\n{long}\";\n")).is_empty(), "a string");
+        assert!(
+            faults(&format!("//! ```text\n//! {}\n//! ```\n", "word ".repeat(30))).is_empty(),
+            "a drawing"
+        );
+        assert!(faults(&format!("// https://example.com/{}\n", "x".repeat(WIDTH))).is_empty(), "an address");
+    }
+}
