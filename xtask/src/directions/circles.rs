@@ -38,11 +38,9 @@ fn reached<'g>(graph: &'g Graph, from: &str) -> BTreeSet<&'g str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directions::allowed::ALLOWED;
     use crate::directions::modules::graph_of;
     use crate::step;
-
-    /// Files that import from each other in a circle all the same, and why.
-    const ALLOWED: &[(&[&str], &str)] = &[];
 
     /// The imports between the files of a circle, to be read.
     fn told(graph: &Graph, circle: &[&str]) -> String {
