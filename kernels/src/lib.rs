@@ -1,15 +1,34 @@
 //! The kernels, as the PTX that `cargo xtask ptx` builds from the sources beside it, and nothing else.
 //!
 //! A module is one `.cu` file. `ptx/manifest.json` names the compiler that made the PTX, its flags, and the
-//! sources.
+//! sources. Six megabytes of text become one in a program: the build script compresses each module, and
+//! [`Module::ptx`] inflates it.
+
+use std::fmt;
+
+use miniz_oxide::inflate::decompress_to_vec_zlib;
 
 /// One module of kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Module {
     /// Its name: that of its source, without the ending.
     pub name: &'static str,
-    /// Its PTX.
-    pub ptx: &'static str,
+    /// Its PTX as a zlib stream, whose checksum is held against what comes out.
+    compressed: &'static [u8],
+}
+
+impl Module {
+    /// Its PTX. O(length), a few milliseconds; nothing is kept, since a driver that has compiled it doesn't ask again.
+    pub fn ptx(&self) -> String {
+        let text = decompress_to_vec_zlib(self.compressed).expect("the build script compressed it");
+        String::from_utf8(text).expect("PTX is ASCII, and a test inflates every module")
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 macro_rules! modules {
@@ -17,7 +36,7 @@ macro_rules! modules {
         /// All modules.
         pub const MODULES: &[Module] = &[$(Module {
             name: $name,
-            ptx: include_str!(concat!("../ptx/", $name, ".ptx")),
+            compressed: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")),
         }),+];
     };
 }
@@ -66,6 +85,17 @@ mod tests {
         let modules: BTreeSet<_> = MODULES.iter().map(|module| module.name.to_owned()).collect();
         assert_eq!(modules, sources);
         assert_eq!(modules.len(), MODULES.len(), "a module is named twice");
+    }
+
+    #[test]
+    fn what_is_inflated_is_the_file() {
+        for module in MODULES {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx").join(format!("{}.ptx", module.name));
+            let ptx = std::fs::read_to_string(file).unwrap();
+            assert!(module.ptx() == ptx, "{}", module.name);
+            assert!(!ptx.contains('\0'), "{}: a driver would take it to end there", module.name);
+            assert!(module.compressed.len() * 3 < ptx.len(), "{} is hardly smaller", module.name);
+        }
     }
 
     #[test]

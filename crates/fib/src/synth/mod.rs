@@ -13,14 +13,12 @@
 //! ```
 
 mod cascade;
-mod codec;
 mod fib;
+mod file;
 mod hops;
 mod lengths;
 pub(crate) mod power;
 mod shape;
-mod shape_v4;
-mod shape_v6;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod updates;

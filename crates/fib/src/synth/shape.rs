@@ -1,4 +1,4 @@
-//! [`Shape`]: how the prefixes of a table lie, as numbers small enough to keep in code.
+//! [`Shape`]: how the prefixes of a table lie, as numbers small enough to keep beside the code.
 //!
 //! The idea: walk the binary trie of a table from the top, and at each node write down what it does by *how many
 //! prefixes lie below it*: whether the node itself is a prefix, and what part of the others lies in its left half.
@@ -166,20 +166,17 @@ impl Place {
 impl Shape {
     /// The IPv4 table of May 2026: 1,042,325 prefixes.
     pub fn ipv4() -> Self {
-        super::shape_v4::shape()
+        Self::today(Family::V4)
     }
 
     /// The IPv6 table of May 2026: 246,175 prefixes.
     pub fn ipv6() -> Self {
-        super::shape_v6::shape()
+        Self::today(Family::V6)
     }
 
     /// Today's full table of a family.
     pub fn today(family: Family) -> Self {
-        match family {
-            Family::V4 => Self::ipv4(),
-            Family::V6 => Self::ipv6(),
-        }
+        super::file::today(family)
     }
 
     /// Measures a table. O(prefixes * bits).

@@ -1,6 +1,5 @@
-//! Synthetic tables held against the real ones, and the printer of the shapes in code.
+//! Synthetic tables held against the real ones, and the writer of the shapes in `shapes/`.
 
-use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -161,16 +160,21 @@ fn digest<A: Address>(rib: &Rib<A>) -> u64 {
 
 #[test]
 fn a_seed_is_a_table_on_every_platform() {
-    let spec = TableSpec { prefixes: 20_000, next_hops: 62, seed: 42 };
-    let made = (digest(&table::<V4>(&spec).unwrap()), digest(&table::<V6>(&spec).unwrap()));
-    assert_eq!(made, (DIGEST_V4, DIGEST_V6));
-    let other = TableSpec { seed: 43, ..spec };
-    assert_ne!(digest(&table::<V4>(&other).unwrap()), DIGEST_V4);
+    for (prefixes, next_hops, seed, v4, v6) in DIGESTS {
+        let spec = TableSpec { prefixes, next_hops, seed };
+        let made = (digest(&table::<V4>(&spec).unwrap()), digest(&table::<V6>(&spec).unwrap()));
+        assert_eq!(made, (v4, v6), "{spec:?}");
+    }
 }
 
-/// Change with every change of the generators, and with nothing else.
-const DIGEST_V4: u64 = 11_324_881_023_918_976_593;
-const DIGEST_V6: u64 = 662_289_651_433_449_302;
+/// Prefixes, next hops, seed, and the digests of both families. They change with every change of the generators or the
+/// shapes, and with nothing else.
+const DIGESTS: [(usize, u32, u64, u64, u64); 4] = [
+    (1_000, 5, 7, 6_605_386_050_921_442_362, 13_500_762_792_488_910_917),
+    (20_000, 62, 42, 11_324_881_023_918_976_593, 662_289_651_433_449_302),
+    (20_000, 62, 43, 8_624_753_646_779_641_430, 3_751_701_364_449_519_970),
+    (300_000, 100_000, 1, 14_266_406_135_004_584_031, 8_078_796_842_750_595_278),
+];
 
 fn any_size<A: Address>(sizes: &[usize]) {
     for &prefixes in sizes {
@@ -236,10 +240,10 @@ fn many_next_hops_are_unequal_and_mostly_used() {
 }
 
 #[test]
-#[ignore = "rewrites the shapes in code from the real tables"]
-fn print_shapes() {
-    write_shape::<V4>("ris-20260511-v4", "shape_v4.rs");
-    write_shape::<V6>("ris-20260511-v6", "shape_v6.rs");
+#[ignore = "rewrites the files of shapes from the real tables"]
+fn write_shapes() {
+    write_shape::<V4>("ris-20260511-v4", "v4.bin");
+    write_shape::<V6>("ris-20260511-v6", "v6.bin");
 }
 
 fn write_shape<A: Address>(table: &str, file: &str) {
@@ -250,66 +254,6 @@ fn write_shape<A: Address>(table: &str, file: &str) {
     let mut shape = Shape::of(&rib);
     let origins = Shape::of(&origins).hops;
     (shape.hops.holders, shape.hops.popularity) = (origins.holders, origins.popularity);
-    let mut out = format!(
-        "//! The {} table of May 2026 as a [`Shape`]: {} prefixes of one peer, counted by the ignored test\n\
-         //! `print_shapes`. These sums are all that is kept of it.\n\n\
-         use super::codec;\nuse super::hops::HopShape;\nuse super::shape::Shape;\nuse crate::address::Family;\n\n\
-         /// The shape.\npub(super) fn shape() -> Shape {{\n    Shape {{\n        family: Family::{:?},\n\
-         \x20       by_length: BY_LENGTH.to_vec(),\n        region_bits: {},\n        regions: REGIONS.to_vec(),\n\
-         \x20       own: codec::own(OWN),\n        splits: codec::splits(SPLITS),\n        runs: RUNS.to_vec(),\n        hops: HopShape {{\n\
-         \x20           outcomes: OUTCOMES,\n            holders: {},\n            popularity: POPULARITY.to_vec(),\n\
-         \x20       }},\n    }}\n}}\n",
-        A::FAMILY,
-        rib.len(),
-        A::FAMILY,
-        shape.region_bits,
-        shape.hops.holders,
-    );
-    let by_length: Vec<String> = shape.by_length.iter().map(u32::to_string).collect();
-    list(&mut out, "Prefixes by length, from 0.", "BY_LENGTH: [u32; _]", &by_length);
-    let regions: Vec<String> = shape.regions.iter().map(|(r, n)| format!("({r}, {n})")).collect();
-    list(&mut out, "Leading bits of a region, prefixes in it.", "REGIONS: [(u32, u32); _]", &regions);
-    let outcomes: Vec<String> = shape.hops.outcomes.iter().map(|o| format!("{o:?}")).collect();
-    list(
-        &mut out,
-        "Next hops by situation: as the cover, the previous, a recent, any.",
-        "OUTCOMES: [[u32; 4]; _]",
-        &outcomes,
-    );
-    let popularity: Vec<String> = shape.hops.popularity.iter().map(u32::to_string).collect();
-    list(&mut out, "Fresh next hops by octave of rank.", "POPULARITY: [u32; _]", &popularity);
-    let runs: Vec<String> = shape.runs.iter().map(|run| format!("{run:?}")).collect();
-    list(
-        &mut out,
-        "Kind of a run, length of its prefixes, how many such.",
-        "RUNS: [(u16, u8, u32); _]",
-        &runs,
-    );
-    text(&mut out, "Which nodes are prefixes, as [`codec`] has it.", "OWN", &codec::write_own(&shape.own));
-    text(&mut out, "How nodes split, as [`codec`] has it.", "SPLITS", &codec::write_splits(&shape.splits));
-    std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/synth").join(file), out).unwrap();
-}
-
-fn list(out: &mut String, doc: &str, declaration: &str, items: &[String]) {
-    let declaration = declaration.replace("; _]", &format!("; {}]", items.len()));
-    write!(out, "\n/// {doc}\n#[rustfmt::skip]\nstatic {declaration} = [").unwrap();
-    let mut column = usize::MAX;
-    for item in items {
-        if column + item.len() + 2 > 108 {
-            out.push_str("\n   ");
-            column = 3;
-        }
-        write!(out, " {item},").unwrap();
-        column += item.len() + 2;
-    }
-    out.push_str("\n];\n");
-}
-
-/// A long text in lines.
-fn text(out: &mut String, doc: &str, name: &str, text: &str) {
-    write!(out, "\n/// {doc}\n#[rustfmt::skip]\nstatic {name}: &str = \"\\\n").unwrap();
-    for line in text.as_bytes().chunks(104) {
-        writeln!(out, "    {}\\", std::str::from_utf8(line).unwrap()).unwrap();
-    }
-    out.push_str("\";\n");
+    let shapes = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/synth/shapes");
+    std::fs::write(shapes.join(file), super::file::tests::write(&shape)).unwrap();
 }

@@ -63,14 +63,14 @@ impl Cuda {
             return Ok(module);
         }
         let source = wirespeed_kernels::module(name).ok_or_else(|| GpuError::NoKernel(name.to_owned()))?;
-        let module = load(name, source.ptx)?;
+        let module = load(name, source.ptx())?;
         self.modules.insert(name, module);
         Ok(module)
     }
 }
 
 /// Compiles a module's PTX for the device of the current context.
-fn load(name: &str, ptx: &str) -> Result<sys::CUmodule> {
+fn load(name: &str, ptx: String) -> Result<sys::CUmodule> {
     use sys::CUjit_option as Option;
     let source = CString::new(ptx).map_err(|_| GpuError::NoKernel(name.to_owned()))?;
     let mut log = vec![0u8; LOG];
