@@ -18,7 +18,8 @@ fn dpdk() {
     };
     let mut shim = cc::Build::new();
     shim.file("dpdk/shim.c").includes(&dpdk.include_paths).opt_level(3);
-    // DPDK's headers want what pkg-config gives beside the include paths: its configuration first of all files, SSE4.2.
+    // DPDK's headers want what pkg-config gives beside the include paths: its configuration first of all
+    // files, SSE4.2.
     shim.flag("-include").flag("rte_config.h").flag("-march=corei7");
     // Inline functions of DPDK that this shim doesn't call warn under stricter settings than DPDK's own.
     shim.warnings(true).flag_if_supported("-Wno-unused-parameter").compile("wirespeed_dpdk");

@@ -1,5 +1,5 @@
-//! What a table costs before its first lookup: reading its file, building the Rib, compiling each engine, and loading
-//! a compiled image.
+//! What a table costs before its first lookup: reading its file, building the Rib, compiling each engine, and
+//! loading a compiled image.
 
 use std::hint::black_box;
 

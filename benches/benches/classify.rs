@@ -1,7 +1,8 @@
-//! Engines of rules and their rivals by batch size, on a set of ClassBench, and whole trips on a GPU where there is one.
+//! Engines of rules and their rivals by batch size, on a set of ClassBench, and whole trips on a GPU where
+//! there is one.
 //!
-//! `cargo xtask record classify` interleaves and is what records are made with. Here is what to look at while working on an engine:
-//! `cargo bench --bench classify -- quilt`.
+//! `cargo xtask record classify` interleaves and is what records are made with. Here is what to look at while
+//! working on an engine: `cargo bench --bench classify -- quilt`.
 
 use std::time::{Duration, Instant};
 

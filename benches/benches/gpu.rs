@@ -1,7 +1,8 @@
-//! One image on the CPU and on a GPU, by batch size: whole trips, transfers counted, on the first GPU of this machine.
+//! One image on the CPU and on a GPU, by batch size: whole trips, transfers counted, on the first GPU of this
+//! machine.
 //!
-//! Beside each GPU figure it prints its share of what the bus gives for the same bytes, measured just before. Without a GPU there
-//! is the CPU's side alone. `cargo xtask record gpu` makes the figures that are recorded.
+//! Beside each GPU figure it prints its share of what the bus gives for the same bytes, measured just before.
+//! Without a GPU there is the CPU's side alone. `cargo xtask record gpu` makes the figures that are recorded.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! Batched and single lookups of every engine and rival on full tables, and the bare gathers that bound them.
 //!
-//! What criterion measures one after the other drifts with the machine; `cargo xtask record` interleaves and is what
-//! records are made with. Here is what to look at while working on an engine: `cargo bench --bench lookup -- sail`.
+//! What criterion measures one after the other drifts with the machine; `cargo xtask record` interleaves and
+//! is what records are made with. Here is what to look at while working on an engine:
+//! `cargo bench --bench lookup -- sail`.
 
 use std::time::{Duration, Instant};
 

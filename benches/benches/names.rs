@@ -1,7 +1,8 @@
-//! Engines of names and their rivals by batch size, on real domains where there are any, and whole trips on a GPU where there is one.
+//! Engines of names and their rivals by batch size, on real domains where there are any, and whole trips on a
+//! GPU where there is one.
 //!
-//! `cargo xtask record names` interleaves and is what records are made with. Here is what to look at while working on an engine:
-//! `cargo bench --bench names -- acta`.
+//! `cargo xtask record names` interleaves and is what records are made with. Here is what to look at while
+//! working on an engine: `cargo bench --bench names -- acta`.
 
 use std::time::{Duration, Instant};
 

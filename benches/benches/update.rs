@@ -1,4 +1,5 @@
-//! Updates of every engine and rival: the real trace where there is one, a synthetic one otherwise, over and over.
+//! Updates of every engine and rival: the real trace where there is one, a synthetic one otherwise, over and
+//! over.
 
 use std::time::{Duration, Instant};
 

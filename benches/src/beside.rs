@@ -19,8 +19,9 @@ pub struct Beside {
     pub updates: Vec<f64>,
 }
 
-/// Calls `look` on this core, which looks up one batch and says how many that was, and `update` on the first one, which applies one call
-/// of updates, and says how many these were or that there are no more. `None` where there is no other core.
+/// Calls `look` on this core, which looks up one batch and says how many that was, and `update` on the first
+/// one, which applies one call of updates, and says how many these were or that there are no more. `None`
+/// where there is no other core.
 pub fn beside(
     look: &mut dyn FnMut() -> usize,
     update: &mut (dyn FnMut() -> Result<Option<usize>> + Send),
@@ -70,7 +71,8 @@ fn update_for(update: &mut dyn FnMut() -> Result<Option<usize>>, slice: Duration
 }
 
 impl Beside {
-    /// Its rows in a record, of lookups in batches of `batch` keys and updates by `call`; `unit` is that of lookups.
+    /// Its rows in a record, of lookups in batches of `batch` keys and updates by `call`; `unit` is that of
+    /// lookups.
     pub fn rows(
         self,
         setting: &Setting,

@@ -98,7 +98,8 @@ fn run_for<A: Address>(
     place: &mut usize,
     time: Duration,
 ) -> f64 {
-    // Small enough that the slowest table looks at the clock in time, large enough that looking costs nothing.
+    // Small enough that the slowest table looks at the clock in time, large enough that looking costs
+    // nothing.
     let stretch = match mode {
         Mode::Single => 1 << 14,
         Mode::Batch(batch) => batch * (1usize << 14).div_ceil(batch),
@@ -116,8 +117,9 @@ fn run_for<A: Address>(
     }
 }
 
-/// Updates a second of every lane, each taking `batch` updates a call, in as many parts of the whole as there are rounds.
-/// A lane that takes no updates, or is past `limit` in all, gets no more; `Err` holds what it had done.
+/// Updates a second of every lane, each taking `batch` updates a call, in as many parts of the whole as there
+/// are rounds. A lane that takes no updates, or is past `limit` in all, gets no more; `Err` holds what it had
+/// done.
 pub fn race_updates<A: Address>(
     lanes: &mut [Box<dyn Lane<A>>],
     updates: &[Update<A>],

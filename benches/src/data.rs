@@ -25,7 +25,8 @@ pub fn directory() -> PathBuf {
     std::env::var_os("WIRESPEED_DATA").map_or_else(beside, PathBuf::from)
 }
 
-/// The real tables that are there, today's full table first; synthetic ones of that size where there are none.
+/// The real tables that are there, today's full table first; synthetic ones of that size where there are
+/// none.
 pub fn sources() -> Vec<Source> {
     let data = directory();
     let known = [
@@ -127,7 +128,8 @@ impl Source {
     }
 }
 
-/// An announcement without a next hop keeps what is there, which is a question that rivals would have to ask first.
+/// An announcement without a next hop keeps what is there, which is a question that rivals would have to ask
+/// first.
 fn with_next_hop<A: Address>(update: Update<A>) -> Update<A> {
     match update {
         Update::Announce { prefix, next_hop: None } => {

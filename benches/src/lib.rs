@@ -7,9 +7,10 @@
 //!                                                               ──► table on screen, CSV   report
 //! ```
 //!
-//! Machines that are shared drift by a factor of two within minutes, so nothing here is measured in one piece: each lane
-//! runs for a few tens of milliseconds, then the next one does, round after round, and what is compared is what ran side by
-//! side. A lane whose answers differ from the Rib's is reported and never timed.
+//! Machines that are shared drift by a factor of two within minutes, so nothing here is measured in one
+//! piece: each lane runs for a few tens of milliseconds, then the next one does, round after round, and what
+//! is compared is what ran side by side. A lane whose answers differ from the Rib's is reported and never
+//! timed.
 //!
 //! The criterion benches and the binaries stand on this; see [`table::Contestant`] for how a table joins.
 //!

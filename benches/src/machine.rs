@@ -131,14 +131,16 @@ fn vectors() -> Vec<&'static str> {
     Vec::new()
 }
 
-/// The core to measure on unless another is asked for: the last one, as interrupts and other programs tend to the first.
+/// The core to measure on unless another is asked for: the last one, as interrupts and other programs tend to
+/// the first.
 pub fn last_core() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from) - 1
 }
 
 /// Pins this thread to a core.
 pub fn pin(core: usize) -> Result<()> {
-    // SAFETY: all zeros is an empty set; `CPU_SET` ignores a core past its end; the call reads the set and nothing else.
+    // SAFETY: all zeros is an empty set; `CPU_SET` ignores a core past its end; the call reads the set and
+    // nothing else.
     let error = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(core, &mut set);

@@ -1,7 +1,8 @@
 //! [`Huge`]: a slice in huge pages, for keys.
 //!
-//! Network software keeps its packets in huge pages. With small ones the walk through millions of 16-byte keys costs
-//! every table TLB misses that have nothing to do with it, and the faster the table the larger their share.
+//! Network software keeps its packets in huge pages. With small ones the walk through millions of 16-byte
+//! keys costs every table TLB misses that have nothing to do with it, and the faster the table the larger
+//! their share.
 
 use std::marker::PhantomData;
 use std::ops::Deref;

@@ -195,8 +195,8 @@ impl Sheet {
     }
 }
 
-/// Writes `MACHINE/NAME.csv` and `MACHINE/machine.txt` under a directory; where the CSV went. A second record of one name
-/// replaces the first.
+/// Writes `MACHINE/NAME.csv` and `MACHINE/machine.txt` under a directory; where the CSV went. A second record
+/// of one name replaces the first.
 pub fn write(directory: &Path, machine: &Machine, name: &str, csv: &str) -> Result<PathBuf> {
     let directory = directory.join(machine.slug());
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;

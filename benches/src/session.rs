@@ -1,4 +1,5 @@
-//! What every binary that measures shares: its options, the core it runs on, rows that are printed as they come and kept.
+//! What every binary that measures shares: its options, the core it runs on, rows that are printed as they
+//! come and kept.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -119,7 +120,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session without rows. Ratios are to the first lane of those measured together that is a reference by its name.
+    /// A session without rows. Ratios are to the first lane of those measured together that is a reference by
+    /// its name.
     pub fn new(options: &Options, is_reference: fn(&str) -> bool) -> Self {
         Self { plan: options.plan(), is_reference, rows: Vec::new() }
     }

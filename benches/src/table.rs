@@ -1,7 +1,8 @@
-//! How a table takes part: [`Contestant`] is what each one implements in its own terms, [`Lane`] what a contest drives.
+//! How a table takes part: [`Contestant`] is what each one implements in its own terms, [`Lane`] what a
+//! contest drives.
 //!
-//! A contestant answers into its own type ([`Contestant::Answer`]) and reads keys in its own byte order ([`Keys`]), so that no
-//! rival pays for a conversion that its users would not need.
+//! A contestant answers into its own type ([`Contestant::Answer`]) and reads keys in its own byte order
+//! ([`Keys`]), so that no rival pays for a conversion that its users would not need.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Frames to tuples: nothing panics; a tuple has no bits but those of its fields, is the same packed and in words, and a 5-tuple says of a
-//! frame what the 12 fields say.
+//! Frames to tuples: nothing panics; a tuple has no bits but those of its fields, is the same packed and in
+//! words, and a 5-tuple says of a frame what the 12 fields say.
 
 #![no_main]
 

@@ -19,8 +19,8 @@ use wirespeed_classify::{
 /// Updates of one input, at most: a scan is asked after each call.
 const MOST: usize = 48;
 
-// A byte for the tuple and the engine, then updates of 8 bytes each: what to do (2 bits), whether the call ends here (1 bit), a priority
-// (2 bits); a number; and what the rule looks like.
+// A byte for the tuple and the engine, then updates of 8 bytes each: what to do (2 bits), whether the call
+// ends here (1 bit), a priority (2 bits); a number; and what the rule looks like.
 fuzz_target!(|input: &[u8]| {
     let Some((&which, rest)) = input.split_first() else { return };
     match which % 8 {
@@ -82,7 +82,8 @@ fn live<T: Tuple, E: ClassifyEngine<T>>(input: &[u8]) {
     assert_eq!(live.rules().len(), model.len());
 }
 
-/// A rule of few values and many masks: addresses under prefixes or masks with holes, ports alone or in ranges, a protocol or none.
+/// A rule of few values and many masks: addresses under prefixes or masks with holes, ports alone or in
+/// ranges, a protocol or none.
 fn rule<T: Tuple>(shape: [u8; 6]) -> Rule<T> {
     let [src, dst, lengths, ports, span, proto] = shape;
     let field = |name| *T::field_of(name).expect("all tuples have these fields");

@@ -1,5 +1,5 @@
-//! Images of FOLD with hot blocks: a valid one with edits, sealed anew, is refused or answers every lookup without a wrong read,
-//! alone and in a batch alike.
+//! Images of FOLD with hot blocks: a valid one with edits, sealed anew, is refused or answers every lookup
+//! without a wrong read, alone and in a batch alike.
 
 #![no_main]
 
@@ -24,8 +24,8 @@ static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| {
 /// The byte past the 2^16 elements of c16, where everything else is.
 const AFTER_C16: usize = 1 << 17;
 
-// Edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in the header and directory; with the next,
-// past c16), a byte to put there, and what to flip in the byte after it.
+// Edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in the header and directory;
+// with the next, past c16), a byte to put there, and what to flip in the byte after it.
 fuzz_target!(|edits: &[u8]| {
     let mut bytes = BASE.clone();
     for edit in edits.chunks_exact(5) {

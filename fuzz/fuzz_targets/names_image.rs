@@ -1,5 +1,5 @@
-//! Images of every engine of names: a valid one with edits, sealed anew, is refused or answers every lookup without a wrong read,
-//! alone and in a batch alike, and never past the results that it states.
+//! Images of every engine of names: a valid one with edits, sealed anew, is refused or answers every lookup
+//! without a wrong read, alone and in a batch alike, and never past the results that it states.
 
 #![no_main]
 
@@ -51,8 +51,9 @@ fn base<E: NameEngine>() -> (Vec<u8>, Try) {
     (bytes, look_up::<E>)
 }
 
-// A byte for the engine, then edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in the header, the
-// directory and the first section), a byte to put there, and what to flip in the byte after it.
+// A byte for the engine, then edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in
+// the header, the directory and the first section), a byte to put there, and what to flip in the byte after
+// it.
 fuzz_target!(|input: &[u8]| {
     let Some((&which, edits)) = input.split_first() else { return };
     let (base, look_up) = &BASES[usize::from(which) % BASES.len()];

@@ -1,5 +1,5 @@
-//! Random changes of a table of names: it is a sorted map at every step, what it says has changed is what did, and its reduced
-//! table gives the same results.
+//! Random changes of a table of names: it is a sorted map at every step, what it says has changed is what
+//! did, and its reduced table gives the same results.
 
 #![no_main]
 
@@ -9,8 +9,8 @@ use libfuzzer_sys::fuzz_target;
 use wirespeed_namelookup::oracle::Oracle;
 use wirespeed_namelookup::{Aggregated, NameBuf, NameTable, NameUpdate};
 
-// A change: a byte for what to do (result in the low two bits, 0 removes; the top bit asks for what changed), a byte for how long
-// the name is, and its bytes, most of them few components.
+// A change: a byte for what to do (result in the low two bits, 0 removes; the top bit asks for what changed),
+// a byte for how long the name is, and its bytes, most of them few components.
 fuzz_target!(|input: &[u8]| {
     let (mut oracle, mut table) = (Oracle::default(), NameTable::new());
     let mut both = Aggregated::new(NameTable::new());

@@ -1,5 +1,5 @@
-//! Tables and updates of names in every form: nothing panics, strict and lenient reading agree, and what is read, written in plain, reads
-//! back equal.
+//! Tables and updates of names in every form: nothing panics, strict and lenient reading agree, and what is
+//! read, written in plain, reads back equal.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! NDN names and packets on the wire: nothing panics, and what is a name is the same again through its encoding, its Name and its URI. The
-//! bytes as a URI: what is one has a name on the wire whose URI means the same.
+//! NDN names and packets on the wire: nothing panics, and what is a name is the same again through its
+//! encoding, its Name and its URI. The bytes as a URI: what is one has a name on the wire whose URI means the
+//! same.
 
 #![no_main]
 

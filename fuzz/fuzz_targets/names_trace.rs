@@ -1,4 +1,5 @@
-//! Traces of names in every form: nothing panics, each name is one, and what is read, written in plain, reads back equal.
+//! Traces of names in every form: nothing panics, each name is one, and what is read, written in plain, reads
+//! back equal.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Images of ranked chunks: a valid one with edits, sealed anew, is refused or answers every lookup without a wrong read,
-//! alone and in a batch alike.
+//! Images of ranked chunks: a valid one with edits, sealed anew, is refused or answers every lookup without a
+//! wrong read, alone and in a batch alike.
 
 #![no_main]
 
@@ -24,8 +24,8 @@ static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| {
 /// The byte past the 2^16 chunk ids of level 16, where everything else is.
 const AFTER_LEVEL16: usize = 1 << 17;
 
-// Edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in the header and directory; with the next,
-// past level 16), a byte to put there, and what to flip in the byte after it.
+// Edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in the header and directory;
+// with the next, past level 16), a byte to put there, and what to flip in the byte after it.
 fuzz_target!(|edits: &[u8]| {
     let mut bytes = BASE.clone();
     for edit in edits.chunks_exact(5) {

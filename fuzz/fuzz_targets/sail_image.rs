@@ -1,5 +1,5 @@
-//! Images of SAIL's engines and those after it, which is every engine with small images: a valid one with edits, sealed
-//! anew, is refused or answers every lookup without a wrong read, alone and in a batch alike.
+//! Images of SAIL's engines and those after it, which is every engine with small images: a valid one with
+//! edits, sealed anew, is refused or answers every lookup without a wrong read, alone and in a batch alike.
 
 #![no_main]
 
@@ -52,8 +52,8 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in the header and directory), a byte to
-/// put there, and what to flip in the byte after it.
+/// Edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in the header and directory),
+/// a byte to put there, and what to flip in the byte after it.
 fn edited<A: Engines>(bases: &[(EngineName, Vec<u8>)], which: u8, edits: &[u8]) {
     let (engine, base) = &bases[usize::from(which) % bases.len()];
     let mut bytes = base.clone();

@@ -1,5 +1,5 @@
-//! Traces in every format (text, packed, captures), for a table of either family: nothing panics, and what is read,
-//! written as text, reads back equal.
+//! Traces in every format (text, packed, captures), for a table of either family: nothing panics, and what is
+//! read, written as text, reads back equal.
 
 #![no_main]
 

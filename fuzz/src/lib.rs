@@ -1,5 +1,5 @@
-//! What the fuzz targets share. Of the readers they check that nothing panics, and that whatever is read, written in
-//! plain, reads back equal.
+//! What the fuzz targets share. Of the readers they check that nothing panics, and that whatever is read,
+//! written in plain, reads back equal.
 
 #[path = "../../crates/classify/tests/hostile/mod.rs"]
 mod hostile;
@@ -13,7 +13,8 @@ use wirespeed_fib::read::{
 use wirespeed_fib::write::{write_fib, write_updates};
 use wirespeed_fib::{Fib, NextHops};
 
-/// Makes a hostile file of rules by choices that the bytes give, and holds what is read of it against what it means.
+/// Makes a hostile file of rules by choices that the bytes give, and holds what is read of it against what it
+/// means.
 pub fn hostile_rules(bytes: &[u8]) {
     let mut bytes = bytes.iter();
     hostile::check(&mut |bound| {

@@ -18,7 +18,8 @@ pub struct Module {
 }
 
 impl Module {
-    /// Its PTX. O(length), a few milliseconds; nothing is kept, since a driver that has compiled it doesn't ask again.
+    /// Its PTX. O(length), a few milliseconds; nothing is kept, since a driver that has compiled it doesn't
+    /// ask again.
     pub fn ptx(&self) -> String {
         let text = decompress_to_vec_zlib(self.compressed).expect("the build script compressed it");
         String::from_utf8(text).expect("PTX is ASCII, and a test inflates every module")

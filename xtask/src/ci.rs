@@ -1,6 +1,7 @@
-//! Everything a change has to pass. Cheap checks first, so that what fails fails early; the tests last, so that a run ends
-//! with their summary. Needs a Rust toolchain, and python3 with pip for the kernels' compiler (`ptx`). Without a C++ compiler that
-//! has sanitizers, the tests of the kernels on the host say that they are skipped.
+//! Everything a change has to pass. Cheap checks first, so that what fails fails early; the tests last, so
+//! that a run ends with their summary. Needs a Rust toolchain, and python3 with pip for the kernels' compiler
+//! (`ptx`). Without a C++ compiler that has sanitizers, the tests of the kernels on the host say that they
+//! are skipped.
 
 use anyhow::Result;
 

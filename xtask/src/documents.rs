@@ -1,4 +1,5 @@
-//! The commands of cargo that the documents name: each verb, option, bench, binary and example of theirs is one that there is.
+//! The commands of cargo that the documents name: each verb, option, bench, binary and example of theirs is
+//! one that there is.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Builds and runs the fuzz targets, which live in a workspace of their own under `fuzz/` (they need `cargo-fuzz` and a nightly
-//! compiler, and the rest of the project must not).
+//! Builds and runs the fuzz targets, which live in a workspace of their own under `fuzz/` (they need
+//! `cargo-fuzz` and a nightly compiler, and the rest of the project must not).
 
 use std::process::Command;
 
@@ -44,7 +44,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `cargo fuzz ARGUMENTS` with the chosen toolchain: through rustup, because cargo itself doesn't know `+nightly`.
+/// `cargo fuzz ARGUMENTS` with the chosen toolchain: through rustup, because cargo itself doesn't know
+/// `+nightly`.
 fn fuzz(options: &Options, arguments: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", &options.toolchain, "cargo", "fuzz"]).args(arguments).current_dir(step::root());

@@ -1,5 +1,5 @@
-//! Makes the GAMT paper's figures anew on this machine: runs the bench crate's `gamt-paper`, which prints them and writes
-//! `benches/record/MACHINE/DATE-gamt-paper-….csv`.
+//! Makes the GAMT paper's figures anew on this machine: runs the bench crate's `gamt-paper`, which prints
+//! them and writes `benches/record/MACHINE/DATE-gamt-paper-….csv`.
 
 use anyhow::Result;
 use clap::Args;

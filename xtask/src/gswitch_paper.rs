@@ -1,5 +1,5 @@
-//! Makes the GSwitch paper's figures anew on this machine: runs the bench crate's `gswitch-paper`, which prints them and writes
-//! `benches/record/MACHINE/DATE-gswitch-paper-….csv` and `.svg`.
+//! Makes the GSwitch paper's figures anew on this machine: runs the bench crate's `gswitch-paper`, which
+//! prints them and writes `benches/record/MACHINE/DATE-gswitch-paper-….csv` and `.svg`.
 
 use anyhow::Result;
 use clap::Args;

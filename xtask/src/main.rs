@@ -45,7 +45,8 @@ enum Verb {
     Words(words::Options),
     /// Makes the GAMT paper's figures anew and writes benches/record/MACHINE/DATE-gamt-paper-….csv
     GamtPaper(gamt_paper::Options),
-    /// Makes the GSwitch paper's figures anew and writes benches/record/MACHINE/DATE-gswitch-paper-….csv and .svg
+    /// Makes the GSwitch paper's figures anew and writes benches/record/MACHINE/DATE-gswitch-paper-….csv and
+    /// .svg
     GswitchPaper(gswitch_paper::Options),
     /// Makes the MATA paper's figures anew and writes benches/record/MACHINE/DATE-mata-paper-….csv and .svg
     MataPaper(mata_paper::Options),

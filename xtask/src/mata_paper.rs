@@ -1,5 +1,5 @@
-//! Makes the MATA paper's figures anew on this machine: runs the bench crate's `mata-paper`, which prints them and writes
-//! `benches/record/MACHINE/DATE-mata-paper-….csv` and `.svg`.
+//! Makes the MATA paper's figures anew on this machine: runs the bench crate's `mata-paper`, which prints
+//! them and writes `benches/record/MACHINE/DATE-mata-paper-….csv` and `.svg`.
 
 use anyhow::Result;
 use clap::Args;

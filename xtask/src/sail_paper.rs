@@ -1,5 +1,5 @@
-//! Makes the SAIL paper's figures anew on this machine: runs the bench crate's `sail-paper`, which prints them and writes
-//! `benches/record/MACHINE/DATE-sail-paper-….csv`.
+//! Makes the SAIL paper's figures anew on this machine: runs the bench crate's `sail-paper`, which prints
+//! them and writes `benches/record/MACHINE/DATE-sail-paper-….csv`.
 
 use anyhow::Result;
 use clap::Args;

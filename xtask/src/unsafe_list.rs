@@ -1,5 +1,5 @@
-//! `UNSAFE.md`: every file that allows `unsafe`, with what it holds, written from the code: `cargo xtask unsafe` writes it, and a test
-//! fails where the page and the code disagree.
+//! `UNSAFE.md`: every file that allows `unsafe`, with what it holds, written from the code:
+//! `cargo xtask unsafe` writes it, and a test fails where the page and the code disagree.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

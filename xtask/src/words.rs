@@ -1,11 +1,13 @@
 //! The words of comments, as far as a machine can hold them to a rule: `cargo xtask words` lists faults, and
 //! fails if there are any; `--wrap` wraps lines that are too long.
 //!
-//! - A doc begins with a noun or a verb, and stands alone. The first line of a doc doesn't begin with "The same", nor with a word of
-//!   [`OPENINGS`]. There is no exception for good sentences that begin so ("For each octet it gives ..."): a test can't tell them from
-//!   fragments, and each of them can begin with its verb.
-//! - A line of comment has [`WIDTH`] characters at most. Code, drawings, tables and link definitions may be wider, and so may what has no
-//!   blank to break at. Comments behind code on a line are left to who writes them.
+//! - A doc begins with a noun or a verb, and stands alone. The first line of a doc doesn't begin with "The
+//!   same", nor with a word of [`OPENINGS`]. There is no exception for good sentences that begin so ("For
+//!   each octet it gives ..."): a test can't tell them from fragments, and each of them can begin with its
+//!   verb.
+//! - A line of comment has [`WIDTH`] characters at most. Code, drawings, tables and link definitions may be
+//!   wider, and so may what has no blank to break at. Comments behind code on a line are left to who writes
+//!   them.
 //!
 //! Rust only: the manifest of the kernels' PTX has hashes of their sources, with the comments in them.
 

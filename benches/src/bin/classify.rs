@@ -1,4 +1,5 @@
-//! Measures engines of rules and their rivals in one run on one core, and records what came out: see [`wirespeed_benches::classify`].
+//! Measures engines of rules and their rivals in one run on one core, and records what came out: see
+//! [`wirespeed_benches::classify`].
 
 use std::time::Duration;
 
@@ -197,7 +198,8 @@ impl Run<'_> {
 
     /// Each lane in each round.
     fn race_updates(&mut self, of_set: &report::Setting, lanes: &mut [Lane], turn: &Turn, call: usize) {
-        /// Updates of a turn with one a call, which makes a patch of each, and of a table that is gone through for each.
+        /// Updates of a turn with one a call, which makes a patch of each, and of a table that is gone
+        /// through for each.
         const FEW: usize = 1 << 11;
         let options = self.options;
         let few = |way: &Vec<_>| way[..way.len().min(FEW)].to_vec();

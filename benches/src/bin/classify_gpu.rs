@@ -1,4 +1,5 @@
-//! Packet classification on a GPU: kernels alone and whole trips beside the bus, numbers held against the CPU's.
+//! Packet classification on a GPU: kernels alone and whole trips beside the bus, numbers held against the
+//! CPU's.
 
 use std::time::{Duration, Instant};
 

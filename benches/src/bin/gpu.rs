@@ -1,4 +1,5 @@
-//! The GPU side of the papers' figures, and the kernels beside their ceilings: see [`wirespeed_benches::gpu`].
+//! The GPU side of the papers' figures, and the kernels beside their ceilings: see
+//! [`wirespeed_benches::gpu`].
 
 use std::path::PathBuf;
 

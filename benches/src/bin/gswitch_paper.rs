@@ -227,7 +227,8 @@ impl<'a> Record<'a> {
         Self { directory: options.out.join(slug), machine, description, options }
     }
 
-    /// Prints figures and writes them; the first picture of each has the figure's name, and the others end in what they show.
+    /// Prints figures and writes them; the first picture of each has the figure's name, and the others end in
+    /// what they show.
     fn show(&self, figures: impl IntoIterator<Item = paper::Figure>) -> Result<()> {
         for paper::Figure { name, sheet, plots } in figures {
             println!("{sheet}");

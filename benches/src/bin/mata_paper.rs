@@ -167,7 +167,8 @@ impl Run<'_> {
         for (number, sheet) in
             growth::figures(self.bench.as_mut(), &tables, &self.paths, self.options.seconds)?
         {
-            // Of throughput the whole trip where there is a GPU, else a CPU's; of the others the first column.
+            // Of throughput the whole trip where there is a GPU, else a CPU's; of the others the first
+            // column.
             let columns: &[&str] = match (number, self.bench.is_some()) {
                 (21, false) => &["cpu_mnames_per_s"],
                 (21, true) => &["trip_mnames_per_s", "kernel_mnames_per_s"],

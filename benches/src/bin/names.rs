@@ -1,4 +1,5 @@
-//! Measures engines of names and their rivals in one run on one core, and records what came out: see [`wirespeed_benches::names`].
+//! Measures engines of names and their rivals in one run on one core, and records what came out: see
+//! [`wirespeed_benches::names`].
 
 use std::time::Duration;
 

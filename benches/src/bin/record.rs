@@ -190,8 +190,8 @@ fn updates<A: Lineup>(
     Ok(())
 }
 
-/// What ratios are to: DPDK's AVX-512 lookup over two-byte next hops, over four-byte ones where the table has too many; the
-/// first of them in the lineup.
+/// What ratios are to: DPDK's AVX-512 lookup over two-byte next hops, over four-byte ones where the table has
+/// too many; the first of them in the lineup.
 fn is_reference(name: &str) -> bool {
     [
         "rte_fib-2B-avx512",

@@ -1,10 +1,10 @@
-//! SAIL_M against the number of FIBs, as in the paper's Figure 12: lookup rate for prefix and random traffic from 1 to 12
-//! FIBs, and memory and rate beside those of as many SAIL_L tables. Every key has a FIB of its own, drawn evenly, or
-//! every batch has.
+//! SAIL_M against the number of FIBs, as in the paper's Figure 12: lookup rate for prefix and random traffic
+//! from 1 to 12 FIBs, and memory and rate beside those of as many SAIL_L tables. Every key has a FIB of its
+//! own, drawn evenly, or every batch has.
 //!
-//! The paper's FIBs are those of twelve route collectors. Here they are made from one full table (the first IPv4 table that
-//! there is): each lacks a share of its prefixes and has other next hops for another share, drawn by the seed, as tables
-//! of one day differ from router to router.
+//! The paper's FIBs are those of twelve route collectors. Here they are made from one full table (the first
+//! IPv4 table that there is): each lacks a share of its prefixes and has other next hops for another share,
+//! drawn by the seed, as tables of one day differ from router to router.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -155,8 +155,9 @@ impl<A: Address> Trace<A> {
         Ok(())
     }
 
-    /// Million keys a second, medians of rounds in turns: through SAIL_M with a FIB a key, and one by one through the
-    /// SAIL_L table of each key's FIB; then in batches of one FIB each, through SAIL_M and through that FIB's SAIL_L.
+    /// Million keys a second, medians of rounds in turns: through SAIL_M with a FIB a key, and one by one
+    /// through the SAIL_L table of each key's FIB; then in batches of one FIB each, through SAIL_M and
+    /// through that FIB's SAIL_L.
     fn race(&self, together: &SailMTable<A>, apart: &[SailLTable<A>], options: &Options) -> [f64; 4] {
         let mut found = vec![NextHop::NONE; options.batch];
         let mut rates: [Vec<f64>; 4] = Default::default();

@@ -12,7 +12,8 @@ use crate::report::{Row, Setting};
 /// Tuples that a scan of all rules is held against.
 const SCANNED: usize = 1 << 13;
 
-/// A set without a trace, for the rows of a record: rules stand where prefixes do, and masks where next hops do.
+/// A set without a trace, for the rows of a record: rules stand where prefixes do, and masks where next hops
+/// do.
 pub fn setting(set: &Set) -> Setting {
     Setting {
         table: set.name.clone(),
@@ -59,8 +60,8 @@ pub fn row(
     }
 }
 
-/// Drops every lane that gives one wrong number, batched or one by one, and says for how many tuples. A scan of all rules is held against
-/// some of them, evenly spread.
+/// Drops every lane that gives one wrong number, batched or one by one, and says for how many tuples. A scan
+/// of all rules is held against some of them, evenly spread.
 pub fn keep_right(lanes: &mut Vec<Lane>, batch: usize, trace: &Trace) {
     let some = trace.spread(SCANNED);
     for mode in [Mode::Batch(batch), Mode::Single] {

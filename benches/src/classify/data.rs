@@ -1,7 +1,8 @@
 //! Sets of rules to measure on, with traces and the answers that are right.
 //!
-//! Real ones are those of ClassBench by the names of their files (`acl1_10k`). Their headers come in bursts, as ClassBench draws them, so
-//! that each trace is measured in its order and shuffled. Where a set is not at hand one is made in its place, and its name says so.
+//! Real ones are those of ClassBench by the names of their files (`acl1_10k`). Their headers come in bursts,
+//! as ClassBench draws them, so that each trace is measured in its order and shuffled. Where a set is not at
+//! hand one is made in its place, and its name says so.
 
 use std::io::Read as _;
 use std::path::PathBuf;

@@ -9,8 +9,8 @@
 //! update    streams of updates, each rule that goes or changes in the set
 //! ```
 //!
-//! `cargo xtask record classify` writes `benches/record/MACHINE/DATE-classify.csv`. Answers of every lane are held against the set's
-//! truth before it is timed, and after updates against the set that had the same ones.
+//! `cargo xtask record classify` writes `benches/record/MACHINE/DATE-classify.csv`. Answers of every lane are
+//! held against the set's truth before it is timed, and after updates against the set that had the same ones.
 
 pub mod contest;
 pub mod data;

@@ -1,4 +1,5 @@
-//! [`Scan`]: what a program has before it has an engine, a vector of rules that is gone through until one matches.
+//! [`Scan`]: what a program has before it has an engine, a vector of rules that is gone through until one
+//! matches.
 
 use wirespeed_classify::tuple::{Field, FieldMatch};
 use wirespeed_classify::{Ipv4Tuple, Rank, Rule, RuleNumber, RuleSet, RuleUpdate, Tuple};

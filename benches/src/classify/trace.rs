@@ -1,5 +1,5 @@
-//! The tuples that are looked up, as each contestant wants them: as tuples, and as headers in network order with a pointer to each,
-//! which is what `rte_acl` takes of packets that lie in memory.
+//! The tuples that are looked up, as each contestant wants them: as tuples, and as headers in network order
+//! with a pointer to each, which is what `rte_acl` takes of packets that lie in memory.
 
 use wirespeed_classify::{Ipv4Tuple, Tuple};
 

@@ -1,8 +1,9 @@
-//! Updates: rules that go and come back, and rules that change places, the same for every lane; and lookups on one core while another
-//! one updates.
+//! Updates: rules that go and come back, and rules that change places, the same for every lane; and lookups
+//! on one core while another one updates.
 //!
-//! A turn is forth and back, so that a lane that took all turns has the rules that it began with, and any number of turns can be timed.
-//! What is in one call is of different rules: a rule that goes and comes back in one call would be no change at all.
+//! A turn is forth and back, so that a lane that took all turns has the rules that it began with, and any
+//! number of turns can be timed. What is in one call is of different rules: a rule that goes and comes back
+//! in one call would be no change at all.
 
 use std::time::{Duration, Instant};
 
@@ -52,7 +53,8 @@ impl Turn {
         rules
     }
 
-    /// Updates a second of a lane each way, so many a call, over turns of about `time` in all, one at least; `None` where it refuses.
+    /// Updates a second of a lane each way, so many a call, over turns of about `time` in all, one at least;
+    /// `None` where it refuses.
     pub fn rates(&self, lane: &mut Lane, call: usize, time: Duration) -> Option<[f64; 2]> {
         let (mut spent, mut turns, began) = ([Duration::ZERO; 2], 0u32, Instant::now());
         while turns == 0 || began.elapsed() < time {
@@ -70,8 +72,9 @@ impl Turn {
     }
 }
 
-/// Looks up on this core, and updates from another, by so many tuples and updates a call, turn after turn; then how often the table was
-/// built anew, and the bytes held in the end. `None` where there is no other core.
+/// Looks up on this core, and updates from another, by so many tuples and updates a call, turn after turn;
+/// then how often the table was built anew, and the bytes held in the end. `None` where there is no other
+/// core.
 pub fn busy<E: ClassifyEngine<Ipv4Tuple>>(
     rules: &RuleSet<Ipv4Tuple>,
     trace: &Trace,

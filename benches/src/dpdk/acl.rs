@@ -1,8 +1,8 @@
-//! `rte_acl`: tries over the bytes of a header, with each of DPDK's classify functions over one table. It takes prefixes of addresses and
-//! ranges of ports as they are, and no updates once it is built.
+//! `rte_acl`: tries over the bytes of a header, with each of DPDK's classify functions over one table. It
+//! takes prefixes of addresses and ranges of ports as they are, and no updates once it is built.
 //!
-//! A limit of its memory (`max_size`), which has DPDK try fewer and larger tries first, came to the same tables on the sets of ClassBench
-//! here: there is none.
+//! A limit of its memory (`max_size`), which has DPDK try fewer and larger tries first, came to the same
+//! tables on the sets of ClassBench here: there is none.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -98,8 +98,9 @@ impl Contestant for Acl {
         assert_eq!(tuples.len(), numbers.len());
         let n = u32::try_from(numbers.len()).expect("a batch is small");
         let headers = tuples.headers.as_ptr().cast();
-        // SAFETY: there are n pointers, each to a header of 16 bytes that lives as long as the trace, of which DPDK reads what the fields
-        // of `ws_acl_build` say; it writes one number for each. The function was seen to be there when the lane was built.
+        // SAFETY: there are n pointers, each to a header of 16 bytes that lives as long as the trace, of
+        // which DPDK reads what the fields of `ws_acl_build` say; it writes one number for each. The function
+        // was seen to be there when the lane was built.
         let error = unsafe {
             ffi::rte_acl_classify_alg(self.table.acl, headers, numbers.as_mut_ptr(), n, 1, self.algorithm)
         };

@@ -15,8 +15,8 @@ use crate::trace::Keys;
 /// DPDK's lookup functions by its own numbers, the fastest scalar one and the vector one first.
 const LOOKUPS: [(&str, i32); 4] = [("macro", 1), ("avx512", 4), ("inline", 2), ("uni", 3)];
 
-/// Every width with the best lookup functions, the two-byte one with all of them; with `slow` also `rte_lpm`, which takes minutes
-/// to build.
+/// Every width with the best lookup functions, the two-byte one with all of them; with `slow` also `rte_lpm`,
+/// which takes minutes to build.
 pub(crate) fn lookups(slow: bool) -> Vec<Entry<V4>> {
     let mut entries = Vec::new();
     for width in [0, 1, 2, 3].map(Width) {
@@ -114,8 +114,8 @@ impl Fib {
     fn bulk(&self, keys: &[V4], answers: &mut [u64]) {
         assert_eq!(keys.len(), answers.len());
         let n = i32::try_from(keys.len()).expect("a batch is small");
-        // SAFETY: both slices have n elements; `V4` is a transparent u32 in host order, which is what DPDK reads; it
-        // writes nothing but the n answers.
+        // SAFETY: both slices have n elements; `V4` is a transparent u32 in host order, which is what DPDK
+        // reads; it writes nothing but the n answers.
         unsafe { ffi::rte_fib_lookup_bulk(self.table.fib, keys.as_ptr().cast(), answers.as_mut_ptr(), n) };
     }
 }

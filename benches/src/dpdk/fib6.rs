@@ -1,4 +1,5 @@
-//! `rte_fib6`: a trie of 24-8-8-... bits with each of DPDK's lookup functions over one table per next-hop width.
+//! `rte_fib6`: a trie of 24-8-8-... bits with each of DPDK's lookup functions over one table per next-hop
+//! width.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -72,8 +73,8 @@ struct Table {
 }
 
 impl Table {
-    /// Asks for more groups until the routes fit: DPDK reserves groups for each route by how deep it lies below the route
-    /// that covers it, which for today's table is several times what ends up in use.
+    /// Asks for more groups until the routes fit: DPDK reserves groups for each route by how deep it lies
+    /// below the route that covers it, which for today's table is several times what ends up in use.
     fn build(rib: &Rib<V6>, width: Width) -> Result<Self> {
         let mut groups = width.groups(rib)?;
         loop {
@@ -135,7 +136,8 @@ impl Fib {
     fn bulk(&self, keys: &[[u8; 16]], answers: &mut [u64]) {
         assert_eq!(keys.len(), answers.len());
         let n = i32::try_from(keys.len()).expect("a batch is small");
-        // SAFETY: both slices have n elements; DPDK reads nothing but the keys and writes nothing but the n answers.
+        // SAFETY: both slices have n elements; DPDK reads nothing but the keys and writes nothing but the n
+        // answers.
         unsafe { ffi::rte_fib6_lookup_bulk(self.table.fib, keys.as_ptr(), answers.as_mut_ptr(), n) };
     }
 }

@@ -38,8 +38,8 @@ impl Lpm {
     fn bulk(&self, keys: &[V4], answers: &mut [u32]) {
         assert_eq!(keys.len(), answers.len());
         let n = u32::try_from(keys.len()).expect("a batch is small");
-        // SAFETY: both slices have n elements; `V4` is a transparent u32 in host order, which is what DPDK reads; it
-        // writes nothing but the n answers.
+        // SAFETY: both slices have n elements; `V4` is a transparent u32 in host order, which is what DPDK
+        // reads; it writes nothing but the n answers.
         unsafe { ffi::ws_lpm_lookup_bulk(self.lpm, keys.as_ptr().cast(), answers.as_mut_ptr(), n) };
     }
 }

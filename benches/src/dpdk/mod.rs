@@ -1,7 +1,9 @@
-//! DPDK's tables as rivals: `rte_fib` (DIR-24-8) and `rte_lpm` for IPv4, `rte_fib6` (a trie) for IPv6, `rte_acl` for rules.
+//! DPDK's tables as rivals: `rte_fib` (DIR-24-8) and `rte_lpm` for IPv4, `rte_fib6` (a trie) for IPv6,
+//! `rte_acl` for rules.
 //!
-//! Sizes that DPDK wants in advance are computed from the routes. A next-hop width that can't hold a table (DPDK keeps one bit of
-//! an entry to itself, and numbers its 256-entry groups in what is left) is left out with a message.
+//! Sizes that DPDK wants in advance are computed from the routes. A next-hop width that can't hold a table
+//! (DPDK keeps one bit of an entry to itself, and numbers its 256-entry groups in what is left) is left out
+//! with a message.
 #![allow(unsafe_code)]
 
 pub(crate) mod acl;
@@ -18,8 +20,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 use wirespeed_fib::{Address, Rib};
 
-/// Memory for tables, all of which DPDK clears when it starts: a million routes take about 400 MB for each next-hop width, nearly
-/// all of it for the routes themselves, and four widths are in use at once.
+/// Memory for tables, all of which DPDK clears when it starts: a million routes take about 400 MB for each
+/// next-hop width, nearly all of it for the routes themselves, and four widths are in use at once.
 const HEAP_BYTES: usize = 3 << 30;
 
 /// Starts DPDK on the core that this thread is pinned to. Later calls do nothing.
@@ -53,7 +55,8 @@ impl Width {
         1 << (8 * self.bytes() - 1)
     }
 
-    /// The groups to ask for: half as many again as needed plus room for updates, within what the width can number.
+    /// The groups to ask for: half as many again as needed plus room for updates, within what the width can
+    /// number.
     fn groups<A: Address>(self, rib: &Rib<A>) -> Result<u32> {
         let (needed, largest) = (groups(rib) as u64, u64::from(rib.max_next_hop().0));
         let limit = self.limit();
@@ -67,8 +70,8 @@ impl Width {
     }
 }
 
-/// 256-entry groups that a 24-8-8-... split needs: distinct octet-aligned prefixes of 24 bits and more with something longer
-/// inside.
+/// 256-entry groups that a 24-8-8-... split needs: distinct octet-aligned prefixes of 24 bits and more with
+/// something longer inside.
 fn groups<A: Address>(rib: &Rib<A>) -> usize {
     let mut groups = HashSet::new();
     for (prefix, _) in rib {

@@ -1,7 +1,8 @@
 //! Figures 11 and 15: rate and bytes a prefix by the number of levels.
 //!
-//! Each number of levels has the strides of the paper's Algorithm 3, for transactions of 128 bytes as on the paper's GPU. The
-//! last line is the choice that is made where nothing is asked for: least expected cost of a lookup.
+//! Each number of levels has the strides of the paper's Algorithm 3, for transactions of 128 bytes as on the
+//! paper's GPU. The last line is the choice that is made where nothing is asked for: least expected cost of a
+//! lookup.
 
 use anyhow::Result;
 use wirespeed_fib::trace::TraceKind;
@@ -35,7 +36,8 @@ fn asked(family: Family) -> impl Iterator<Item = (String, Strides)> {
     by_levels.chain([("fastest".to_owned(), Strides::Fastest)])
 }
 
-/// Rates of tables of all numbers of levels, by one core and by all, in batches of one size: rows, and the figure.
+/// Rates of tables of all numbers of levels, by one core and by all, in batches of one size: rows, and the
+/// figure.
 pub fn measure<A: InFib>(options: &Options, batch: usize, source: &Source) -> Result<(Vec<Row>, Sheet)> {
     let (rib, next_hops) = source.rib::<A>()?;
     let setting = session::setting(source, &rib, &next_hops);

@@ -1,7 +1,8 @@
 //! Figures 9 and 10: lookup rates by the size of a batch, and by table and traffic.
 //!
-//! Rates are of calls one after another, each with a batch; nothing is moved anywhere, as keys and results of a CPU's lookups
-//! lie where they are wanted. That is why small batches, which a GPU can't use, lose little here.
+//! Rates are of calls one after another, each with a batch; nothing is moved anywhere, as keys and results of
+//! a CPU's lookups lie where they are wanted. That is why small batches, which a GPU can't use, lose little
+//! here.
 
 use anyhow::Result;
 use wirespeed_dir24::Dir24;
@@ -47,8 +48,8 @@ fn gamt<A: InFib>(rib: &Rib<A>) -> Result<Vec<Box<dyn Lane<A>>>> {
     Ok(vec![one, all, separate])
 }
 
-/// Rates of all lanes on a table, with random traffic and traffic by prefix, in batches of each of these sizes. Every lane's
-/// answers are checked first.
+/// Rates of all lanes on a table, with random traffic and traffic by prefix, in batches of each of these
+/// sizes. Every lane's answers are checked first.
 pub fn measure<A: Compared>(options: &Options, source: &Source, batches: &[usize]) -> Result<Vec<Row>> {
     let (rib, next_hops) = source.rib::<A>()?;
     let setting = session::setting(source, &rib, &next_hops);

@@ -1,5 +1,6 @@
-//! The figures of the GAMT paper (Li et al., "GAMT: A Fast and Scalable IP Lookup Engine for GPU-based Software Routers",
-//! ANCS 2013) that a CPU can show, measured or computed anew, each with the paper's own figures beside it.
+//! The figures of the GAMT paper (Li et al., "GAMT: A Fast and Scalable IP Lookup Engine for GPU-based
+//! Software Routers", ANCS 2013) that a CPU can show, measured or computed anew, each with the paper's own
+//! figures beside it.
 //!
 //! | here | in the paper |
 //! |---|---|
@@ -14,9 +15,10 @@
 //! cargo xtask gamt-paper -- --figures updates     one of batches, tables, levels, updates, memory
 //! ```
 //!
-//! What stands for whom: `gamt` is GAMT_T and `gamt-s` is GAMT_S, walked by one core; with `-all` they are walked by all
-//! cores, which is the paper's MAMT (there 6 cores and 12 threads, without vectors). `dir24` has GALE's layout and GALE's
-//! updates. Random traffic is the paper's *Random*, traffic by prefix its *Table*.
+//! What stands for whom: `gamt` is GAMT_T and `gamt-s` is GAMT_S, walked by one core; with `-all` they are
+//! walked by all cores, which is the paper's MAMT (there 6 cores and 12 threads, without vectors). `dir24`
+//! has GALE's layout and GALE's updates. Random traffic is the paper's *Random*, traffic by prefix its
+//! *Table*.
 //!
 //! Figures 12 and 16 to 18 are about a GPU alone and are not here.
 

@@ -1,13 +1,13 @@
 //! Figures 13 and 14: how many updates a second become patches, and what writing the patches takes.
 //!
-//! **Off-line** is what the paper's host does: the updates of a call go to the Rib, then the engine makes the patch of all of them.
-//! Both are timed, and nothing is applied to a table. A call after which the table has to be built anew is counted and its
-//! build is not in the rate, as building goes on beside.
+//! **Off-line** is what the paper's host does: the updates of a call go to the Rib, then the engine makes the
+//! patch of all of them. Both are timed, and nothing is applied to a table. A call after which the table has
+//! to be built anew is counted and its build is not in the rate, as building goes on beside.
 //!
-//! **On-line** is what the device then does. GAMT's bubbles are the writes of a patch, one each, and it loads nothing. GALE works
-//! through its updates one after another and loads the lengths that it compares
-//! ([`wirespeed_dir24::accesses`] says what is counted). An update that changes nothing takes neither of them anything; the
-//! paper's GALE may well have written what was there already.
+//! **On-line** is what the device then does. GAMT's bubbles are the writes of a patch, one each, and it loads
+//! nothing. GALE works through its updates one after another and loads the lengths that it compares
+//! ([`wirespeed_dir24::accesses`] says what is counted). An update that changes nothing takes neither of them
+//! anything; the paper's GALE may well have written what was there already.
 
 use std::time::{Duration, Instant};
 

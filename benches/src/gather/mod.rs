@@ -1,8 +1,10 @@
-//! The ceiling: what the memory system gives a program that does nothing but read one element of a table per key.
+//! The ceiling: what the memory system gives a program that does nothing but read one element of a table per
+//! key.
 //!
-//! Every lookup scheme reads at least once; one that reads from a table of this width and size can't be faster than this. The
-//! keys are those of the random IPv4 trace, cut to the table's length, so that the ceiling runs in the same rounds as the
-//! tables that are held against it. The elements are noise: there is nothing to look up.
+//! Every lookup scheme reads at least once; one that reads from a table of this width and size can't be
+//! faster than this. The keys are those of the random IPv4 trace, cut to the table's length, so that the
+//! ceiling runs in the same rounds as the tables that are held against it. The elements are noise: there is
+//! nothing to look up.
 
 #[cfg(target_arch = "x86_64")]
 mod vector;
@@ -167,8 +169,8 @@ mod tests {
     fn agree<T: Width>() {
         let image = table::<T>(1 << 12).unwrap();
         let table = Padded::new(image.section::<T>(TABLE));
-        // An odd number, so that what is left over after whole vectors is read too; high bits, to be cut off; the last
-        // element, whose neighbours are padding.
+        // An odd number, so that what is left over after whole vectors is read too; high bits, to be cut off;
+        // the last element, whose neighbours are padding.
         let mut keys: Vec<V4> = (0..1003u32).map(|i| V4(i.wrapping_mul(0x9e37_79b9))).collect();
         keys[7] = V4(u32::MAX);
         let expected: Vec<u32> =

@@ -1,7 +1,7 @@
 //! Gathers with AVX-512 and AVX2: several vectors of keys under way at once.
 //!
-//! x86 gathers read 32 bits per lane. A narrower element is read with the bytes that follow it, which are then masked off: that
-//! is what the padding of a [`Padded`] table is for.
+//! x86 gathers read 32 bits per lane. A narrower element is read with the bytes that follow it, which are
+//! then masked off: that is what the padding of a [`Padded`] table is for.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -40,9 +40,10 @@ macro_rules! gather {
             let whole = keys.len() / ($lanes * VECTORS) * ($lanes * VECTORS);
             for block in (0..whole).step_by($lanes * VECTORS) {
                 for at in (block..).step_by($lanes).take(VECTORS) {
-                    // SAFETY: 1. at + lanes <= whole <= the length of keys and of out, and V4 is a transparent u32, so
-                    // both unaligned accesses stay inside. 2. An index is at most the mask, and the padding is 4 elements,
-                    // so that the 4 bytes read from an element on lie in the table.
+                    // SAFETY: 1. at + lanes <= whole <= the length of keys and of out, and V4 is a
+                    // transparent u32, so both unaligned accesses stay inside. 2. An index is at most the
+                    // mask, and the padding is 4 elements, so that the 4 bytes read from an element on lie in
+                    // the table.
                     unsafe {
                         let $index = $and($load(keys.as_ptr().add(at).cast()), mask);
                         let $base = table.0.as_ptr();

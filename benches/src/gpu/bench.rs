@@ -177,8 +177,8 @@ impl Bench {
         Ok(median(&rates))
     }
 
-    /// Microseconds from launching a lookup of keys in pinned memory to its end, nothing between this and the driver: the median
-    /// of some. Without keys what a launch takes that does nothing.
+    /// Microseconds from launching a lookup of keys in pinned memory to its end, nothing between this and the
+    /// driver: the median of some. Without keys what a launch takes that does nothing.
     pub fn lone<A: Address>(
         &mut self,
         program: &Program,
@@ -218,7 +218,8 @@ impl Bench {
         Ok(median(&times))
     }
 
-    /// The launches to try for a program: for each number of threads as many blocks as fit at once, and half of them.
+    /// The launches to try for a program: for each number of threads as many blocks as fit at once, and half
+    /// of them.
     pub fn shapes(&mut self, program: &Program, kind: impl Into<Kind>) -> Result<Vec<Shape>> {
         let kernel = program.kernel(kind);
         let multiprocessors = self.properties().multiprocessors;

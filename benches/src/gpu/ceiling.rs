@@ -38,8 +38,8 @@ pub fn gather(bench: &mut Bench, count: usize, bits: u32, width: usize, rounds: 
     Ok(best)
 }
 
-/// Batches over the bus with no kernel: as many keys a second as copies of the same bytes allow, by so many streams. Bytes of one
-/// direction may be none.
+/// Batches over the bus with no kernel: as many keys a second as copies of the same bytes allow, by so many
+/// streams. Bytes of one direction may be none.
 #[allow(unsafe_code)] // all streams are waited for before anything is given back
 pub fn bus(
     bench: &mut Bench,

@@ -30,8 +30,8 @@ impl Rate {
     }
 }
 
-/// Measures each program of a table on some keys, for each kind of keys that holds them all, after checking the results of each
-/// against the CPU's.
+/// Measures each program of a table on some keys, for each kind of keys that holds them all, after checking
+/// the results of each against the CPU's.
 pub fn rates<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     bench: &mut Bench,
     table: &E::Table,

@@ -120,7 +120,8 @@ pub struct KernelRate {
     pub rate: f64,
 }
 
-/// Every program of a table in every shape, the results of each held against the right ones; the fastest first.
+/// Every program of a table in every shape, the results of each held against the right ones; the fastest
+/// first.
 pub fn kernel_rates(
     bench: &mut Bench,
     table: &Uploaded,
@@ -142,7 +143,8 @@ pub fn kernel_rates(
     Ok(rates)
 }
 
-/// A GPU of this machine with so many slots for batches of so many names of so many bytes in all, polling all the time.
+/// A GPU of this machine with so many slots for batches of so many names of so many bytes in all, polling all
+/// the time.
 pub fn start(slots: usize, names: usize, bytes: usize) -> Result<Gpu> {
     let key_bytes = bytes.div_ceil(names.max(1)) + 1;
     let options = GpuOptions {
@@ -164,8 +166,8 @@ pub fn upload<T: OnDevice>(gpu: &Gpu, table: &T, layout: Layout, sample: Names<'
     Ok(handle)
 }
 
-/// Takes and fills as many batches as will be under way, each with other names, and looks each up once to hold its results against the right
-/// ones.
+/// Takes and fills as many batches as will be under way, each with other names, and looks each up once to
+/// hold its results against the right ones.
 pub fn fill(
     gpu: &Gpu,
     handle: &TableHandle,
@@ -189,7 +191,8 @@ pub fn fill(
     Ok(Filled(batches))
 }
 
-/// Bytes a second at which one thread writes names into memory that it has written to before, as they lie there: the median of some rounds.
+/// Bytes a second at which one thread writes names into memory that it has written to before, as they lie
+/// there: the median of some rounds.
 pub fn packing_rate(layout: Layout, names: Names<'_>, to: &mut [u8], rounds: usize) -> Result<f64> {
     let mut rates = Vec::new();
     for _ in 0..rounds {

@@ -1,7 +1,8 @@
 //! Whole trips: keys in pinned memory, over the bus, through a kernel, and the results back in pinned memory.
 //!
-//! Batches are filled before the clock starts, each with other keys of the trace, and sent again as soon as they are back, so
-//! that what is measured is the way and not the filling. The results of each are checked first.
+//! Batches are filled before the clock starts, each with other keys of the trace, and sent again as soon as
+//! they are back, so that what is measured is the way and not the filling. The results of each are checked
+//! first.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -62,7 +63,8 @@ pub fn upload<T: OnDevice>(gpu: &Gpu, table: &T, key: KeyBytes) -> Result<TableH
 /// Batches filled from a trace, and how what is in them lies.
 pub struct Filled(pub Vec<(Batch, Form)>);
 
-/// Takes and fills as many batches as will be under way, and looks each up once to hold its results against the CPU's.
+/// Takes and fills as many batches as will be under way, and looks each up once to hold its results against
+/// the CPU's.
 pub fn fill<A: Address, T: Lpm<A>>(
     gpu: &Gpu,
     handle: &TableHandle,

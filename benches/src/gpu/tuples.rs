@@ -66,7 +66,8 @@ impl Bench {
     }
 }
 
-/// Every program of a table in every shape, the numbers of each held against the right ones; the fastest first.
+/// Every program of a table in every shape, the numbers of each held against the right ones; the fastest
+/// first.
 pub fn kernel_rates(
     bench: &mut Bench,
     table: &Uploaded,
@@ -88,7 +89,8 @@ pub fn kernel_rates(
     Ok(rates)
 }
 
-/// A device with so many slots for batches of each of some sizes, for tuples of up to so many bytes, polling all the time.
+/// A device with so many slots for batches of each of some sizes, for tuples of up to so many bytes, polling
+/// all the time.
 pub fn start(device: Device, slots: usize, sizes: &[usize], key_bytes: usize) -> Result<Gpu> {
     let slots = sizes.iter().map(|&keys| SlotSize { slots, keys }).collect();
     let options = GpuOptions { slots, key_bytes, spin: Duration::from_secs(1), ..GpuOptions::default() };
@@ -106,8 +108,8 @@ pub fn upload<T: Tuple, C: OnDevice>(gpu: &Gpu, table: &C, sample: &[T]) -> Resu
     Ok(handle)
 }
 
-/// Takes and fills as many batches as will be under way, each with other tuples, and looks each up once to hold its numbers against the
-/// right ones.
+/// Takes and fills as many batches as will be under way, each with other tuples, and looks each up once to
+/// hold its numbers against the right ones.
 pub fn fill<T: Tuple>(
     gpu: &Gpu,
     handle: &TableHandle,
@@ -130,8 +132,8 @@ pub fn fill<T: Tuple>(
     Ok(Filled(batches))
 }
 
-/// Bytes a second at which one thread writes tuples as they lie in a batch, into memory that it has written to before, and at which it
-/// copies them: the medians of some rounds.
+/// Bytes a second at which one thread writes tuples as they lie in a batch, into memory that it has written
+/// to before, and at which it copies them: the medians of some rounds.
 pub fn packing_rates<T: Tuple>(tuples: &[T], rounds: usize) -> Result<[f64; 2]> {
     let mut to = vec![0; size_of_val(tuples).max(bytes_of_tuples::<T>(tuples.len()))];
     let source: &[u8] = bytemuck::cast_slice(tuples);

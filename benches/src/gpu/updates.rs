@@ -12,8 +12,8 @@ use wirespeed_image::{Patch, Table};
 
 use super::trip::{Filled, Travelled, Trip, travel};
 
-/// Updates that come within this time go in together, as one patch: what waits this long is still far newer than what a routing
-/// protocol sends.
+/// Updates that come within this time go in together, as one patch: what waits this long is still far newer
+/// than what a routing protocol sends.
 const EVERY: Duration = Duration::from_millis(1);
 
 /// A table on one GPU that follows a live one, for a benchmark: a change that fails ends it.
@@ -21,8 +21,8 @@ const EVERY: Duration = Duration::from_millis(1);
 pub struct Following {
     /// The table.
     pub handle: TableHandle,
-    /// Whether each write is a launch of its own, as GALE does it. Who updates then waits until they are done, as more than the
-    /// device can take would otherwise queue before the batches.
+    /// Whether each write is a launch of its own, as GALE does it. Who updates then waits until they are
+    /// done, as more than the device can take would otherwise queue before the batches.
     pub one_by_one: bool,
 }
 
@@ -59,8 +59,8 @@ impl Under {
     }
 }
 
-/// Makes trips, then the same beside updates at a rate, and again without. Updates go in round and round, as many as are due
-/// every millisecond.
+/// Makes trips, then the same beside updates at a rate, and again without. Updates go in round and round, as
+/// many as are due every millisecond.
 pub fn under<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     live: &mut LiveTable<A, E>,
     updates: &[Update<A>],

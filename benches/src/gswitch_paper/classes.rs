@@ -11,8 +11,8 @@ use crate::report::Sheet;
 /// The sets that stand for the paper's: ACL of 1,834 rules, "IPF" of 914, IPC of 2,180.
 const SETS: [&str; 6] = ["acl1_1k", "fw1_1k", "ipc1_1k", "acl1_10k", "fw1_10k", "ipc1_10k"];
 
-/// Figure 3: for each size of a class the share of classes that have no more rules. Entries are what classes are of: a rule with a range
-/// of ports has several.
+/// Figure 3: for each size of a class the share of classes that have no more rules. Entries are what classes
+/// are of: a rule with a range of ports has several.
 pub fn figure(scale: &Scale) -> Result<Vec<Figure>> {
     let mut sheet = Sheet {
         title: "Figure 3: rules of a class, cumulative".into(),

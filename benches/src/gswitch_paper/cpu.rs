@@ -12,8 +12,8 @@ use super::float;
 /// Tuples that cores look up, and the numbers that are right.
 pub type Known<'a, T> = (&'a [T], &'a [u32]);
 
-/// Tuples a second of so many cores with batches of so many tuples, for about so many seconds, one batch at least; numbers are held
-/// against the right ones before.
+/// Tuples a second of so many cores with batches of so many tuples, for about so many seconds, one batch at
+/// least; numbers are held against the right ones before.
 pub fn rate<T: Tuple>(
     table: &dyn Classify<T>,
     (tuples, right): Known<'_, T>,

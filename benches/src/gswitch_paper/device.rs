@@ -1,4 +1,5 @@
-//! A GPU to measure on: kernels with tuples on the device, whole trips from pinned memory and back, and the bus alone.
+//! A GPU to measure on: kernels with tuples on the device, whole trips from pinned memory and back, and the
+//! bus alone.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -52,7 +53,8 @@ impl Rig {
         Ok(Self { bench, gpu, ceilings: HashMap::new() })
     }
 
-    /// The rate of the best launch of a table for tuples on the device; its numbers are held against the right ones before it is timed.
+    /// The rate of the best launch of a table for tuples on the device; its numbers are held against the
+    /// right ones before it is timed.
     pub fn kernel<T: Tuple>(
         &mut self,
         table: &Uploaded,
@@ -63,7 +65,8 @@ impl Rig {
         best.context("no launch fits")
     }
 
-    /// The rate of the best launch with so many blocks of each multiprocessor; `None` where no program lets so many fit.
+    /// The rate of the best launch with so many blocks of each multiprocessor; `None` where no program lets
+    /// so many fit.
     pub fn kernel_of_blocks<T: Tuple>(
         &mut self,
         table: &Uploaded,
@@ -130,7 +133,8 @@ impl Rig {
         Ok(best)
     }
 
-    /// Whole trips of batches of so many tuples, by the fastest way; the numbers of each batch are held against the right ones first.
+    /// Whole trips of batches of so many tuples, by the fastest way; the numbers of each batch are held
+    /// against the right ones first.
     pub fn trips<T: Tuple>(
         &mut self,
         table: &TableHandle,

@@ -16,7 +16,8 @@ const USUAL: SetShape = SetShape::even(1 << 10, 128);
 /// The paper's rules of a full class.
 pub const FULL: usize = 256;
 
-/// Figure 4: bytes a second over the bus by the size of a transfer, into the device, out of it, and both at once.
+/// Figure 4: bytes a second over the bus by the size of a transfer, into the device, out of it, and both at
+/// once.
 pub fn bus(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
     let mut sheet = Sheet {
         title: "Figure 4: the bus by size of transfers".into(),
@@ -169,7 +170,8 @@ pub fn filters(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
             let known = subject.part(method.as_ref(), scale.tuples);
             let kernel = rig.kernel(&uploaded, known, scale.rounds)?;
             rig.bench.forget(&uploaded)?;
-            // 32 bits a rule are a power of two of a full class, which each room doubles: the paper's 1, 2 and 4 KB.
+            // 32 bits a rule are a power of two of a full class, which each room doubles: the paper's 1, 2
+            // and 4 KB.
             let bytes = FULL * 32 / 8 * (100 + room as usize) / 100;
             sheet.rows.push(vec![
                 bytes.to_string(),

@@ -1,5 +1,6 @@
-//! The figures of the GSwitch paper (Varvello, Laufer, Zhang, Lakshman, "Multi-Layer Packet Classification with Graphics Processing Units",
-//! CoNEXT 2014), made anew with this project's engines: its three on a GPU and on CPUs, and on CPUs ours beside them.
+//! The figures of the GSwitch paper (Varvello, Laufer, Zhang, Lakshman, "Multi-Layer Packet Classification
+//! with Graphics Processing Units", CoNEXT 2014), made anew with this project's engines: its three on a GPU
+//! and on CPUs, and on CPUs ours beside them.
 //!
 //! | here | in the paper |
 //! |---|---|
@@ -16,13 +17,16 @@
 //!
 //! Each figure is written as soon as it is measured, so that a run that is cut off keeps what it has.
 //!
-//! Answers are held against others before anything is timed: a set's right numbers are those of Bloom search on the CPU, a part of which
-//! is held against the oracle; every engine on the CPU and every kernel and trip that is timed is held against them.
+//! Answers are held against others before anything is timed: a set's right numbers are those of Bloom search
+//! on the CPU, a part of which is held against the oracle; every engine on the CPU and every kernel and trip
+//! that is timed is held against them.
 //!
-//! What differs from the paper: rates are in tuples, and `gbps` is of frames of 84 bytes, as there. Kernels are timed with its batches of
-//! 8 K tuples, and with as many as keep today's GPUs busy; the launch is the best of those that fit. Whole trips take tuples from pinned
-//! memory and bring numbers back there, several batches under way. Bloom filters follow from the classes; figure 5(c) asks for head room
-//! to have them larger. A class of any size is one class. Linear search goes through fewer tuples where there are many rules.
+//! What differs from the paper: rates are in tuples, and `gbps` is of frames of 84 bytes, as there. Kernels
+//! are timed with its batches of 8 K tuples, and with as many as keep today's GPUs busy; the launch is the
+//! best of those that fit. Whole trips take tuples from pinned memory and bring numbers back there, several
+//! batches under way. Bloom filters follow from the classes; figure 5(c) asks for head room to have them
+//! larger. A class of any size is one class. Linear search goes through fewer tuples where there are many
+//! rules.
 
 pub mod classes;
 pub mod cpu;

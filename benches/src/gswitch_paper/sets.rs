@@ -1,4 +1,5 @@
-//! Figures 6(c), 7 and 8, and the sets of ClassBench: throughput by what a set is like, kernels, whole trips and CPU side by side.
+//! Figures 6(c), 7 and 8, and the sets of ClassBench: throughput by what a set is like, kernels, whole trips
+//! and CPU side by side.
 
 use anyhow::Result;
 use wirespeed_classify::generate::Shape;

@@ -140,7 +140,8 @@ pub fn on_cpu<T: wirespeed_classify::Tuple>(
     scale: &Scale,
     (batch, cores): (usize, usize),
 ) -> Result<f64> {
-    /// More than caches hold; all of a trace would take a slow engine seconds to be held against what is right.
+    /// More than caches hold; all of a trace would take a slow engine seconds to be held against what is
+    /// right.
     const TUPLES: usize = 1 << 17;
     let known = subject.part(method, scale.tuples.min(TUPLES));
     // A scan takes the same for each tuple of a batch, and a long one of many rules takes long.

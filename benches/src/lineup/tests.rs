@@ -1,5 +1,6 @@
-//! Everyone in the lineup answers as the Rib does, on a table with what tends to go wrong in it: a default route, host routes,
-//! nesting at every length, siblings, IPv6 longer than /64. Who doesn't would be left out of a record; better to know now.
+//! Everyone in the lineup answers as the Rib does, on a table with what tends to go wrong in it: a default
+//! route, host routes, nesting at every length, siblings, IPv6 longer than /64. Who doesn't would be left out
+//! of a record; better to know now.
 
 use super::Lineup;
 use crate::contest::{check, expected};
@@ -9,7 +10,8 @@ use crate::trace::Trace;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, V4, V6};
 
-/// A default route, a chain to full length, and some hundred prefixes with their siblings in a corner of the address space.
+/// A default route, a chain to full length, and some hundred prefixes with their siblings in a corner of the
+/// address space.
 fn table<A: Address>() -> Rib<A> {
     let mut rib = Rib::new();
     let chain = A::from_u128_low(0x0a0b_0c0d_u128 << (A::BITS - 32) | 1);

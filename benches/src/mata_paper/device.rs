@@ -55,8 +55,9 @@ fn float(count: usize) -> f64 {
 const POINT: &[&str] =
     &["table", "load", "method", "blocks", "threads", "streams", "mnames_per_s", "latency_us", "p99_us"];
 
-/// Figures 9 to 16: throughput and latency over blocks, threads and streams. The first sheet has every point below a millisecond, the
-/// second those that none beats in both, the third the most within the paper's bounds.
+/// Figures 9 to 16: throughput and latency over blocks, threads and streams. The first sheet has every point
+/// below a millisecond, the second those that none beats in both, the third the most within the paper's
+/// bounds.
 pub fn points(bench: &mut Bench, on: On<'_>, figure: u32) -> Result<[Sheet; 3]> {
     let title = |what: &str| format!("Figure {figure}: {what} ({} {})", on.table, on.trace.name);
     let mut all = Sheet { title: title("all points"), columns: POINT, rows: Vec::new() };
@@ -116,8 +117,8 @@ pub fn points(bench: &mut Bench, on: On<'_>, figure: u32) -> Result<[Sheet; 3]> 
 /// A point's launch and streams.
 type Point = ((Shape, usize), Timing);
 
-/// All launches by all numbers of streams of a method; where one stream takes a batch ten times as long as the fastest launch does, the
-/// launch is left out with more streams.
+/// All launches by all numbers of streams of a method; where one stream takes a batch ten times as long as
+/// the fastest launch does, the launch is left out with more streams.
 fn sweep(bench: &mut Bench, on: On<'_>, method: &Method<'_>) -> Result<Vec<Point>> {
     let names = batch_of(on.trace, BATCH);
     let (program, ..) = method.best(bench, names, &on.trace.expected)?;
@@ -295,7 +296,8 @@ pub fn bus(bench: &mut Bench, on: On<'_>, figure: u32) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// Figures 19 and 20: kernels alone, names and results on the device, by streams: a launch has a stream's part of 16 MB.
+/// Figures 19 and 20: kernels alone, names and results on the device, by streams: a launch has a stream's
+/// part of 16 MB.
 pub fn kernels(bench: &mut Bench, on: On<'_>, figure: u32) -> Result<Sheet> {
     let mut sheet = Sheet {
         title: format!("Figure {figure}: kernels ({} {})", on.table, on.trace.name),

@@ -1,8 +1,9 @@
 //! Section 6.3 and 6.4: figures 21 to 24, how a table's speed, memory, latency and update rates grow with it.
 //!
-//! A table is cut into five parts, every fifth name a part; the k-th table of five has the first k of them. Update rates are those of
-//! an engine with its names and one image, in calls of 256; the paper's are one by one, on a CPU too. So that there can be updates each
-//! table has the head room of a live one, which its memory shows; section 6.1 is of tables without.
+//! A table is cut into five parts, every fifth name a part; the k-th table of five has the first k of them.
+//! Update rates are those of an engine with its names and one image, in calls of 256; the paper's are one by
+//! one, on a CPU too. So that there can be updates each table has the head room of a live one, which its
+//! memory shows; section 6.1 is of tables without.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! Section 6.1, and one thread of a CPU, section 6.2.2: bytes of each structure beside the state transition table, and lookups a second.
+//! Section 6.1, and one thread of a CPU, section 6.2.2: bytes of each structure beside the state transition
+//! table, and lookups a second.
 
 use anyhow::Result;
 use wirespeed_image::Table;
@@ -11,7 +12,8 @@ use super::growth::cpu_rate;
 use super::subject::{Subject, Timed};
 use crate::report::Sheet;
 
-/// Section 6.1: each structure's bytes; the paper's own ratios to STT are 101 (102) for ATA and 130 (142) for MATA.
+/// Section 6.1: each structure's bytes; the paper's own ratios to STT are 101 (102) for ATA and 130 (142) for
+/// MATA.
 pub fn sizes(subjects: &[&Subject]) -> Result<Sheet> {
     let mut sheet = Sheet {
         title: "Section 6.1: memory; and lookups by one thread of a CPU".into(),

@@ -1,5 +1,5 @@
-//! The figures of the MATA paper (Wang et al., "Wire Speed Name Lookup: A GPU-based Approach", NSDI 2013), made anew with this
-//! project's engines: the paper's structures and ours beside them.
+//! The figures of the MATA paper (Wang et al., "Wire Speed Name Lookup: A GPU-based Approach", NSDI 2013),
+//! made anew with this project's engines: the paper's structures and ours beside them.
 //!
 //! | here | in the paper |
 //! |---|---|
@@ -16,9 +16,10 @@
 //! cargo xtask mata-paper -- --names 2000000 --dry     a smaller large table; prints, and writes nothing
 //! ```
 //!
-//! What stands for what: real domains for the paper's 3M table, the same and made ones up to ten million for its 10M table. `stt`, `ata`
-//! (one byte a step) and `mata` get names as they lie, with an end of each; `mata-nw` gets MATA's table and interleaved names; `acta`
-//! is ours, with packed names. A "stream" is a part of a batch that is copied, looked up and copied back by itself, as in Algorithm 1.
+//! What stands for what: real domains for the paper's 3M table, the same and made ones up to ten million for
+//! its 10M table. `stt`, `ata` (one byte a step) and `mata` get names as they lie, with an end of each;
+//! `mata-nw` gets MATA's table and interleaved names; `acta` is ours, with packed names. A "stream" is a part
+//! of a batch that is copied, looked up and copied back by itself, as in Algorithm 1.
 
 pub mod device;
 pub mod growth;

@@ -1,16 +1,18 @@
-//! Section 3: the time of a batch and the latency of a part by the number of streams, fitted to what was measured.
+//! Section 3: the time of a batch and the latency of a part by the number of streams, fitted to what was
+//! measured.
 //!
 //! ```text
 //! T       = 2 t_start N + (M_batch + M_result) / S_PCIe + M_batch / (N S_kernel)              (1)
 //! latency = 2 t_start + ((M_batch + M_result) / S_PCIe + M_batch / S_kernel) / N              (2)
 //! ```
 //!
-//! T is least where N = sqrt(M_batch / (2 t_start S_kernel)). `S_PCIe` and `S_kernel` are measured apart from each other, the one
-//! by copies alone and the other by names that lie on the device; `t_start` is what then fits (1) best, by least squares.
+//! T is least where N = sqrt(M_batch / (2 t_start S_kernel)). `S_PCIe` and `S_kernel` are measured apart from
+//! each other, the one by copies alone and the other by names that lie on the device; `t_start` is what then
+//! fits (1) best, by least squares.
 //!
-//! The formula counts both ways over the bus one after the other, as the paper's GPU has one copy engine. With two of them results go
-//! back while names come in, and the second term is the longer way alone: `S_PCIe` is measured with both at once, so that it holds for
-//! either.
+//! The formula counts both ways over the bus one after the other, as the paper's GPU has one copy engine.
+//! With two of them results go back while names come in, and the second term is the longer way alone:
+//! `S_PCIe` is measured with both at once, so that it holds for either.
 
 /// What of a machine the formulas need.
 #[derive(Clone, Copy, Debug, PartialEq)]

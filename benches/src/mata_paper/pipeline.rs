@@ -1,4 +1,5 @@
-//! Algorithm 1: a batch of names cut into N parts, each copied in, looked up and copied out by a stream, several at once.
+//! Algorithm 1: a batch of names cut into N parts, each copied in, looked up and copied out by a stream,
+//! several at once.
 //!
 //! ```text
 //! part 1   fetch ── kernel ── write back
@@ -6,9 +7,10 @@
 //! part 3                      fetch ───── kernel ──── …       a batch ends when its last part is back
 //! ```
 //!
-//! The paper gives every part to a stream of its own and all to the driver at once; the copies then stand in its queue, which is no time
-//! that the paper's latency counts. Here a part is given to the driver when one before it is back, so that latency is what a
-//! packet would see: from giving it away to having its result, by the clock of the CPU.
+//! The paper gives every part to a stream of its own and all to the driver at once; the copies then stand in
+//! its queue, which is no time that the paper's latency counts. Here a part is given to the driver when one
+//! before it is back, so that latency is what a packet would see: from giving it away to having its result,
+//! by the clock of the CPU.
 
 use std::time::Instant;
 
@@ -154,8 +156,8 @@ impl Pipeline {
     fn give(&self, bench: &mut Bench, lane: &Lane, part: &Part, lookup: Lookup<'_>) -> Result<()> {
         let (names, results) = (lane.blocks[0], lane.blocks[1]);
         let result_bytes = lookup.map_or(1, |(program, _)| program.result_bytes);
-        // SAFETY: pinned memory and the lane's blocks stay until `forget`, which comes after all is waited for; the part lies in the
-        // former, and the latter have room for the largest part.
+        // SAFETY: pinned memory and the lane's blocks stay until `forget`, which comes after all is waited
+        // for; the part lies in the former, and the latter have room for the largest part.
         unsafe {
             bench.driver.copy_in(lane.stream, names, self.names.host.add(part.at), part.form.bytes())?;
             if let Some((program, shape)) = lookup {

@@ -164,7 +164,8 @@ impl<'u> Method<'u> {
         bench.names(self.layout, names)
     }
 
-    /// Every launch that is tried for names on the device, the fastest first, results held against the right ones.
+    /// Every launch that is tried for names on the device, the fastest first, results held against the right
+    /// ones.
     pub fn kernels(&self, bench: &mut Bench, names: Names<'_>, right: &[u32]) -> Result<Vec<KernelRate>> {
         let there = self.place(bench, names)?;
         let rates = kernel_rates(bench, self.table, &there, &right[..names.len()], 3);

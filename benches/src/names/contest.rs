@@ -103,8 +103,9 @@ fn run_for(lane: &mut Lane, mode: Mode, names: Names<'_>, place: &mut usize, tim
     }
 }
 
-/// Updates a second of every lane in each part, `batch` updates a call. Of each part `warm_up` calls in a hundred are not timed: what the
-/// lanes before it left in the caches is not its own. A lane that takes no updates, or is past `limit` in all, gets no more.
+/// Updates a second of every lane in each part, `batch` updates a call. Of each part `warm_up` calls in a
+/// hundred are not timed: what the lanes before it left in the caches is not its own. A lane that takes no
+/// updates, or is past `limit` in all, gets no more.
 pub fn race_updates(
     lanes: &mut [Lane],
     parts: &[Part],
@@ -150,7 +151,8 @@ fn run_updates(
     Updates { rates, applied }
 }
 
-/// Whether a lane finds all names of updates, and what is above them, as the table after the updates has them.
+/// Whether a lane finds all names of updates, and what is above them, as the table after the updates has
+/// them.
 pub fn agrees_after(lane: &Lane, names: &NameTable, parts: &[Part]) -> bool {
     let updates = parts.iter().flat_map(|part| &part.updates);
     let batch = updates.map(NameUpdate::name).collect::<wirespeed_namelookup::NameBatch>();

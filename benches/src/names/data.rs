@@ -1,7 +1,7 @@
 //! Tables of names to measure on, and the traces that are looked up in them (MATA paper, 5.3 and 5.4).
 //!
-//! Results are next hops: each domain's address is looked up in an IP FIB. There is no DNS here, so addresses are made by a seed;
-//! the resolver says so, and so do the records (`addresses made`).
+//! Results are next hops: each domain's address is looked up in an IP FIB. There is no DNS here, so addresses
+//! are made by a seed; the resolver says so, and so do the records (`addresses made`).
 
 use std::path::PathBuf;
 
@@ -41,8 +41,8 @@ pub fn is_real() -> bool {
     file("domains-3.6m.txt.zst").is_some()
 }
 
-/// Domains with their own numbers as results: the real ones where they are, at most so many made ones otherwise; and what they are
-/// called.
+/// Domains with their own numbers as results: the real ones where they are, at most so many made ones
+/// otherwise; and what they are called.
 fn domains(most: usize) -> Result<(String, NameFib)> {
     match file("domains-3.6m.txt.zst") {
         Some(path) => {
@@ -63,7 +63,8 @@ pub fn small(most: usize) -> Result<Table> {
     Ok(if table.names.len() > most { subset(&table, most) } else { table })
 }
 
-/// The table of real domains and of made names up to ten million: what stands for the paper's "10M name table".
+/// The table of real domains and of made names up to ten million: what stands for the paper's "10M name
+/// table".
 pub fn large(names: usize) -> Result<Table> {
     let (name, mut fib) = domains(names)?;
     generate::extend(&mut fib, &TableSpec { names, results: 0, seed: SEED })?;

@@ -91,8 +91,9 @@ impl Stream {
     }
 }
 
-/// Looks up on this core, and updates from another, by so many names and updates a call; then how often the table was built anew, and the
-/// bytes held in the end: both copies of the image, the engine's and the names' own. `None` where there is no other core.
+/// Looks up on this core, and updates from another, by so many names and updates a call; then how often the
+/// table was built anew, and the bytes held in the end: both copies of the image, the engine's and the names'
+/// own. `None` where there is no other core.
 pub fn busy<E: NameEngine>(
     names: &NameTable,
     trace: Names<'_>,

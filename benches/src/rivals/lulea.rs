@@ -1,10 +1,11 @@
-//! Lulea: Degermark, Brodnik, Carlsson, Pink, "Small forwarding tables for fast routing lookups", SIGCOMM 1997. IPv4.
+//! Lulea: Degermark, Brodnik, Carlsson, Pink, "Small forwarding tables for fast routing lookups", SIGCOMM
+//! 1997. IPv4.
 //!
-//! The trie of prefixes, made complete (each node has two children or none), is cut at depths 16, 24 and 32. At a cut
-//! stands a bit vector over all addresses of that depth: a bit is set at a *head*, where a leaf or a subtree begins. A
-//! lookup counts the heads up to its address and finds the pointer of that number. The counting is what is compressed:
-//! 16 bits of a vector over a complete tree are either zero or one of 677 masks, so that a code word of 16 bits names
-//! the mask and has room for a count.
+//! The trie of prefixes, made complete (each node has two children or none), is cut at depths 16, 24 and 32.
+//! At a cut stands a bit vector over all addresses of that depth: a bit is set at a *head*, where a leaf or a
+//! subtree begins. A lookup counts the heads up to its address and finds the pointer of that number. The
+//! counting is what is compressed: 16 bits of a vector over a complete tree are either zero or one of 677
+//! masks, so that a code word of 16 bits names the mask and has room for a count.
 //!
 //! ```text
 //! words   u16 × 4096     rrrrrrrrrroooooo   row of the maptable, heads from the base on
@@ -20,12 +21,13 @@
 //!   very dense   65–256    16 code words, four bases
 //! ```
 //!
-//! Siblings with one next hop are joined into their parent, which makes all of it smaller. A zero mask counts from one head
-//! less, so that ranks are of 4 bits: its last head is in a mask before it. What no prefix covers has next hop 0, so that no
-//! default route is needed. Pointers are of 16 bits, 14 of them an index, as in the paper, where that is enough: the real
-//! table of 1,042,325 prefixes with 62 next hops takes 1.9 MB so. Tables with more next hops or more chunks of one form
-//! than 2^14 have pointers of 32 bits, 30 of them an index: with 79,563 next hops the same table takes 3.2 MB. There are no
-//! updates in place: the paper builds anew.
+//! Siblings with one next hop are joined into their parent, which makes all of it smaller. A zero mask counts
+//! from one head less, so that ranks are of 4 bits: its last head is in a mask before it. What no prefix
+//! covers has next hop 0, so that no default route is needed. Pointers are of 16 bits, 14 of them an index,
+//! as in the paper, where that is enough: the real table of 1,042,325 prefixes with 62 next hops takes 1.9 MB
+//! so. Tables with more next hops or more chunks of one form than 2^14 have pointers of 32 bits, 30 of them
+//! an index: with 79,563 next hops the same table takes 3.2 MB. There are no updates in place: the paper
+//! builds anew.
 
 use anyhow::{Result, ensure};
 use wirespeed_fib::rib::Cursor;
@@ -251,7 +253,8 @@ const OFFSET_MASK: u16 = (1 << OFFSET_BITS) - 1;
 /// Zero, and the masks over complete trees of depth 4: a(0) = 1, a(n) = 1 + a(n - 1)².
 const MASKS: usize = 678;
 
-/// All masks, ascending: a row of the maptable each, zero the first. Bit i, counted from the low end, is address i.
+/// All masks, ascending: a row of the maptable each, zero the first. Bit i, counted from the low end, is
+/// address i.
 fn masks() -> Vec<u16> {
     let mut masks = vec![1u16];
     for depth in 0..4 {
@@ -265,7 +268,8 @@ fn masks() -> Vec<u16> {
     masks
 }
 
-/// The ranks of the 16 bits of each mask. Rows past the last fill the ten bits of a code word, so that none needs a check.
+/// The ranks of the 16 bits of each mask. Rows past the last fill the ten bits of a code word, so that none
+/// needs a check.
 fn maptable(masks: &[u16]) -> Box<[u64; 1024]> {
     let mut table = Box::new([0; 1024]);
     for (row, &mask) in table.iter_mut().zip(masks) {
@@ -277,7 +281,8 @@ fn maptable(masks: &[u16]) -> Box<[u64; 1024]> {
     table
 }
 
-/// Where leaves and subtrees begin in a complete tree over 2^n elements: at the largest blocks of one element.
+/// Where leaves and subtrees begin in a complete tree over 2^n elements: at the largest blocks of one
+/// element.
 fn heads(elements: &[u32]) -> Vec<usize> {
     fn mark(elements: &[u32], first: usize, heads: &mut Vec<usize>) {
         if elements.iter().all(|element| *element == elements[0]) {
@@ -327,7 +332,8 @@ impl<P: Pointer> Builder<P> {
         Ok(elements)
     }
 
-    /// Makes a chunk, and those beneath it; what points to it. Where it has one next hop throughout there is none to make.
+    /// Makes a chunk, and those beneath it; what points to it. Where it has one next hop throughout there is
+    /// none to make.
     fn chunk(&mut self, level: usize, cursor: Cursor<'_, V4>, cover: NextHop) -> Result<u32> {
         let elements = self.expand(level + 1, cursor, cover)?;
         let heads = heads(&elements);
@@ -361,8 +367,8 @@ impl<P: Pointer> Builder<P> {
         }
     }
 
-    /// The code words of heads, and the base of each group of them: the number of the head that the group's first mask
-    /// counts from.
+    /// The code words of heads, and the base of each group of them: the number of the head that the group's
+    /// first mask counts from.
     fn encode<const WORDS: usize, const GROUPS: usize>(
         &self,
         heads: &[usize],

@@ -1,5 +1,6 @@
-//! Tables from the Rust registry: each file wraps one crate and says how its users would call it. And two that the SAIL paper
-//! is measured against and no crate has, written here from their papers: [`Lulea`] and [`Pbf`].
+//! Tables from the Rust registry: each file wraps one crate and says how its users would call it. And two
+//! that the SAIL paper is measured against and no crate has, written here from their papers: [`Lulea`] and
+//! [`Pbf`].
 
 mod iptrie;
 mod lulea;
@@ -62,8 +63,8 @@ impl Native for V6 {
     }
 }
 
-/// The body of [`Contestant`](crate::table::Contestant) for a table that only looks up one key at a time, into an optional
-/// value: batches are a loop.
+/// The body of [`Contestant`](crate::table::Contestant) for a table that only looks up one key at a time,
+/// into an optional value: batches are a loop.
 macro_rules! one_by_one {
     ($address:ty) => {
         type Answer = wirespeed_fib::NextHop;
@@ -104,7 +105,8 @@ mod tests {
 
     use crate::table::Contestant;
 
-    /// Holds a table against the oracle at the ends of each prefix, at their neighbours and at random addresses.
+    /// Holds a table against the oracle at the ends of each prefix, at their neighbours and at random
+    /// addresses.
     pub(super) fn agrees(table: &impl Contestant<V4>, rib: &Rib<V4>) {
         let ranges = ranges(rib);
         let mut rng = Rng::new(1);

@@ -1,9 +1,10 @@
-//! PBF, parallel Bloom filters: Dharmapurikar, Krishnamurthy, Taylor, "Longest prefix matching using Bloom filters",
-//! SIGCOMM 2003. IPv4.
+//! PBF, parallel Bloom filters: Dharmapurikar, Krishnamurthy, Taylor, "Longest prefix matching using Bloom
+//! filters", SIGCOMM 2003. IPv4.
 //!
-//! Each prefix length in the table has a Bloom filter in fast memory on the chip and a hash table in slow memory off it.
-//! The filters say which lengths may match; of these the hash tables are asked, longest first, until one has the prefix.
-//! Hardware asks all filters at once; here they are asked from the longest length down, no further than needed.
+//! Each prefix length in the table has a Bloom filter in fast memory on the chip and a hash table in slow
+//! memory off it. The filters say which lengths may match; of these the hash tables are asked, longest first,
+//! until one has the prefix. Hardware asks all filters at once; here they are asked from the longest length
+//! down, no further than needed.
 //!
 //! ```text
 //! key ──► length 32: filter ── no ─┐
@@ -13,10 +14,11 @@
 //!         …                                                                 the default route
 //! ```
 //!
-//! Sizes are those of the SAIL paper (section 6.2): 24 filters, for lengths 9 to 32, of which 0.003 all together may be
-//! wrong, make k = 13 hash functions and 13 / ln 2 = 18.755 bits for each prefix, and 1.003 reads off the chip a lookup.
-//! Filters are for the lengths that there are, which may be other lengths and fewer. The k functions are made of two
-//! (Kirsch and Mitzenmacher, 2006). There are no updates in place: those would take counting filters.
+//! Sizes are those of the SAIL paper (section 6.2): 24 filters, for lengths 9 to 32, of which 0.003 all
+//! together may be wrong, make k = 13 hash functions and 13 / ln 2 = 18.755 bits for each prefix, and 1.003
+//! reads off the chip a lookup. Filters are for the lengths that there are, which may be other lengths and
+//! fewer. The k functions are made of two (Kirsch and Mitzenmacher, 2006). There are no updates in place:
+//! those would take counting filters.
 
 use std::f64::consts::LN_2;
 

@@ -21,8 +21,8 @@ pub fn is_sail_l(name: &str) -> bool {
     name == ENGINES[0]
 }
 
-/// Races all over random and prefix-based traffic, one by one as the paper does, and batched: a loop, for who has nothing
-/// better. Rows go to the session, PBF's reads into the sheet.
+/// Races all over random and prefix-based traffic, one by one as the paper does, and batched: a loop, for who
+/// has nothing better. Rows go to the session, PBF's reads into the sheet.
 pub fn measure(
     session: &mut Session,
     options: &Options,

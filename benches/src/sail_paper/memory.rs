@@ -1,8 +1,9 @@
-//! Figures 6 and 7: on-chip memory of SAIL_B, SAIL_U, SAIL_L and PBF; section 7: of SAIL_L for IPv6, and what the paper's
-//! step from 48 to 64 would take off the chip.
+//! Figures 6 and 7: on-chip memory of SAIL_B, SAIL_U, SAIL_L and PBF; section 7: of SAIL_L for IPv6, and what
+//! the paper's step from 48 to 64 would take off the chip.
 //!
-//! The paper has tables of six years. Here a growing table is the first part of a shuffle of a real one: prefixes of all
-//! lengths and places in proportion. It spreads wider than a real table of its size did, and so flatters SAIL_L less.
+//! The paper has tables of six years. Here a growing table is the first part of a shuffle of a real one:
+//! prefixes of all lengths and places in proportion. It spreads wider than a real table of its size did, and
+//! so flatters SAIL_L less.
 
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, V4, V6};
@@ -54,7 +55,8 @@ pub fn growth_rows(table: &str, rib: &Rib<V4>, seed: u64) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// An empty sheet of IPv6 tables. The last columns are what the levels between 48 and 64 take, as elements and as bytes.
+/// An empty sheet of IPv6 tables. The last columns are what the levels between 48 and 64 take, as elements
+/// and as bytes.
 pub fn ipv6() -> Sheet {
     Sheet {
         title: "Section 7: IPv6, on-chip bytes split at 48 (paper: 2.2 MB for 14,000 prefixes); off the chip, 48 to 64 in \
@@ -117,7 +119,8 @@ struct Steps {
 }
 
 impl Steps {
-    /// Elements hold a next hop and, where there is a level beneath, a chunk id, both as narrow as the table allows.
+    /// Elements hold a next hop and, where there is a level beneath, a chunk id, both as narrow as the table
+    /// allows.
     fn of<A: Address>(rib: &Rib<A>, chunks: &[u64]) -> Self {
         let next_hop = width_for(u64::from(rib.max_next_hop().0) + 1) as u64;
         let id = |beneath: u64| if beneath == 0 { 0 } else { width_for(beneath) as u64 };

@@ -133,7 +133,8 @@ mod tests {
             prefix: prefix.parse().unwrap(),
             next_hop: Some(NextHop(next_hop)),
         };
-        // As it is; then one element of bn24; then two elements of bcn16 in one word; then as it is to the end.
+        // As it is; then one element of bn24; then two elements of bcn16 in one word; then as it is to the
+        // end.
         let mut updates = vec![announce("10.1.2.0/24", 1); WINDOW - 1];
         updates.extend([announce("10.1.2.0/24", 2), announce("10.2.0.0/15", 3)]);
         updates.extend([announce("10.2.0.0/15", 3); 3]);

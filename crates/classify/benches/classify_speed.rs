@@ -1,11 +1,13 @@
-//! How fast engines classify: lookups in trace order and shuffled, one core, in batches; building, and live updates.
+//! How fast engines classify: lookups in trace order and shuffled, one core, in batches; building, and live
+//! updates.
 //!
 //! ```text
 //! cargo bench -p wirespeed-classify --features conformance --bench classify_speed -- acl1_1k fw1_1k
 //! ```
 //!
-//! Sets are those of ClassBench in `WIRESPEED_DATA` by name, or `of:N:C`, an OpenFlow set of N rules in C classes. Answers are checked
-//! before a rate is printed. An update is one rule taken out and put back, 64 a call.
+//! Sets are those of ClassBench in `WIRESPEED_DATA` by name, or `of:N:C`, an OpenFlow set of N rules in C
+//! classes. Answers are checked before a rate is printed. An update is one rule taken out and put back, 64 a
+//! call.
 
 use std::time::Instant;
 

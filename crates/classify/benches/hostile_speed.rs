@@ -1,8 +1,9 @@
-//! How engines stand rules chosen to do harm: building or the refusal, memory of a live table, lookups on one core, and single updates.
+//! How engines stand rules chosen to do harm: building or the refusal, memory of a live table, lookups on one
+//! core, and single updates.
 //!
-//! `cargo bench -p wirespeed-classify --bench hostile_speed -- [RULES] [ENGINE…]`: 2,000 rules of each kind unless said (of three
-//! wide ranges there are 100), and `quilt` alone. Lookups are of tuples that rules match, in any order, and of any tuples, 1,024 a call;
-//! answers are held against a scan of the rules.
+//! `cargo bench -p wirespeed-classify --bench hostile_speed -- [RULES] [ENGINE…]`: 2,000 rules of each kind
+//! unless said (of three wide ranges there are 100), and `quilt` alone. Lookups are of tuples that rules
+//! match, in any order, and of any tuples, 1,024 a call; answers are held against a scan of the rules.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

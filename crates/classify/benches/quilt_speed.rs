@@ -1,8 +1,10 @@
-//! How fast quilts are on one core, on ClassBench sets: lookups in the order of the trace and shuffled, held against the truth,
-//! bytes a rule, building, and updates of a live table: deletions, insertions, and rules that become what others were.
+//! How fast quilts are on one core, on ClassBench sets: lookups in the order of the trace and shuffled, held
+//! against the truth, bytes a rule, building, and updates of a live table: deletions, insertions, and rules
+//! that become what others were.
 //!
-//! `WIRESPEED_DATA=DIR cargo bench -p wirespeed-classify --bench quilt_speed -- [SET…] [shapes] [updates]`: `updates` measures these
-//! alone, in more passes, and with the actions of rules, which take what the façade's updates do.
+//! `WIRESPEED_DATA=DIR cargo bench -p wirespeed-classify --bench quilt_speed -- [SET…] [shapes] [updates]`:
+//! `updates` measures these alone, in more passes, and with the actions of rules, which take what the
+//! façade's updates do.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -136,8 +138,9 @@ fn rate(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple], truth: &[u32]) ->
     (passes * trace.len()) as f64 / best.as_secs_f64() / 1e6
 }
 
-/// Millions of updates a second of a live table: the best of several passes each of rules that go, that come back, and that become what
-/// others were and themselves again. In any order, different rules in each call. With what readers get to see beside the table.
+/// Millions of updates a second of a live table: the best of several passes each of rules that go, that come
+/// back, and that become what others were and themselves again. In any order, different rules in each call.
+/// With what readers get to see beside the table.
 fn updates<B: BesideRules<Ipv4Tuple>>(
     rules: &RuleSet<Ipv4Tuple>,
     trace: &[Ipv4Tuple],

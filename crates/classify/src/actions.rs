@@ -8,8 +8,8 @@ use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet, hash};
 use crate::tuple::Tuple;
 
-/// The action of each rule, by number. Beside a live table it is of the same state as that: what a lookup found has the action that its
-/// rule had then.
+/// The action of each rule, by number. Beside a live table it is of the same state as that: what a lookup
+/// found has the action that its rule had then.
 ///
 /// ```
 /// use wirespeed_classify::linear::Linear;

@@ -45,8 +45,8 @@ impl<T: Tuple> Classes<T> {
         Self(classes)
     }
 
-    /// How many entries each class of a set has, in any order: what [`of`](Self::of) would find, in the memory of a number for each
-    /// mask. O(masks of all rules).
+    /// How many entries each class of a set has, in any order: what [`of`](Self::of) would find, in the
+    /// memory of a number for each mask. O(masks of all rules).
     pub fn sizes(rules: &RuleSet<T>) -> Vec<u64> {
         let mut sizes: FxHashMap<T, u64> = FxHashMap::default();
         for (_, rule) in rules.iter() {

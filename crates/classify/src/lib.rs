@@ -6,10 +6,11 @@
 //!                             └──► the rules that changed ──ClassifyEngine::update──► Patch ──► every copy of the Table
 //! ```
 //!
-//! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields of [`OpenFlowTuple`]. A
-//! [`Rule`] says which bits it looks at and what they are, with a priority and an action that is the user's own. A lookup gives the
-//! [number](RuleNumber) of the best rule that matches, 0 where none does. Best is, everywhere alike: the highest priority, and
-//! among equals the lowest number, which is the rule that was inserted first ([`Rank`]).
+//! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields
+//! of [`OpenFlowTuple`]. A [`Rule`] says which bits it looks at and what they are, with a priority and an
+//! action that is the user's own. A lookup gives the [number](RuleNumber) of the best rule that matches, 0
+//! where none does. Best is, everywhere alike: the highest priority, and among equals the lowest number,
+//! which is the rule that was inserted first ([`Rank`]).
 //!
 //! # An ACL in a proxy
 //!

@@ -41,11 +41,12 @@ struct Taken<C> {
     beside: C,
 }
 
-/// Updates that go through the rules and the engine together: what the one has read the other finds in the cache.
+/// Updates that go through the rules and the engine together: what the one has read the other finds in the
+/// cache.
 const TOGETHER: usize = 64;
 
-/// What readers get to see of the rules beside the numbers that lookups return, such as their [`Actions`](crate::Actions): of the same
-/// state as the table.
+/// What readers get to see of the rules beside the numbers that lookups return, such as their
+/// [`Actions`](crate::Actions): of the same state as the table.
 pub trait BesideRules<T>: Beside<Change: Default> {
     /// What there is of a set.
     fn of(rules: &RuleSet<T>) -> Self;
@@ -64,14 +65,15 @@ impl<T> BesideRules<T> for () {
     fn replaced(_: &RuleSet<T>) {}
 }
 
-/// A set of rules that takes updates while any number of readers look up. One owner; readers are independent of it.
+/// A set of rules that takes updates while any number of readers look up. One owner; readers are independent
+/// of it.
 ///
 /// Memory: the rules, what the engine holds, and two copies of the image (four while it is rebuilt).
 #[derive(Debug)]
 pub struct LiveRules<T: Tuple, E: ClassifyEngine<T>, B: Beside = ()> {
     rules: RuleSet<T>,
-    /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table is that of the rules all the
-    /// same.
+    /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table
+    /// is that of the rules all the same.
     engine: Option<E>,
     writer: Writer<E::Table, B>,
     options: BuildOptions,
@@ -86,8 +88,8 @@ impl<T: Tuple, E: ClassifyEngine<T>> LiveRules<T, E> {
         Self::with(rules, options)
     }
 
-    /// Puts an image live that was compiled before from the same rules, such as one from a file, at once. The first update builds
-    /// it anew: an engine does not go into an image.
+    /// Puts an image live that was compiled before from the same rules, such as one from a file, at once. The
+    /// first update builds it anew: an engine does not go into an image.
     pub fn resume(rules: RuleSet<T>, table: E::Table, options: BuildOptions) -> Self {
         Self::resume_with(rules, table, options)
     }
@@ -109,11 +111,11 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         Self { rules, engine: None, writer, options, undo: Vec::new(), rebuilds: 0 }
     }
 
-    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for readers that
-    /// entered before the call before this one. Many updates a call cost less than one each.
+    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits
+    /// for readers that entered before the call before this one. Many updates a call cost less than one each.
     ///
-    /// An error where a rule can't have its number, or the table has to be built anew and can't be: [the call then did not
-    /// happen](wirespeed_image::live#when-an-update-fails).
+    /// An error where a rule can't have its number, or the table has to be built anew and can't be: [the call
+    /// then did not happen](wirespeed_image::live#when-an-update-fails).
     pub fn apply<'u>(
         &mut self,
         updates: impl IntoIterator<Item = &'u RuleUpdate<T>>,
@@ -143,8 +145,8 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         Ok(number)
     }
 
-    /// Puts a rule under a number; gives back the one that was there. After an error that one is there still, as for
-    /// [`apply`](Self::apply).
+    /// Puts a rule under a number; gives back the one that was there. After an error that one is there still,
+    /// as for [`apply`](Self::apply).
     pub fn set(&mut self, number: u32, rule: Rule<T>) -> Result<Option<Rule<T>>, UpdateError> {
         let last = self.rules.last_number();
         let (_, before) = self.rules.set(number, rule)?;
@@ -152,7 +154,8 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         Ok(before)
     }
 
-    /// Takes a rule out; `None` where there is none of that number. After an error it is there still, as for [`apply`](Self::apply).
+    /// Takes a rule out; `None` where there is none of that number. After an error it is there still, as for
+    /// [`apply`](Self::apply).
     pub fn remove(&mut self, number: u32) -> Result<Option<Rule<T>>, UpdateError> {
         let last = self.rules.last_number();
         let before = self.rules.remove(number);
@@ -181,7 +184,8 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         self.rules.reuse(changed);
     }
 
-    /// Has readers see the rules as they are now. After an error the rules are what they were, with this last number.
+    /// Has readers see the rules as they are now. After an error the rules are what they were, with this last
+    /// number.
     fn publish(&mut self, taken: Taken<B::Change>, last: u32) -> Result<Applied, BuildError> {
         /// Changes that the memory of is kept.
         const MUCH: usize = 1 << 14;
@@ -194,8 +198,8 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         published
     }
 
-    /// Brings the live copies up to date, or fails before readers see anything. After an error the engine is spent: it has taken the
-    /// changes in.
+    /// Brings the live copies up to date, or fails before readers see anything. After an error the engine is
+    /// spent: it has taken the changes in.
     fn bring_up_to_date(&mut self, taken: Taken<B::Change>) -> Result<Applied, BuildError> {
         let Taken { is_any, beside } = taken;
         let mut applied = Applied::default();
@@ -229,7 +233,8 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: BesideRules<T>> LiveRules<T, E, B> {
         }
     }
 
-    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it is now.
+    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it
+    /// is now.
     pub fn follow<F: Follower<E::Table> + 'static, X>(
         &mut self,
         make: impl FnOnce(&E::Table) -> Result<F, X>,

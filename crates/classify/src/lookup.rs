@@ -24,13 +24,14 @@ pub trait Classify<T: Tuple>: Send + Sync {
     /// The number of the best rule that matches a tuple; 0 where none does.
     fn lookup(&self, tuple: &T) -> u32;
 
-    /// Each tuple's [`lookup`](Self::lookup) into the same place of `results`. Much faster than one by one, as many are under way at
-    /// once.
+    /// Each tuple's [`lookup`](Self::lookup) into the same place of `results`. Much faster than one by one,
+    /// as many are under way at once.
     ///
     /// Panics when the lengths differ.
     fn lookup_batch(&self, tuples: &[T], results: &mut [u32]);
 
-    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the caller is in.
+    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon`
+    /// pool that the caller is in.
     ///
     /// Panics when the lengths differ.
     fn par_lookup_batch(&self, tuples: &[T], results: &mut [u32]) {
@@ -50,13 +51,14 @@ pub trait Classify<T: Tuple>: Send + Sync {
         Vec::new()
     }
 
-    /// The share of tuples that get past the filter of a class which they don't match, as its formula has it, on average over the
-    /// classes. `None` without filters or classes. O(table).
+    /// The share of tuples that get past the filter of a class which they don't match, as its formula has it,
+    /// on average over the classes. `None` without filters or classes. O(table).
     fn expected_false_positives(&self) -> Option<f64> {
         None
     }
 
-    /// The steps of one lookup, for people: what is read, in order. The last one says `result N` or `no match`.
+    /// The steps of one lookup, for people: what is read, in order. The last one says `result N` or
+    /// `no match`.
     fn explain(&self, tuple: &T) -> Vec<Step>;
 }
 
@@ -71,20 +73,21 @@ pub trait ClassifyEngine<T: Tuple>: Sized + Send + 'static {
     /// Its data plane.
     type Table: Table + Classify<T>;
 
-    /// Compiles a set, and makes the engine that keeps it up to date. Uses all threads of the `rayon` pool that the caller is in.
+    /// Compiles a set, and makes the engine that keeps it up to date. Uses all threads of the `rayon` pool
+    /// that the caller is in.
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError>;
 
     /// Takes changes in. `changed` lists the rules that came, went, or are others than before, each once and
     /// with what it was, in any order. `rules` has them as they are now.
     ///
-    /// Many are best taken a few at a time, while what is known of them is in the cache. After an error the engine is spent: build a
-    /// new one from the same `rules`.
+    /// Many are best taken a few at a time, while what is known of them is in the cache. After an error the
+    /// engine is spent: build a new one from the same `rules`.
     fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown>;
 
     /// The patch of all changes taken since the last one, to `rules` as it is now.
     ///
-    /// The image's counts after it are [`RuleSet::len`] and [`RuleSet::last_number`]. That number may be over any rule's, and may have
-    /// grown since without a change, by a rule that came and went.
+    /// The image's counts after it are [`RuleSet::len`] and [`RuleSet::last_number`]. That number may be over
+    /// any rule's, and may have grown since without a change, by a rule that came and went.
     fn patch(&mut self, rules: &RuleSet<T>) -> Patch;
 
     /// Takes changes in; the patch of them.
@@ -102,19 +105,19 @@ pub trait ClassifyEngine<T: Tuple>: Sized + Send + 'static {
 pub struct BuildOptions {
     /// Most bytes that one image may take; past it building fails.
     pub memory_cap: Option<u64>,
-    /// Room to leave for rules to come, in hundredths of what the rules take; engines leave some in any case, and a live table asks
-    /// for some.
+    /// Room to leave for rules to come, in hundredths of what the rules take; engines leave some in any case,
+    /// and a live table asks for some.
     pub head_room: u32,
     /// Whether to leave no head room beyond [`head_room`](Self::head_room) but what an engine can't do
     /// without, for a table that would be over its cap otherwise.
     pub tight: bool,
-    /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can choose rules
-    /// or packets must not know it.
+    /// What engines that hash draw their seed from; without it, something that is random for each process.
+    /// Whoever can choose rules or packets must not know it.
     pub seed: Option<u64>,
 }
 
-/// The entries that an engine takes of a set which makes entries of ranges: so many, and [`ENTRIES_A_RULE`] for each rule. A few rules may
-/// have millions, which take seconds and hundreds of megabytes.
+/// The entries that an engine takes of a set which makes entries of ranges: so many, and [`ENTRIES_A_RULE`]
+/// for each rule. A few rules may have millions, which take seconds and hundreds of megabytes.
 pub const MOST_ENTRIES: u64 = 1 << 20;
 /// See [`MOST_ENTRIES`]. Rules as they are in use have two or three on average.
 pub const ENTRIES_A_RULE: u64 = 16;

@@ -50,8 +50,9 @@ impl<T: Tuple> Right<T> for Oracle<T> {
     }
 }
 
-/// Right answers in O(masks), for sets too large to be scanned for each of many tuples: a map for each mask. Shares nothing with
-/// engines; the suite holds it against the scan. Rules of very many patterns are scanned here, too.
+/// Right answers in O(masks), for sets too large to be scanned for each of many tuples: a map for each mask.
+/// Shares nothing with engines; the suite holds it against the scan. Rules of very many patterns are scanned
+/// here, too.
 #[derive(Clone, Debug)]
 pub struct Expected<T> {
     /// Each mask, the best rank in its map, and the map.

@@ -4,8 +4,8 @@ use crate::tuple::{Field, Tuple};
 
 /// A value under a mask: matches the tuples whose bits are those of the value wherever the mask has one.
 ///
-/// The value has no bit beside the mask, and the mask none beside the tuple's fields, so that two patterns that match the same tuples
-/// are equal.
+/// The value has no bit beside the mask, and the mask none beside the tuple's fields, so that two patterns
+/// that match the same tuples are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pattern<T> {
     value: T,

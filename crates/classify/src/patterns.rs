@@ -1,8 +1,8 @@
-//! [`Patterns`]: what a rule with ranges is for engines that know values and masks alone: a pattern for each combination of the prefixes
-//! that the ranges are made of.
+//! [`Patterns`]: what a rule with ranges is for engines that know values and masks alone: a pattern for each
+//! combination of the prefixes that the ranges are made of.
 //!
-//! Three wide ranges make fifty thousand patterns, so no rule holds them: they are made when an engine asks, one after the other. The
-//! last range's prefixes change fastest.
+//! Three wide ranges make fifty thousand patterns, so no rule holds them: they are made when an engine asks,
+//! one after the other. The last range's prefixes change fastest.
 
 use std::iter::FusedIterator;
 
@@ -11,7 +11,8 @@ use crate::expand::{FieldRange, MOST_PATTERNS};
 use crate::pattern::Pattern;
 use crate::tuple::{Field, Tuple};
 
-/// The patterns of a rule, one or more; no two match the same tuple. See [`Rule::patterns`](crate::Rule::patterns).
+/// The patterns of a rule, one or more; no two match the same tuple. See
+/// [`Rule::patterns`](crate::Rule::patterns).
 #[derive(Clone, Debug)]
 pub struct Patterns<T> {
     /// What the rule wants without its ranges.

@@ -4,8 +4,9 @@
 //! rank  u64   priority (32 bits) | !number (32 bits)       the larger wins; 0 is no rule
 //! ```
 //!
-//! The higher priority wins, and among equals the lower number. As one integer it can be compared at once, and be the operand
-//! of an atomic maximum, which the paper does with 8 bits of priority (Algorithm 1, line 20).
+//! The higher priority wins, and among equals the lower number. As one integer it can be compared at once,
+//! and be the operand of an atomic maximum, which the paper does with 8 bits of priority (Algorithm 1, line
+//! 20).
 
 use std::fmt;
 use std::num::NonZeroU32;

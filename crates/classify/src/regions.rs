@@ -1,7 +1,8 @@
 //! [`Region`]: a rule with ranges as few boxes, where prefixes would make many patterns.
 //!
-//! A region says of each 16 bits of a tuple what they have to be, whatever the others are: a range of a field that fits in 16 bits is
-//! one. A range of a longer field is at most `2 · n - 1` regions of `n` times 16 bits, three for an IPv4 address:
+//! A region says of each 16 bits of a tuple what they have to be, whatever the others are: a range of a field
+//! that fits in 16 bits is one. A range of a longer field is at most `2 · n - 1` regions of `n` times 16
+//! bits, three for an IPv4 address:
 //!
 //! ```text
 //! 10.1.0.9-10.7.0.3      10.1 | 0.9-255.255        first
@@ -9,7 +10,8 @@
 //!                        10.7 | 0.0-0.3            last
 //! ```
 //!
-//! where prefixes make dozens. With two ranges of ports the same rule is three regions and tens of thousands of patterns.
+//! where prefixes make dozens. With two ranges of ports the same rule is three regions and tens of thousands
+//! of patterns.
 
 use crate::expand::FieldRange;
 use crate::pattern::Pattern;
@@ -17,8 +19,9 @@ use crate::rule::Rule;
 use crate::spans::halves;
 use crate::tuple::{Field, Tuple};
 
-/// What is wanted of each 16 bits `x` of a tuple: `(x & mask) - least ≤ span`, unsigned and wrapping. The mask has no bit beside the tuple's
-/// fields, and least none beside the mask. Where the span is not 0, all bits that the mask leaves open are below those that it has.
+/// What is wanted of each 16 bits `x` of a tuple: `(x & mask) - least ≤ span`, unsigned and wrapping. The
+/// mask has no bit beside the tuple's fields, and least none beside the mask. Where the span is not 0, all
+/// bits that the mask leaves open are below those that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region<T> {
     pub(crate) mask: T,
@@ -115,7 +118,8 @@ impl<T: Tuple> Region<T> {
         halves(self.span.words()[word])[half] != 0
     }
 
-    /// The span of 16 bits when those that the mask leaves open count too; `None` where some of these are above others that it has.
+    /// The span of 16 bits when those that the mask leaves open count too; `None` where some of these are
+    /// above others that it has.
     #[inline]
     pub(crate) fn span_of(&self, word: usize, half: usize) -> Option<u16> {
         let of = |tuple: &T| halves(tuple.words()[word])[half];

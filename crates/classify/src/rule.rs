@@ -1,8 +1,9 @@
 //! [`Rule`]: what a packet has to look like, how much that matters, and what the user makes of it.
 //!
-//! A rule has one [`Pattern`], a value under a mask. A rule with ranges of ports (or of any field) makes several, one for
-//! each combination of the prefixes that the ranges are made of; all are one rule, with one number. It holds the ranges and makes the
-//! patterns when they are asked for, as there may be many. See [`FieldRange`].
+//! A rule has one [`Pattern`], a value under a mask. A rule with ranges of ports (or of any field) makes
+//! several, one for each combination of the prefixes that the ranges are made of; all are one rule, with one
+//! number. It holds the ranges and makes the patterns when they are asked for, as there may be many. See
+//! [`FieldRange`].
 
 use std::sync::Arc;
 
@@ -42,8 +43,9 @@ impl<T: Tuple> Rule<T> {
         Self { base: pattern, ranges: None, priority, action }
     }
 
-    /// A rule whose fields are also to lie in ranges. What the pattern wants of these fields no longer counts, and of two
-    /// ranges of a field the later one does. Refused when the ranges make over [`MOST_PATTERNS`](crate::MOST_PATTERNS) patterns.
+    /// A rule whose fields are also to lie in ranges. What the pattern wants of these fields no longer
+    /// counts, and of two ranges of a field the later one does. Refused when the ranges make over
+    /// [`MOST_PATTERNS`](crate::MOST_PATTERNS) patterns.
     ///
     /// A range that is one prefix (one number, all numbers, 1024-2047) becomes a part of the pattern.
     ///

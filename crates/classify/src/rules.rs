@@ -133,8 +133,8 @@ impl<T: Tuple> RuleSet<T> {
         }
     }
 
-    /// Makes changes in order, up to one that can't be made; how many changed anything. Faster than one by one: what many of them
-    /// read is on its way at once.
+    /// Makes changes in order, up to one that can't be made; how many changed anything. Faster than one by
+    /// one: what many of them read is on its way at once.
     pub fn apply_all<'u>(
         &mut self,
         updates: impl IntoIterator<Item = &'u RuleUpdate<T>>,
@@ -253,8 +253,9 @@ impl<T: Tuple> RuleSet<T> {
 
     /// Notes that the rule of a number is another one than this, and what that took.
     ///
-    /// In line, so that a rule goes from its place to the changes as it is: by way of the stack, where it would be written in small
-    /// pieces and read in large ones, it would wait until all that is written before it is in the cache.
+    /// In line, so that a rule goes from its place to the changes as it is: by way of the stack, where it
+    /// would be written in small pieces and read in large ones, it would wait until all that is written
+    /// before it is in the cache.
     #[inline(always)]
     fn note(
         changes: &mut Option<Changes<T>>,
@@ -356,8 +357,8 @@ impl<T: Tuple> RuleSet<T> {
         self.changes = Some(Changes { all: Vec::new(), numbers: FxHashSet::default(), is_again: false });
     }
 
-    /// The rules that are others than when this was called last (or since [`track`](Self::track)), each once. What they are
-    /// now is in the set.
+    /// The rules that are others than when this was called last (or since [`track`](Self::track)), each once.
+    /// What they are now is in the set.
     pub fn take_changed(&mut self) -> Vec<Changed<T>> {
         let Some(changes) = &mut self.changes else { return Vec::new() };
         changes.numbers.clear();
@@ -401,7 +402,8 @@ fn checked(number: u32) -> Result<RuleNumber, RuleError> {
     RuleNumber::new(number).ok_or(RuleError::Number { found: number, limit })
 }
 
-/// Another one for each number, and all ones for none that a rule can have: an odd factor, and 0 would be all ones.
+/// Another one for each number, and all ones for none that a rule can have: an odd factor, and 0 would be all
+/// ones.
 #[inline]
 pub(crate) const fn hash(number: u32) -> u32 {
     !number.wrapping_mul(0x9e37_79b1)

@@ -1,5 +1,5 @@
-//! [`Spans`]: what a rule wants of each 16 bits of a tuple, where all of these are ranges. Prefixes of addresses and ranges of ports are:
-//! of a prefix one is exact, or all, or begins with some bits.
+//! [`Spans`]: what a rule wants of each 16 bits of a tuple, where all of these are ranges. Prefixes of
+//! addresses and ranges of ports are: of a prefix one is exact, or all, or begins with some bits.
 
 use crate::expand::FieldRange;
 use crate::pattern::Pattern;

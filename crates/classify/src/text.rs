@@ -27,8 +27,8 @@ pub enum RuleTextError {
 impl<T: Tuple> FromStr for Rule<T> {
     type Err = RuleTextError;
 
-    /// Reads fields in any order, as `V`, `V/LENGTH`, `V/MASK`, `FROM-TO` or `*`; those that are not given may be anything. A priority
-    /// or an action that is not given is 0.
+    /// Reads fields in any order, as `V`, `V/LENGTH`, `V/MASK`, `FROM-TO` or `*`; those that are not given
+    /// may be anything. A priority or an action that is not given is 0.
     fn from_str(text: &str) -> Result<Self, RuleTextError> {
         let mut parts = Parts::<T>::default();
         let (mut has_priority, mut has_action) = (false, false);

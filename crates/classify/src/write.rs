@@ -38,8 +38,8 @@ pub enum WriteError {
     },
 }
 
-/// Writes a set in the plain form, by number; numbers are written where they aren't consecutive from 1 on, so that it reads back the
-/// same. `out` is written in small pieces: hand over a buffered one.
+/// Writes a set in the plain form, by number; numbers are written where they aren't consecutive from 1 on, so
+/// that it reads back the same. `out` is written in small pieces: hand over a buffered one.
 pub fn write_rules<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<(), WriteError> {
     for (next, (number, rule)) in (1..).zip(rules.sorted()) {
         // Reading goes on from the largest number.
@@ -51,8 +51,9 @@ pub fn write_rules<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// Writes a set of 5-tuples as filters of ClassBench, best first, as there the first wins. Priorities, actions and numbers are lost.
-/// Refused where a filter can't say it: ports under a mask that is no prefix, and addresses under one.
+/// Writes a set of 5-tuples as filters of ClassBench, best first, as there the first wins. Priorities,
+/// actions and numbers are lost. Refused where a filter can't say it: ports under a mask that is no prefix,
+/// and addresses under one.
 pub fn write_classbench<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut ranked = rules.sorted();
     ranked.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.priority()));

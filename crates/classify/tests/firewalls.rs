@@ -1,4 +1,5 @@
-//! Files as ufw, firewalld and docker make them: `tests/data/README.md` says how. Their verdicts were worked out by hand.
+//! Files as ufw, firewalld and docker make them: `tests/data/README.md` says how. Their verdicts were worked
+//! out by hand.
 
 use std::path::Path;
 

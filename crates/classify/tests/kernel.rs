@@ -1,7 +1,9 @@
-//! Verdicts beside those of the kernel: random files of rules are loaded by `iptables-restore` and `ip6tables-restore` into a network
-//! namespace of their own, packets are sent through it, and what comes out on the other side was accepted.
+//! Verdicts beside those of the kernel: random files of rules are loaded by `iptables-restore` and
+//! `ip6tables-restore` into a network namespace of their own, packets are sent through it, and what comes out
+//! on the other side was accepted.
 //!
-//! It needs root, network namespaces, iptables, ipset and Python; where something of these isn't there it says that it is skipped.
+//! It needs root, network namespaces, iptables, ipset and Python; where something of these isn't there it
+//! says that it is skipped.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -101,7 +103,8 @@ fn can_run() -> Result<(), String> {
     Ok(())
 }
 
-/// Compares the verdicts of a round, of what was loaded and of what the tool saved again; how many, and how many the kernel accepted.
+/// Compares the verdicts of a round, of what was loaded and of what the tool saved again; how many, and how
+/// many the kernel accepted.
 fn compare<T: Tuple>(dir: &Path, round: u64) -> (usize, usize) {
     let text = |kind: &str| std::fs::read_to_string(dir.join(format!("{round}.{kind}")));
     if let Ok(why) = text("refused") {

@@ -1,7 +1,9 @@
-//! Verdicts of the kernel: rules of nftables at random are loaded into a network namespace, packets go through its forward chain, and
-//! what comes out was accepted. What was loaded is read as `nft -j list ruleset` says it.
+//! Verdicts of the kernel: rules of nftables at random are loaded into a network namespace, packets go
+//! through its forward chain, and what comes out was accepted. What was loaded is read as
+//! `nft -j list ruleset` says it.
 //!
-//! It takes root, `unshare`, `ip`, `nft` and python3, and says `skipped:` without them. `WIRESPEED_KERNEL_CASES` is how many rule sets there are.
+//! It takes root, `unshare`, `ip`, `nft` and python3, and says `skipped:` without them.
+//! `WIRESPEED_KERNEL_CASES` is how many rule sets there are.
 
 #![allow(clippy::cast_possible_truncation)] // small numbers, made here
 

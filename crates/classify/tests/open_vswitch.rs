@@ -1,7 +1,8 @@
-//! Answers of Open vSwitch: flows at random are put into a bridge of its userspace datapath, and frames traced through it. What was
-//! put in is read twice, as it was written and as `ovs-ofctl dump-flows` says it.
+//! Answers of Open vSwitch: flows at random are put into a bridge of its userspace datapath, and frames
+//! traced through it. What was put in is read twice, as it was written and as `ovs-ofctl dump-flows` says it.
 //!
-//! It takes ovsdb-server, ovs-vswitchd and their tools, and says `skipped:` without them. `WIRESPEED_OVS_CASES` is how many tables there are.
+//! It takes ovsdb-server, ovs-vswitchd and their tools, and says `skipped:` without them.
+//! `WIRESPEED_OVS_CASES` is how many tables there are.
 
 #![cfg(unix)]
 #![allow(clippy::cast_possible_truncation)] // small numbers, made here
@@ -210,7 +211,8 @@ impl OneOf for Rng {
     }
 }
 
-/// What a flow wants, by words that end in commas; odd ones look at what no tuple has, or say less than they seem to.
+/// What a flow wants, by words that end in commas; odd ones look at what no tuple has, or say less than they
+/// seem to.
 fn matches(rng: &mut Rng, odd: bool) -> String {
     let mut words: BTreeMap<&str, String> = BTreeMap::new();
     if rng.chance(0.2) {

@@ -1,8 +1,9 @@
-//! What an update costs GALE: accesses to the memory of the device that has its table (GAMT, section 5.3 and Figure 14).
+//! What an update costs GALE: accesses to the memory of the device that has its table (GAMT, section 5.3 and
+//! Figure 14).
 //!
-//! GALE keeps no copy of the table on the host. The device has for each entry the length of the prefix that it is of, and an
-//! update is a kernel with a thread for each entry in the range of its prefix. One access is one element that a thread loads
-//! or writes, whatever the hardware makes of neighbours. What is counted:
+//! GALE keeps no copy of the table on the host. The device has for each entry the length of the prefix that
+//! it is of, and an update is a kernel with a thread for each entry in the range of its prefix. One access is
+//! one element that a thread loads or writes, whatever the hardware makes of neighbours. What is counted:
 //!
 //! | update | loads | writes |
 //! |---|---|---|
@@ -12,9 +13,9 @@
 //! | … the slot needs a chunk now | – | the entry of the slot, next hop and length of 256 entries, from the host |
 //! | … the slot needs none any more | – | the entry of the slot |
 //!
-//! A thread whose length says so writes both, without looking whether they are what is there already. What the host does to find
-//! the next hop that comes in the place of a withdrawn one, and where chunks are, is not counted: it takes no memory of
-//! the device.
+//! A thread whose length says so writes both, without looking whether they are what is there already. What
+//! the host does to find the next hop that comes in the place of a withdrawn one, and where chunks are, is
+//! not counted: it takes no memory of the device.
 
 use std::ops::Range;
 
@@ -34,8 +35,8 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// What it costs to bring a table up to date after one change: `engine` is as before it, `rib` as after it, and `prefix`
-    /// what was inserted, replaced or removed. O(entries covered).
+    /// What it costs to bring a table up to date after one change: `engine` is as before it, `rib` as after
+    /// it, and `prefix` what was inserted, replaced or removed. O(entries covered).
     ///
     /// GALE makes changes one by one; several are the sum of each after the other, with an
     /// [`update`](wirespeed_fib::Engine::update) between.

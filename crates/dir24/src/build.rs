@@ -1,16 +1,17 @@
 //! [`Dir24`]: the form of the table, and its compilation from a Rib.
 //!
-//! The form is the writer's own copy of the table's entries and, after GALE, beside each entry the length of the prefix that
-//! it has its next hop from. It is filled by announcing every route in table order, where a longer prefix comes after
-//! those that cover it and paints over them.
+//! The form is the writer's own copy of the table's entries and, after GALE, beside each entry the length of
+//! the prefix that it has its next hop from. It is filled by announcing every route in table order, where a
+//! longer prefix comes after those that cover it and paints over them.
 //!
 //! ```text
 //! len24  u8 × 2^24         the longest prefix of at most 24 bits that covers the slot, 0 where none does
 //! len8   u8 × chunks×256   the longest prefix that covers the address
 //! ```
 //!
-//! A slot that leads to a chunk has its length, too, so that the prefixes that end above it are told apart without
-//! reading the chunk. No prefix and the default route have one length: where neither is, there is nothing to keep apart.
+//! A slot that leads to a chunk has its length, too, so that the prefixes that end above it are told apart
+//! without reading the chunk. No prefix and the default route have one length: where neither is, there is
+//! nothing to keep apart.
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V4};
 use wirespeed_image::{Element, Image, ImageBuilder, ImageError, Patch, Pool, SectionId};
@@ -26,7 +27,8 @@ use super::layout::{
 pub struct Dir24 {
     /// The table as its copies are after the last patch.
     pub(super) table: Image,
-    /// The length of the prefix that each entry is of, in the sections [`LEN24`] and [`LEN8`]: an image for its huge pages.
+    /// The length of the prefix that each entry is of, in the sections [`LEN24`] and [`LEN8`]: an image for
+    /// its huge pages.
     pub(super) lengths: Image,
     pub(super) chunks: Pool,
     /// Bytes of an entry.
@@ -88,7 +90,8 @@ fn chunks(rib: &Rib<V4>) -> u32 {
     u32::try_from(slots).expect("there are 2^24 slots")
 }
 
-/// Room for chunk 0, those in use, and an eighth and some more for updates, as far as entries can lead to them.
+/// Room for chunk 0, those in use, and an eighth and some more for updates, as far as entries can lead to
+/// them.
 fn with_head_room(in_use: u32, width: usize, options: &BuildOptions) -> u32 {
     (in_use + options.head_room_of(in_use, 8, 9)).min(most_chunks(width))
 }

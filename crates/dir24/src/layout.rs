@@ -7,8 +7,9 @@
 //! tbl8   u64 × chunks·256·W/8 an entry of W bytes for each last octet: the next hop
 //! ```
 //!
-//! Both are of words of 8 bytes so that a patch writes eight one-byte entries at a time; lookups read entries. `W`, which
-//! the length of tbl24 tells, is the narrowest that holds next hops and chunk ids alike, as they share an entry:
+//! Both are of words of 8 bytes so that a patch writes eight one-byte entries at a time; lookups read
+//! entries. `W`, which the length of tbl24 tells, is the narrowest that holds next hops and chunk ids alike,
+//! as they share an entry:
 //!
 //! | bytes of an entry | next hops up to | chunks up to | tbl24 |
 //! |---|---|---|---|
@@ -16,10 +17,11 @@
 //! | 2 | 32,767 | 32,767 | 32 MB |
 //! | 4 | 2^31 - 1 | 2^23 - 1 | 64 MB |
 //!
-//! One bit for the kind of an entry is what PacketShader has and what DPDK has. A bound between next hops and chunks, set
-//! for each table, would keep some tables in narrower entries (200 next hops and 50 chunks in a byte) and end that at the
-//! first update past either; with the bit both can grow to the same limit. Chunks stop at 2^23 - 1, and 8 GB, so that
-//! vectors of signed 32-bit indexes reach each entry. Chunk ids start from 1; chunk 0 stays zero.
+//! One bit for the kind of an entry is what PacketShader has and what DPDK has. A bound between next hops and
+//! chunks, set for each table, would keep some tables in narrower entries (200 next hops and 50 chunks in a
+//! byte) and end that at the first update past either; with the bit both can grow to the same limit. Chunks
+//! stop at 2^23 - 1, and 8 GB, so that vectors of signed 32-bit indexes reach each entry. Chunk ids start
+//! from 1; chunk 0 stays zero.
 
 use wirespeed_fib::{BuildError, V4};
 use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, number};

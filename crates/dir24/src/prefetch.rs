@@ -1,7 +1,7 @@
 //! [`prefetch`], which is all that a batch needs beyond safe code: the only unsafe code of this crate.
 
-/// Asks for what will be read soon, wherever that is, into the second cache and not the first, which measured far better (the
-/// numbers are in `lookup.rs`).
+/// Asks for what will be read soon, wherever that is, into the second cache and not the first, which measured
+/// far better (the numbers are in `lookup.rs`).
 #[inline]
 pub(super) fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]

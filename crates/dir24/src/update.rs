@@ -2,24 +2,27 @@
 //!
 //! An entry is written only where the length beside it lets the change take it:
 //!
-//! - a prefix *P* was announced: entries in its range whose length is at most *P*'s take *P*'s next hop and length;
+//! - a prefix *P* was announced: entries in its range whose length is at most *P*'s take *P*'s next hop and
+//!   length;
 //! - it was withdrawn: entries whose length is *P*'s take those of the longest prefix that still covers *P*.
 //!
-//! GALE must make changes in the order in which they came. A patch is made from many, and their order is of no
-//! consequence, because both rules take next hop and length from the Rib as it is after all the changes. Take one entry; let
-//! *L* be the longest prefix that covers it afterwards, *l* its length and *o* the entry's length before.
+//! GALE must make changes in the order in which they came. A patch is made from many, and their order is of
+//! no consequence, because both rules take next hop and length from the Rib as it is after all the changes.
+//! Take one entry; let *L* be the longest prefix that covers it afterwards, *l* its length and *o* the
+//! entry's length before.
 //!
-//! 1. An entry only ever gets the length of a prefix that is there afterwards and covers it, so at most *l*. Its length is past
-//!    *l* only as long as it is the *o* it began with; the prefix of that length is gone then, and so it is among the changes.
-//! 2. When that one's turn comes the entry gets the longest that still covers it, which is *L*: nothing longer is there, and
-//!    *L* covers it as both cover the entry and *L* is shorter.
+//! 1. An entry only ever gets the length of a prefix that is there afterwards and covers it, so at most *l*.
+//!    Its length is past *l* only as long as it is the *o* it began with; the prefix of that length is gone
+//!    then, and so it is among the changes.
+//! 2. When that one's turn comes the entry gets the longest that still covers it, which is *L*: nothing
+//!    longer is there, and *L* covers it as both cover the entry and *L* is shorter.
 //! 3. If *o* is at most *l* and not *L*'s own, *L* is among the changes, and takes the entry in its turn.
-//! 4. Once the entry is *L*'s it stays so: to take it an announced prefix would have to be as long, which is *L* itself, and the only
-//!    prefix of that length to withdraw from here is *L*, which is there.
+//! 4. Once the entry is *L*'s it stays so: to take it an announced prefix would have to be as long, which is
+//!    *L* itself, and the only prefix of that length to withdraw from here is *L*, which is there.
 //!
-//! Chunks come and go before that, in the order of their slots, those that go first. A new one is filled with what it has
-//! afterwards, so the above holds for it from the start. What a patch writes is which words have another value than
-//! before it.
+//! Chunks come and go before that, in the order of their slots, those that go first. A new one is filled with
+//! what it has afterwards, so the above holds for it from the start. What a patch writes is which words have
+//! another value than before it.
 
 use std::ops::Range;
 
@@ -180,8 +183,8 @@ impl Dir24 {
         }
     }
 
-    /// Lets a change take the entries that are its own, of a range of a section; `chunks` are those that such an entry
-    /// leads to.
+    /// Lets a change take the entries that are its own, of a range of a section; `chunks` are those that such
+    /// an entry leads to.
     fn take<W: Element>(
         &mut self,
         change: &Change,
@@ -277,8 +280,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// After every patch the writer's own image is that of its table to the last byte, and lengths are those of a form
-        /// that is filled with the same routes.
+        /// After every patch the writer's own image is that of its table to the last byte, and lengths are
+        /// those of a form that is filled with the same routes.
         #[test]
         fn the_form_is_what_its_table_is(
             rib in tables::random::<V4>(0..60),

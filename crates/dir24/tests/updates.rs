@@ -1,5 +1,5 @@
-//! Updates: a patch is the same whatever the order of changes, is as short as can be, and leaves every copy byte for byte
-//! alike; widths and room for chunks end where they are said to.
+//! Updates: a patch is the same whatever the order of changes, is as short as can be, and leaves every copy
+//! byte for byte alike; widths and room for chunks end where they are said to.
 
 use proptest::prelude::*;
 use wirespeed_dir24::{Dir24, Dir24Table};
@@ -56,8 +56,8 @@ proptest! {
         }
     }
 
-    /// Each write of a patch changes a word, and a table patched step by step looks up as one built from the same routes does,
-    /// at every entry of tbl24 that leads nowhere further.
+    /// Each write of a patch changes a word, and a table patched step by step looks up as one built from the
+    /// same routes does, at every entry of tbl24 that leads nowhere further.
     #[test]
     fn patches_hold_nothing_that_is_there_already(
         rib in tables::random::<V4>(0..60),
@@ -105,7 +105,8 @@ fn a_patch_writes_eight_entries_at_a_time() {
     assert_eq!(writes(&rib, "10.3.0.128/25"), 1 + 256 / 8);
 }
 
-/// Next hops replaced, withdrawn and announced again, nested and side by side, held against the oracle after every step.
+/// Next hops replaced, withdrawn and announced again, nested and side by side, held against the oracle after
+/// every step.
 #[test]
 fn every_step_of_a_long_quarrel() {
     let prefixes = [
@@ -212,8 +213,8 @@ fn wider_entries_where_next_hops_or_chunks_need_them() {
     }
 }
 
-/// Two copies that take the same patches stay one, through chunks that come, go and are used again, and so they do when
-/// written out.
+/// Two copies that take the same patches stay one, through chunks that come, go and are used again, and so
+/// they do when written out.
 #[test]
 fn two_copies_stay_one() {
     let pool = tables::scattered_routes::<V4>(600);

@@ -1,8 +1,8 @@
 //! IPv4 and IPv6 addresses as plain integers behind one trait.
 //!
 //! Engines and tables are generic over [`Address`]. [`V4`] and [`V6`] are transparent wrappers of `u32` and
-//! `u128` in host order, so that a slice of keys can be cast from integers at no cost, and a shift by the first
-//! stride is one instruction. Octets are counted from the most significant, as in writing.
+//! `u128` in host order, so that a slice of keys can be cast from integers at no cost, and a shift by the
+//! first stride is one instruction. Octets are counted from the most significant, as in writing.
 
 use std::fmt::{self, Debug, Display};
 use std::hash::Hash;
@@ -78,8 +78,8 @@ pub trait Address:
     /// The first two octets as a number: where an engine's first level of 16 bits begins.
     fn first_16(self) -> u16;
 
-    /// The `count` bits from bit `from` on, as a number: what a step of a multi-bit trie reads. `count` is from 1 to 32,
-    /// and they all lie inside.
+    /// The `count` bits from bit `from` on, as a number: what a step of a multi-bit trie reads. `count` is
+    /// from 1 to 32, and they all lie inside.
     fn bits(self, from: u8, count: u8) -> u32;
 
     /// The address with octet `index` replaced. Panics when `index >= OCTETS`.

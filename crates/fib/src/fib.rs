@@ -76,7 +76,8 @@ impl AnyUpdate {
     }
 }
 
-/// An address type that has its part in a [`Fib`]: what code for either family takes the part of its own from.
+/// An address type that has its part in a [`Fib`]: what code for either family takes the part of its own
+/// from.
 pub trait InFib: Address {
     /// The routes of this family.
     fn rib(fib: &Fib) -> &Rib<Self>;

@@ -1,5 +1,5 @@
-//! What every IP engine of Wirespeed shares: addresses and prefixes, next hops, the routing table ([`Rib`]) and
-//! its changes, its statistics, readers and writers, synthetic tables and traces.
+//! What every IP engine of Wirespeed shares: addresses and prefixes, next hops, the routing table ([`Rib`])
+//! and its changes, its statistics, readers and writers, synthetic tables and traces.
 
 pub mod address;
 

@@ -16,8 +16,8 @@ use crate::update::{Undo, Update};
 #[derive(Debug)]
 pub struct LiveTable<A: Address, E: Engine<A>> {
     rib: Rib<A>,
-    /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table is that of the Rib all the
-    /// same.
+    /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table
+    /// is that of the Rib all the same.
     engine: Option<E>,
     writer: Writer<E::Table>,
     options: BuildOptions,
@@ -47,8 +47,8 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         Ok(Self::start(rib, Some(engine), table, options))
     }
 
-    /// Puts a table live that was compiled before from the same Rib, such as one from a file, at once. The first update
-    /// builds it anew: an engine does not go into an image.
+    /// Puts a table live that was compiled before from the same Rib, such as one from a file, at once. The
+    /// first update builds it anew: an engine does not go into an image.
     pub fn resume(rib: Rib<A>, table: E::Table, options: BuildOptions) -> Self {
         Self::start(rib, None, table, options)
     }
@@ -61,9 +61,9 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         Self { rib, engine, writer, options, longest, undo, changed, rebuilds: 0 }
     }
 
-    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for
-    /// readers that entered before the call before this one. Many updates a call cost less than one each: what
-    /// they share is written once.
+    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits
+    /// for readers that entered before the call before this one. Many updates a call cost less than one each:
+    /// what they share is written once.
     ///
     /// An error where the table has to be built anew and can't be: [the call then did not
     /// happen](wirespeed_image::live#when-an-update-fails).
@@ -75,9 +75,9 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         self.apply_if(updates, || true).map(Option::unwrap_or_default)
     }
 
-    /// [`apply`](Self::apply), with a question before readers see anything: when all is ready, and nothing can fail any more, `is_agreed` is
-    /// asked. Where it says no, the call did not happen, and there is `None`. So two tables change both or neither, one within the
-    /// question of the other.
+    /// [`apply`](Self::apply), with a question before readers see anything: when all is ready, and nothing
+    /// can fail any more, `is_agreed` is asked. Where it says no, the call did not happen, and there is
+    /// `None`. So two tables change both or neither, one within the question of the other.
     pub fn apply_if<'u>(
         &mut self,
         updates: impl IntoIterator<Item = &'u Update<A>>,
@@ -174,9 +174,9 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
     fn take_back(&mut self, next: Next<A, E>) {
         self.roll_back();
         let (Next::Patch(there), Some(engine)) = (next, self.engine.as_mut()) else { return };
-        // The engine has taken the changes in. It takes them back, and what it writes there and back is one patch, after which every
-        // lookup is answered as before it. One that reads a copy of the table can't, as the patch is in none: it is built anew with the next
-        // change.
+        // The engine has taken the changes in. It takes them back, and what it writes there and back is one
+        // patch, after which every lookup is answered as before it. One that reads a copy of the table can't,
+        // as the patch is in none: it is built anew with the next change.
         match engine.update(&self.rib, &self.changed) {
             Ok(back) => {
                 self.writer.patch(there.then(back)).expect("an engine's patch fits its own table");
@@ -185,7 +185,8 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         }
     }
 
-    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it is now.
+    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it
+    /// is now.
     pub fn follow<F: Follower<E::Table> + 'static, X>(
         &mut self,
         make: impl FnOnce(&E::Table) -> Result<F, X>,
@@ -193,7 +194,8 @@ impl<A: Address, E: Engine<A>> LiveTable<A, E> {
         self.writer.follow(make)
     }
 
-    /// How many first bits of an address lookups may depend on: the length of the longest prefix that there has been.
+    /// How many first bits of an address lookups may depend on: the length of the longest prefix that there
+    /// has been.
     pub fn reach(&self) -> u8 {
         self.longest
     }

@@ -6,9 +6,9 @@
 //!  └──► Rib' ──Engine::update(the prefixes that changed)──► Patch ──► every copy of the Table
 //! ```
 //!
-//! The engine holds only what it needs to turn changes into patches (where its chunks lie), never a second table:
-//! it reads the values of a patch from the Rib as it is after all the changes, so that each location is written
-//! once however many changes touch it.
+//! The engine holds only what it needs to turn changes into patches (where its chunks lie), never a second
+//! table: it reads the values of a patch from the Rib as it is after all the changes, so that each location
+//! is written once however many changes touch it.
 
 use rayon::prelude::*;
 use wirespeed_image::{ImageError, Patch, Table};
@@ -24,14 +24,15 @@ pub trait Lpm<A: Address>: Send + Sync {
     /// The next hop of the longest prefix that contains the address, [`NextHop::NONE`] where there is none.
     fn lookup(&self, address: A) -> NextHop;
 
-    /// [`lookup`](Self::lookup) of each address into the same place of `next_hops`. Much faster than one by one,
-    /// as many addresses are under way at once; batches of 1,000 and more get the most out of it.
+    /// [`lookup`](Self::lookup) of each address into the same place of `next_hops`. Much faster than one by
+    /// one, as many addresses are under way at once; batches of 1,000 and more get the most out of it.
     ///
     /// Panics when the slices differ in length.
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]);
 
-    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the
-    /// caller is in. Worth it from some ten thousand addresses on; results are in order as ever.
+    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon`
+    /// pool that the caller is in. Worth it from some ten thousand addresses on; results are in order as
+    /// ever.
     ///
     /// Panics when the slices differ in length.
     fn par_lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
@@ -47,8 +48,8 @@ pub trait Lpm<A: Address>: Send + Sync {
     fn explain(&self, address: A) -> Vec<Step>;
 }
 
-/// Looks up parts of a batch on the threads of the `rayon` pool that the caller is in, each by `lookup`. For keys of any kind; a
-/// table does it by [`Lpm::par_lookup_batch`]. Panics when the slices differ in length.
+/// Looks up parts of a batch on the threads of the `rayon` pool that the caller is in, each by `lookup`. For
+/// keys of any kind; a table does it by [`Lpm::par_lookup_batch`]. Panics when the slices differ in length.
 pub fn on_all_cores<K: Sync>(
     keys: &[K],
     next_hops: &mut [NextHop],
@@ -82,8 +83,9 @@ pub trait Engine<A: Address>: Sized + Send + 'static {
     /// After an error the engine is spent: build a new one from the same `rib`.
     fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown>;
 
-    /// [`update`](Self::update) for what has a copy of the table at hand, as the last patch left it: an engine that keeps no second copy
-    /// of some section reads it there. Such an engine can't [`update`](Self::update) without one, and has to be built anew.
+    /// [`update`](Self::update) for what has a copy of the table at hand, as the last patch left it: an
+    /// engine that keeps no second copy of some section reads it there. Such an engine can't
+    /// [`update`](Self::update) without one, and has to be built anew.
     fn update_beside(
         &mut self,
         table: &Self::Table,
@@ -107,13 +109,13 @@ pub struct BuildOptions {
     pub memory_by_prefixes: Option<ByPrefixes>,
     /// The largest next-hop index to make room for, where more are expected than the Rib has.
     pub next_hops: u32,
-    /// Whether to leave no more head room for updates than an engine can't do without: of a table that would be over its cap
-    /// otherwise.
+    /// Whether to leave no more head room for updates than an engine can't do without: of a table that would
+    /// be over its cap otherwise.
     pub tight: bool,
     /// How a multi-bit trie is cut into levels. Engines whose levels are fixed take no notice.
     pub strides: Strides,
-    /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can
-    /// choose routes must not know it.
+    /// What engines that hash draw their seed from; without it, something that is random for each process.
+    /// Whoever can choose routes must not know it.
     pub seed: Option<u64>,
 }
 
@@ -127,8 +129,9 @@ pub struct ByPrefixes {
 }
 
 impl BuildOptions {
-    /// The options for a table of so many prefixes: with what it may take as a [`memory_cap`](Self::memory_cap). A live table asks for
-    /// them whenever it is built; engines look at the memory cap alone.
+    /// The options for a table of so many prefixes: with what it may take as a
+    /// [`memory_cap`](Self::memory_cap). A live table asks for them whenever it is built; engines look at the
+    /// memory cap alone.
     #[must_use]
     pub fn for_prefixes(&self, prefixes: usize) -> Self {
         let by = |ByPrefixes { base, each }| each.saturating_mul(prefixes as u64).saturating_add(base);
@@ -157,10 +160,11 @@ pub enum Strides {
     /// Levels by which a lookup is expected to cost least on this table.
     #[default]
     Fastest,
-    /// Levels that suit lookups on a GPU best. Engines to which that makes no difference take it for [`Fastest`](Self::Fastest).
+    /// Levels that suit lookups on a GPU best. Engines to which that makes no difference take it for
+    /// [`Fastest`](Self::Fastest).
     FastestOnGpu,
-    /// A number of levels of which the widest is as narrow as can be, then with the fewest memory transactions of
-    /// so many bytes (GAMT, section 4.2, Algorithm 3).
+    /// A number of levels of which the widest is as narrow as can be, then with the fewest memory
+    /// transactions of so many bytes (GAMT, section 4.2, Algorithm 3).
     Levels {
         /// The number of levels.
         levels: u8,

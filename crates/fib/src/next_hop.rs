@@ -28,7 +28,8 @@ impl fmt::Display for NextHop {
     }
 }
 
-/// The user's next hops by index: an address, a number, a word, or a group of these, as its text in the source.
+/// The user's next hops by index: an address, a number, a word, or a group of these, as its text in the
+/// source.
 #[derive(Clone, Debug, Default)]
 pub struct NextHops {
     // A text is held twice; there are thousands of next hops where there are millions of routes.

@@ -14,8 +14,8 @@ pub fn scan<A: Address>(routes: &[(Prefix<A>, NextHop)], address: A) -> NextHop 
 }
 
 /// The whole address space as ranges of one next hop: for each its first address, ascending, the first at
-/// [`Address::MIN`]; neighbours may be alike. Takes routes in table order (as a [`Rib`](crate::Rib) walks), needs
-/// no trie and no lookup, and so is independent of both. O(routes).
+/// [`Address::MIN`]; neighbours may be alike. Takes routes in table order (as a [`Rib`](crate::Rib) walks),
+/// needs no trie and no lookup, and so is independent of both. O(routes).
 pub fn ranges<A: Address>(routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>) -> Vec<(A, NextHop)> {
     let mut ranges = vec![(A::MIN, NextHop::NONE)];
     // The prefixes that cover where the walk is, innermost last.

@@ -8,8 +8,8 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use crate::address::{Address, Family, V4, V6};
 use crate::next_hop::NextHop;
 
-/// A prefix of family `A`. Ordered by address, then by length, so that a prefix comes right before all that it
-/// covers.
+/// A prefix of family `A`. Ordered by address, then by length, so that a prefix comes right before all that
+/// it covers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix<A> {
     address: A,
@@ -61,8 +61,8 @@ impl<A: Address> Prefix<A> {
         self.address.octet(index)..=self.last().octet(index)
     }
 
-    /// Whether a longer route decides what this prefix covers of it, there and beneath, whatever becomes of this one:
-    /// `best` is the length and next hop of the longest that was found.
+    /// Whether a longer route decides what this prefix covers of it, there and beneath, whatever becomes of
+    /// this one: `best` is the length and next hop of the longest that was found.
     #[inline]
     pub fn is_hidden_by(self, best: Option<(u8, NextHop)>) -> bool {
         best.is_some_and(|(len, _)| len > self.len)

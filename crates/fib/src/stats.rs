@@ -1,8 +1,8 @@
 //! [`Stats`]: what a routing table looks like, in numbers.
 //!
-//! One walk in table order with the covering prefixes on a stack: the depth of the stack is the nesting of a prefix,
-//! and a prefix on an empty stack adds its addresses to the covered share. All of a table's structure that matters to
-//! the engines (how long, how nested, how much) comes from that walk.
+//! One walk in table order with the covering prefixes on a stack: the depth of the stack is the nesting of a
+//! prefix, and a prefix on an empty stack adds its addresses to the covered share. All of a table's structure
+//! that matters to the engines (how long, how nested, how much) comes from that walk.
 
 use std::fmt;
 

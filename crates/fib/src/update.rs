@@ -7,8 +7,8 @@ use crate::prefix::Prefix;
 /// One change, as a routing protocol says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Update<A: Address> {
-    /// The prefix is reached through the next hop, whatever it had before. Without a next hop it keeps the one it
-    /// has, or takes index 1 where it has none.
+    /// The prefix is reached through the next hop, whatever it had before. Without a next hop it keeps the
+    /// one it has, or takes index 1 where it has none.
     Announce {
         /// What is announced.
         prefix: Prefix<A>,

@@ -1,6 +1,7 @@
 //! [`Way`]: what a batch is looked up with.
 
-/// The vector instructions that an engine may look up a batch with. Each engine has code for some of them, and for none.
+/// The vector instructions that an engine may look up a batch with. Each engine has code for some of them,
+/// and for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Sixteen keys of 32 bits a vector (AVX-512F).

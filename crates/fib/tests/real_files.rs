@@ -1,4 +1,5 @@
-//! The readers on real files, where `../shared/data` has them. Where it has not, each test says that it skips.
+//! The readers on real files, where `../shared/data` has them. Where it has not, each test says that it
+//! skips.
 
 #![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
 

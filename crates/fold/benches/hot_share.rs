@@ -1,5 +1,5 @@
-//! What hot blocks do for a table: the share of keys that a GPU answers from shared memory, when the table is built and after
-//! updates; with time to build, size, and rate of updates beside FOLD's other IPv4 engine.
+//! What hot blocks do for a table: the share of keys that a GPU answers from shared memory, when the table is
+//! built and after updates; with time to build, size, and rate of updates beside FOLD's other IPv4 engine.
 //!
 //! `cargo bench -p wirespeed-fold --bench hot_share -- FIB [UPDATES]`
 

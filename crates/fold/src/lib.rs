@@ -1,15 +1,17 @@
-//! FOLD: SAIL's splitting by levels (Yang et al., SIGCOMM 2014, section 3), with equal chunks folded into one, for IPv4 and
-//! IPv6.
+//! FOLD: SAIL's splitting by levels (Yang et al., SIGCOMM 2014, section 3), with equal chunks folded into
+//! one, for IPv4 and IPv6.
 //!
-//! SAIL_L gives every /16 with longer prefixes a chunk of its own. Many are alike: a network announces its space in the
-//! same pieces to the same next hop again and again, and to a forwarding table only next hops differ. Here a chunk is
-//! stored once however many places it belongs to, as the nodes of a folded trie are (Rétvári et al., "Compressing IP
-//! forwarding tables", SIGCOMM 2013), and levels are cut where chunks fold best. What has no longer prefixes is a chunk of
-//! one next hop, so that a lookup is the same few reads for every key, with no branch.
+//! SAIL_L gives every /16 with longer prefixes a chunk of its own. Many are alike: a network announces its
+//! space in the same pieces to the same next hop again and again, and to a forwarding table only next hops
+//! differ. Here a chunk is stored once however many places it belongs to, as the nodes of a folded trie are
+//! (Rétvári et al., "Compressing IP forwarding tables", SIGCOMM 2013), and levels are cut where chunks fold
+//! best. What has no longer prefixes is a chunk of one next hop, so that a lookup is the same few reads for
+//! every key, with no branch.
 //!
-//! [`FoldV4`] and [`FoldV6`] are the control planes, [`FoldTableV4`] and [`FoldTableV6`] look up. [`FoldHot`] and
-//! [`FoldHotTable`] are IPv4 for a GPU: cut at bit 16, so that a first level of 128 KB fits the shared memory of a block of
-//! threads, and beside it *hot blocks*, which answer there for the parts of chunks that most keys fall into.
+//! [`FoldV4`] and [`FoldV6`] are the control planes, [`FoldTableV4`] and [`FoldTableV6`] look up. [`FoldHot`]
+//! and [`FoldHotTable`] are IPv4 for a GPU: cut at bit 16, so that a first level of 128 KB fits the shared
+//! memory of a block of threads, and beside it *hot blocks*, which answer there for the parts of chunks that
+//! most keys fall into.
 //!
 //! ```
 //! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
@@ -28,24 +30,24 @@
 //!
 //! # What was tried
 //!
-//! On a Zen 4 core with 1 MB of L2 that other programs share, on the real tables of 2026 (62 next hops), batches of 1,024
-//! of 4 million distinct keys, M lookups/s for random keys and keys drawn by prefix. Numbers of one paragraph are of one
-//! run; between runs they differ by a third.
+//! On a Zen 4 core with 1 MB of L2 that other programs share, on the real tables of 2026 (62 next hops),
+//! batches of 1,024 of 4 million distinct keys, M lookups/s for random keys and keys drawn by prefix. Numbers
+//! of one paragraph are of one run; between runs they differ by a third.
 //!
-//! **IPv4.** Chunks of 256, 64 and 32 elements (18,127, 42,298 and 58,664 of them; 4.6, 2.7 and 1.9 MB): 701 · 597,
-//! 756 · 644 and 760 · 739. 32 elements leave the numbers of chunks too little room in 16 bits, so it is 64.
-//! Prefetching the keys 512 ahead: 682 · 646 without, 778 · 687 with it. Four vectors at a time instead of eight: 493 · 536
-//! beside 726 · 672. Prefetching the elements of chunks between the levels: 636 · 566 beside 756 · 644. Reading both levels
-//! with scalar loads in two passes: 757 · 592 beside 804 · 651 with gathers. AVX2, eight keys a gather, is no slower than
-//! AVX-512: 695 · 587 beside 681 · 611.
-//! Runs instead of elements, found by popcount (1.6 MB in all): 499 · 433 beside 804 · 651; it is what `wirespeed-rank` does for
-//! next hops that need more than a byte. A row of four numbers of 64-element chunks for each /16 instead of 2^18 numbers:
-//! 426 · 371 beside 594 · 496, both scalar.
+//! **IPv4.** Chunks of 256, 64 and 32 elements (18,127, 42,298 and 58,664 of them; 4.6, 2.7 and 1.9 MB): 701
+//! · 597, 756 · 644 and 760 · 739. 32 elements leave the numbers of chunks too little room in 16 bits, so it
+//! is 64. Prefetching the keys 512 ahead: 682 · 646 without, 778 · 687 with it. Four vectors at a time
+//! instead of eight: 493 · 536 beside 726 · 672. Prefetching the elements of chunks between the levels: 636 ·
+//! 566 beside 756 · 644. Reading both levels with scalar loads in two passes: 757 · 592 beside 804 · 651 with
+//! gathers. AVX2, eight keys a gather, is no slower than AVX-512: 695 · 587 beside 681 · 611. Runs instead of
+//! elements, found by popcount (1.6 MB in all): 499 · 433 beside 804 · 651; it is what `wirespeed-rank` does
+//! for next hops that need more than a byte. A row of four numbers of 64-element chunks for each /16 instead
+//! of 2^18 numbers: 426 · 371 beside 594 · 496, both scalar.
 //!
-//! **IPv6**, by prefix only. A sorted line of 16 boundaries, compared at once, as nodes of a B-tree below bit 32 (0.7 MB):
-//! 222 M/s; after bit 32 steps of 8 and 8 bits 236, of 5, 5 and 6 bits 267, of four times 4 bits 259. Steps of 8 and 8 read
-//! less and were the fastest as long as all fitted the caches (532 against 434 M/s for 1,024 keys over and over).
-//! Four vectors at a time: 204–214 M/s, eight: 181–193.
+//! **IPv6**, by prefix only. A sorted line of 16 boundaries, compared at once, as nodes of a B-tree below bit
+//! 32 (0.7 MB): 222 M/s; after bit 32 steps of 8 and 8 bits 236, of 5, 5 and 6 bits 267, of four times 4
+//! bits 259. Steps of 8 and 8 read less and were the fastest as long as all fitted the caches (532 against
+//! 434 M/s for 1,024 keys over and over). Four vectors at a time: 204–214 M/s, eight: 181–193.
 
 pub mod hot;
 pub mod v4;

@@ -1,9 +1,9 @@
 //! [`Bubbles`]: the write-bubble table (GAMT, section 3.2).
 //!
-//! A bubble is a unit that a set of updates changed: the paper's ⟨stage, location, value⟩, without the value. Locations are
-//! kept by level, and where one is noted again and again it still comes to one write: the values are fetched last, when
-//! the set is done, from what the form then holds (Algorithm 2). Within a level they are written in order, which is what
-//! a GPU's memory likes.
+//! A bubble is a unit that a set of updates changed: the paper's ⟨stage, location, value⟩, without the value.
+//! Locations are kept by level, and where one is noted again and again it still comes to one write: the
+//! values are fetched last, when the set is done, from what the form then holds (Algorithm 2). Within a level
+//! they are written in order, which is what a GPU's memory likes.
 
 use std::ops::Range;
 
@@ -32,7 +32,8 @@ impl Bubbles {
         self.levels[level].extend(elements.map(Self::location));
     }
 
-    /// Takes the bubbles of a level, each location once and in order, and adds them to a patch with their values.
+    /// Takes the bubbles of a level, each location once and in order, and adds them to a patch with their
+    /// values.
     pub(crate) fn fetch(
         &mut self,
         level: usize,

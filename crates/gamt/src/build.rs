@@ -1,8 +1,8 @@
 //! [`GamtT`] and [`GamtS`]: the two engines, and their compilation from a Rib.
 //!
-//! The strides are chosen for the routes ([`Plan`]), and the nodes of each level are counted, before
-//! anything is built. Routes in table order then fill the trie node by node: those that end in a node paint its units, a run of
-//! longer ones goes to a child.
+//! The strides are chosen for the routes ([`Plan`]), and the nodes of each level are counted, before anything
+//! is built. Routes in table order then fill the trie node by node: those that end in a node paint its units,
+//! a run of longer ones goes to a child.
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib};
 use wirespeed_image::{Element, Image, ImageError, Patch};

@@ -12,17 +12,20 @@
 //!             jump l > 0:  a child in level l, whose first unit is inf
 //! ```
 //!
-//! These are the paper's rules 1 to 3. A unit takes 8 bytes, with 56 for inf, where the level below has more than 2^24 units
-//! or a leaf holds more than 2^24 - 1: the paper ends there. Of the paper's two-dimensional array each row is as long as
-//! the widest level; here each level is a section of its own and as long as it has to be, head room included.
+//! These are the paper's rules 1 to 3. A unit takes 8 bytes, with 56 for inf, where the level below has more
+//! than 2^24 units or a leaf holds more than 2^24 - 1: the paper ends there. Of the paper's two-dimensional
+//! array each row is as long as the widest level; here each level is a section of its own and as long as it
+//! has to be, head room included.
 //!
-//! A child lies in the level after its parent's, always: the jump of a unit says no more than that there is one. So the
-//! keys of a batch stay in step, and the level that they read from is the same for all that are not done.
+//! A child lies in the level after its parent's, always: the jump of a unit says no more than that there is
+//! one. So the keys of a batch stay in step, and the level that they read from is the same for all that are
+//! not done.
 //!
-//! It also means that a unit need not say which level it leads to. Where strides are left to us, a level takes **narrow units**
-//! of 1 or 2 bytes if they hold what it has: values below the level's base are leaves, from there on they count the nodes of
-//! the next level. The base lies as high as the room for nodes allows, and leaves next hops the rest. On the real IPv4
-//! table of 2026 that makes 5 MB of 18: the last level, by far the widest, holds next hops alone.
+//! It also means that a unit need not say which level it leads to. Where strides are left to us, a level
+//! takes **narrow units** of 1 or 2 bytes if they hold what it has: values below the level's base are leaves,
+//! from there on they count the nodes of the next level. The base lies as high as the room for nodes allows,
+//! and leaves next hops the rest. On the real IPv4 table of 2026 that makes 5 MB of 18: the last level, by
+//! far the widest, holds next hops alone.
 
 use std::marker::PhantomData;
 
@@ -139,7 +142,8 @@ impl Code {
         Self::Paper { width, jump: u8::try_from(level + 2).unwrap_or(u8::MAX) }
     }
 
-    /// The narrow code of a level, that leaves the most to leaves; `None` where there are too many nodes below.
+    /// The narrow code of a level, that leaves the most to leaves; `None` where there are too many nodes
+    /// below.
     pub(crate) fn narrow(width: u32, below: Below) -> Option<Self> {
         let base = (1u64 << (8 * width)).checked_sub(below.nodes)?;
         Some(Self::Narrow { width, base: u32::try_from(base).ok()?, below: below.stride })
@@ -281,8 +285,8 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
         self.levels.iter().map(|level| level.stride)
     }
 
-    /// Bytes of a unit of each level: the paper's 4; 8 where they don't do; 1 or 2 where these will, and strides were left
-    /// to us.
+    /// Bytes of a unit of each level: the paper's 4; 8 where they don't do; 1 or 2 where these will, and
+    /// strides were left to us.
     pub fn unit_bytes(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         self.levels.iter().map(|level| level.code.width())
     }

@@ -1,9 +1,10 @@
-//! GAMT: a multi-bit trie encoded as a state-jump table (Li et al., "GAMT: A Fast and Scalable IP Lookup Engine for GPU-based
-//! Software Routers", ANCS 2013), with the update machinery of its control plane, and its mirror on the CPU, MAMT.
+//! GAMT: a multi-bit trie encoded as a state-jump table (Li et al., "GAMT: A Fast and Scalable IP Lookup
+//! Engine for GPU-based Software Routers", ANCS 2013), with the update machinery of its control plane, and
+//! its mirror on the CPU, MAMT.
 //!
-//! A leaf-pushed trie of a few levels. Each unit of a node is one integer: a leaf, or where in the next level its child begins.
-//! A lookup takes some bits of the address in each level, adds them to where it is, and reads a unit, until that is a leaf.
-//! How many bits each level takes is chosen for the routes ([`strides`]).
+//! A leaf-pushed trie of a few levels. Each unit of a node is one integer: a leaf, or where in the next level
+//! its child begins. A lookup takes some bits of the address in each level, adds them to where it is, and
+//! reads a unit, until that is a leaf. How many bits each level takes is chosen for the routes ([`strides`]).
 //!
 //! | engine | a leaf holds | so that |
 //! |---|---|---|
@@ -42,15 +43,17 @@
 //!
 //! # What was tried
 //!
-//! On the real tables of 2026 (62 next hops), on a Zen 4 core with 1 MB of L2 that other programs share; M lookups/s, random ·
-//! by prefix. Numbers of one line are of one run.
+//! On the real tables of 2026 (62 next hops), on a Zen 4 core with 1 MB of L2 that other programs share; M
+//! lookups/s, random · by prefix. Numbers of one line are of one run.
 //!
-//! With the paper's units of 4 bytes IPv4 takes 10 to 18 MB whatever the strides, and runs at 200 · 190 beside 356 · 442 of SAIL_L,
-//! with two levels or with three. Asking for units ahead of the gathers changed nothing. Narrow units: 18-6 bits in 5.3 MB at
-//! 362 · 421. Their first form, with the lowest bit for a jump, took 23 bytes a prefix for IPv6, the present one 19.8.
+//! With the paper's units of 4 bytes IPv4 takes 10 to 18 MB whatever the strides, and runs at 200 · 190
+//! beside 356 · 442 of SAIL_L, with two levels or with three. Asking for units ahead of the gathers changed
+//! nothing. Narrow units: 18-6 bits in 5.3 MB at 362 · 421. Their first form, with the lowest bit for a jump,
+//! took 23 bytes a prefix for IPv6, the present one 19.8.
 //!
-//! IPv6, keys of four vectors at a time: 553 · 137; of two 705 · 103, of six 512 · 110, of eight 435 · 122. Two rounds of four vectors
-//! in turn, each asking for its next units while the other reads: 380 · 113 beside 564 · 141, without the asking 389 · 106.
+//! IPv6, keys of four vectors at a time: 553 · 137; of two 705 · 103, of six 512 · 110, of eight 435 · 122.
+//! Two rounds of four vectors in turn, each asking for its next units while the other reads: 380 · 113 beside
+//! 564 · 141, without the asking 389 · 106.
 
 pub mod strides;
 

@@ -1,7 +1,8 @@
 //! Lookups, alone and in batches: Algorithm 1 of the paper, unit to unit until one is a leaf.
 //!
-//! The paper's thread carries what is left of the address, and which level its unit leads to. A child always lies in the next
-//! level, so a batch here goes level by level, with shifts that are the same for all of its keys.
+//! The paper's thread carries what is left of the address, and which level its unit leads to. A child always
+//! lies in the next level, so a batch here goes level by level, with shifts that are the same for all of its
+//! keys.
 
 use wirespeed_fib::{Address, Lpm, NextHop, Step, Way};
 use wirespeed_image::{Element, Table, number};

@@ -1,9 +1,9 @@
 //! [`Plan`]: the shape of a table before it is built: strides, capacity of each level, and how its units are
 //! written.
 //!
-//! Head room (section 4.3) is an eighth of a level, and at least some thousand units. Strides that are left to us go on past
-//! the longest prefix to the end of the address, eight bits a level, with head room only: a longer prefix that an update brings
-//! then finds a level to be in, and lookups don't go there before.
+//! Head room (section 4.3) is an eighth of a level, and at least some thousand units. Strides that are left
+//! to us go on past the longest prefix to the end of the address, eight bits a level, with head room only: a
+//! longer prefix that an update brings then finds a level to be in, and lookups don't go there before.
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Rib};
 
@@ -100,8 +100,8 @@ fn objective(options: &BuildOptions) -> Objective {
     }
 }
 
-/// The code with the narrowest units that hold leaves up to `widest` and all that is `below`; none narrower than the
-/// paper's where `units` are.
+/// The code with the narrowest units that hold leaves up to `widest` and all that is `below`; none narrower
+/// than the paper's where `units` are.
 fn narrowest_code(level: usize, widest: u32, below: Below, units: Units) -> Code {
     let narrow = [1, 2].into_iter().filter(|_| units == Units::Narrow);
     narrow

@@ -1,11 +1,13 @@
-//! Batches by gathers: the only unsafe code of the engine. Units of up to 4 bytes; wider ones are walked key by key.
+//! Batches by gathers: the only unsafe code of the engine. Units of up to 4 bytes; wider ones are walked key
+//! by key.
 //!
-//! Sixteen keys a vector with AVX-512, for IPv4 eight with AVX2, several vectors at a time, one gather a level for the keys that are not done. All keys of a
-//! batch are in the same level at the same time (`layout.rs` says why), so shifts are by constants of the level, and of a
-//! unit nothing is looked at but whether it leads on.
+//! Sixteen keys a vector with AVX-512, for IPv4 eight with AVX2, several vectors at a time, one gather a
+//! level for the keys that are not done. All keys of a batch are in the same level at the same time
+//! (`layout.rs` says why), so shifts are by constants of the level, and of a unit nothing is looked at but
+//! whether it leads on.
 //!
-//! IPv6 keys are taken apart into their first two words of 32 bits, and a level reads from one of them or across both. Levels
-//! past bit 64 are walked key by key: few tables have any prefix there.
+//! IPv6 keys are taken apart into their first two words of 32 bits, and a level reads from one of them or
+//! across both. Levels past bit 64 are walked key by key: few tables have any prefix there.
 
 use wirespeed_fib::{Address, NextHop, Way};
 
@@ -37,8 +39,8 @@ pub(crate) fn batch<A: Address, P: Placement>(
     0
 }
 
-/// The levels that vectors go through: those within the first two words, of units of up to 4 bytes, and short enough for
-/// an index of 32 bits.
+/// The levels that vectors go through: those within the first two words, of units of up to 4 bytes, and short
+/// enough for an index of 32 bits.
 #[cfg(target_arch = "x86_64")]
 fn in_vectors<A: Address, P: Placement>(table: &GamtTable<A, P>) -> &[Level] {
     let fits =
@@ -66,8 +68,8 @@ mod avx512 {
 
     /// Keys in a vector.
     const LANES: usize = 16;
-    /// How far ahead keys are prefetched, in bytes: past the reads that are under way. Not for the caches that tables lie
-    /// in: keys pass through once.
+    /// How far ahead keys are prefetched, in bytes: past the reads that are under way. Not for the caches
+    /// that tables lie in: keys pass through once.
     const AHEAD: usize = 2_048;
 
     /// So many vectors at a time, then one; how many keys that were.
@@ -157,9 +159,9 @@ mod avx512 {
         /// Takes the open lanes through a level; which lanes are still open in any vector.
         ///
         /// # Safety
-        /// The CPU must have AVX-512F. The open lanes must have units of a level whose code is `before` and which is right above
-        /// this one, in a table that was checked; or this is the first, and all is zero. `units` are those of the level, with their
-        /// padding. All levels are of those [`in_vectors`].
+        /// The CPU must have AVX-512F. The open lanes must have units of a level whose code is `before` and
+        /// which is right above this one, in a table that was checked; or this is the first, and all is zero.
+        /// `units` are those of the level, with their padding. All levels are of those [`in_vectors`].
         #[inline]
         #[target_feature(enable = "avx512f")]
         unsafe fn step(&mut self, level: &Level, before: Code, units: &[u8]) -> __mmask16 {
@@ -205,8 +207,8 @@ mod avx512 {
                     false => _mm512_srli_epi32::<JUMP_BITS>(found),
                 };
                 let index = _mm512_add_epi32(node, bits.take(self.upper[v], self.lower[v]));
-                // SAFETY: an open lane has the first unit of a node of this level, which every image and patch is checked
-                // for.
+                // SAFETY: an open lane has the first unit of a node of this level, which every image and
+                // patch is checked for.
                 let unit = unsafe { gather::<WIDTH>(found, open, index, units) };
                 let on = match WIDTH {
                     4 => _mm512_mask_test_epi32_mask(open, unit, jump),
@@ -348,11 +350,12 @@ mod avx512 {
         }
     }
 
-    /// Elements of so many bytes, 1, 2 or 4, at the indexes of the lanes in the mask, widened; `found` in the others.
+    /// Elements of so many bytes, 1, 2 or 4, at the indexes of the lanes in the mask, widened; `found` in the
+    /// others.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F. Each index in the mask must be of an element of `bytes`, at least 3 bytes before
-    /// its end, and below 2^31.
+    /// The CPU must have AVX-512F. Each index in the mask must be of an element of `bytes`, at least 3 bytes
+    /// before its end, and below 2^31.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn gather<const WIDTH: u32>(
@@ -446,8 +449,8 @@ mod avx2 {
                 }
             }
             for (v, (&found, &open)) in round.found.iter().zip(&round.open).enumerate() {
-                // SAFETY: the leaf of a lane that is not open is a slot, if next hops are separate; `results` are
-                // `at_a_time` integers of 32 bits.
+                // SAFETY: the leaf of a lane that is not open is a slot, if next hops are separate; `results`
+                // are `at_a_time` integers of 32 bits.
                 unsafe {
                     let next_hop = next_hop(table, found, _mm256_andnot_si256(open, all));
                     _mm256_storeu_si256(results.as_mut_ptr().add(v * LANES).cast(), next_hop);
@@ -485,9 +488,10 @@ mod avx2 {
         /// Takes the open lanes through a level of units of a width; whether any lane is still open.
         ///
         /// # Safety
-        /// The CPU must have AVX2. The open lanes must have units of a level whose code is `before` and which is right above this
-        /// one, in a table that was checked; or this is the first, and all is zero. `units` are those of the level, with their
-        /// padding, and the width is theirs. All levels are of those [`in_vectors`].
+        /// The CPU must have AVX2. The open lanes must have units of a level whose code is `before` and which
+        /// is right above this one, in a table that was checked; or this is the first, and all is zero.
+        /// `units` are those of the level, with their padding, and the width is theirs. All levels are of
+        /// those [`in_vectors`].
         #[inline]
         #[target_feature(enable = "avx2")]
         unsafe fn read<const WIDTH: u32>(&mut self, level: &Level, before: Code, units: &[u8]) -> bool {
@@ -507,8 +511,8 @@ mod avx2 {
                     ),
                 };
                 let bits = _mm256_and_si256(_mm256_srl_epi32(self.key[v], right), mask);
-                // SAFETY: an open lane has the first unit of a node of this level, which every image and patch is checked
-                // for.
+                // SAFETY: an open lane has the first unit of a node of this level, which every image and
+                // patch is checked for.
                 let unit = unsafe { gather::<WIDTH>(found, open, _mm256_add_epi32(node, bits), units) };
                 let leads_on = match WIDTH {
                     4 => {
@@ -555,11 +559,12 @@ mod avx2 {
         }
     }
 
-    /// Elements of so many bytes, 1, 2 or 4, at the indexes of the lanes in the mask, widened; `found` in the others.
+    /// Elements of so many bytes, 1, 2 or 4, at the indexes of the lanes in the mask, widened; `found` in the
+    /// others.
     ///
     /// # Safety
-    /// The CPU must have AVX2. Each index in the mask must be of an element of `bytes`, at least 3 bytes before its end,
-    /// and below 2^31.
+    /// The CPU must have AVX2. Each index in the mask must be of an element of `bytes`, at least 3 bytes
+    /// before its end, and below 2^31.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn gather<const WIDTH: u32>(

@@ -1,13 +1,15 @@
 //! [`Slots`]: the separate next-hop table of GAMT_S (GAMT, section 3.3).
 //!
-//! Each prefix has a slot. Leaves hold slots, the table holds a next hop for each, so that another next hop for a prefix is
-//! one word however many leaves the prefix has. Most updates of a real trace are of that kind.
+//! Each prefix has a slot. Leaves hold slots, the table holds a next hop for each, so that another next hop
+//! for a prefix is one word however many leaves the prefix has. Most updates of a real trace are of that
+//! kind.
 //!
-//! Deletion is lazy to the last: a withdrawn prefix keeps its leaves and its slot, which takes the next hop of the prefix that
-//! now decides. So a route that flaps costs one word each way. The prefixes kept so are **ghosts**. A ghost follows the
-//! prefix that covers it: when that changes, so does the slot. `ghosts_in` counts ghosts under each first 16 bits, as
-//! most changed prefixes have none beneath them, and that should cost next to nothing to find out. (With the ghosts in a
-//! sorted set instead of a flag for each slot, updates of the real trace took a fifth longer.)
+//! Deletion is lazy to the last: a withdrawn prefix keeps its leaves and its slot, which takes the next hop
+//! of the prefix that now decides. So a route that flaps costs one word each way. The prefixes kept so are
+//! **ghosts**. A ghost follows the prefix that covers it: when that changes, so does the slot. `ghosts_in`
+//! counts ghosts under each first 16 bits, as most changed prefixes have none beneath them, and that should
+//! cost next to nothing to find out. (With the ghosts in a sorted set instead of a flag for each slot,
+//! updates of the real trace took a fifth longer.)
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib};
@@ -139,8 +141,9 @@ impl<A: Address> Slots<A> {
         ghosts
     }
 
-    /// Takes the slots of all ghosts, and says what slot and length now decides where each was: those of the longest prefix
-    /// that covers it and has a slot. One that covers it and has none yet is on its way in, and sees to its range then.
+    /// Takes the slots of all ghosts, and says what slot and length now decides where each was: those of the
+    /// longest prefix that covers it and has a slot. One that covers it and has none yet is on its way in,
+    /// and sees to its range then.
     pub(crate) fn banish(&mut self, rib: &Rib<A>) -> Vec<(Prefix<A>, u32, u8)> {
         let ghosts = self.ghosts();
         self.withdrawn.clear();

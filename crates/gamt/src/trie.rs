@@ -1,19 +1,20 @@
 //! [`Trie`]: the multi-bit trie that updates are made in (GAMT, sections 3.2 and 4.3).
 //!
-//! A mirror of the table's units, and beside each leaf the length of the prefix that owns it, so that an update looks at
-//! its own prefix's range and at nothing else:
+//! A mirror of the table's units, and beside each leaf the length of the prefix that owns it, so that an
+//! update looks at its own prefix's range and at nothing else:
 //!
 //! ```text
 //! announce P/l → v    in the range of P, a leaf of a prefix no longer than l becomes v, l
 //! withdraw P/l        in the range of P, a leaf of length l becomes that of the prefix that now decides
 //! ```
 //!
-//! A range of length l has one owner of that length. Hence what an update does to a leaf depends on nothing that
-//! another update of the same set changes, and the order within a set does not matter.
+//! A range of length l has one owner of that length. Hence what an update does to a leaf depends on nothing
+//! that another update of the same set changes, and the order within a set does not matter.
 //!
-//! Deletion is lazy, as in the paper: withdrawing leaves the nodes of a prefix in place, and announcing it again finds
-//! them. The paper goes on until a level is full, and then rebuilds. Here the nodes that withdrawn prefixes have left empty
-//! are first [collapsed](Trie::collapse); only when a level is full of nodes in use is the table built anew.
+//! Deletion is lazy, as in the paper: withdrawing leaves the nodes of a prefix in place, and announcing it
+//! again finds them. The paper goes on until a level is full, and then rebuilds. Here the nodes that
+//! withdrawn prefixes have left empty are first [collapsed](Trie::collapse); only when a level is full of
+//! nodes in use is the table built anew.
 //!
 //! Each changed unit is noted in the [`Bubbles`].
 
@@ -134,7 +135,8 @@ impl Trie {
         self.fill_node(0, 0, routes)
     }
 
-    /// Fills a node, whose units hold what is inherited, with the routes under it that are longer than it is deep.
+    /// Fills a node, whose units hold what is inherited, with the routes under it that are longer than it is
+    /// deep.
     fn fill_node<A: Address>(
         &mut self,
         at: usize,
@@ -175,8 +177,8 @@ impl Trie {
         Ok(child)
     }
 
-    /// What the leaves of a prefix hold, if it has one in the nodes that its length ends in. One that has none there may be
-    /// in the trie all the same, with longer ones over all of it.
+    /// What the leaves of a prefix hold, if it has one in the nodes that its length ends in. One that has
+    /// none there may be in the trie all the same, with longer ones over all of it.
     #[inline]
     pub(crate) fn find<A: Address>(&self, prefix: Prefix<A>) -> Option<u32> {
         let (at, range) = self.descend(prefix)?;
@@ -210,7 +212,8 @@ impl Trie {
         self.each_in(at, range, (first, last), prefix.len(), &mut tell);
     }
 
-    /// Tells of such leaves in a range of units of a level, which are of the addresses from the first to the last.
+    /// Tells of such leaves in a range of units of a level, which are of the addresses from the first to the
+    /// last.
     fn each_in<A: Address>(
         &self,
         at: usize,
@@ -236,7 +239,8 @@ impl Trie {
         }
     }
 
-    /// The prefix is there, or has another value. After an error it may be there in part, and may be announced again.
+    /// The prefix is there, or has another value. After an error it may be there in part, and may be
+    /// announced again.
     pub(crate) fn announce<A: Address>(&mut self, prefix: Prefix<A>, value: u32) -> Result<(), Outgrown> {
         let (mut at, mut node) = (0, 0);
         while self.levels[at].end() < prefix.len() {
@@ -259,7 +263,8 @@ impl Trie {
         self.paint(at, range, cover, |len| len == prefix.len());
     }
 
-    /// Frees the nodes on the way to a withdrawn prefix in which nothing is left that is longer than they are deep.
+    /// Frees the nodes on the way to a withdrawn prefix in which nothing is left that is longer than they are
+    /// deep.
     pub(crate) fn collapse<A: Address>(&mut self, prefix: Prefix<A>) {
         let mut path = Vec::new();
         let (mut at, mut node) = (0, 0);

@@ -81,8 +81,8 @@ impl<A: Address> GamtS<A> {
         Ok(finish(patch, rib, self.results))
     }
 
-    /// Gives the ghosts beneath a changed prefix the next hops of what covers them now. Those without a leaf, which nothing leads
-    /// to, are left as they are.
+    /// Gives the ghosts beneath a changed prefix the next hops of what covers them now. Those without a leaf,
+    /// which nothing leads to, are left as they are.
     fn follow(&mut self, prefix: Prefix<A>, rib: &Rib<A>) -> Result<(), Outgrown> {
         let Self { trie, slots, .. } = self;
         let mut done = Ok(());
@@ -124,7 +124,8 @@ impl<A: Address> GamtS<A> {
     }
 }
 
-/// Frees the nodes that withdrawn prefixes have left empty, the longest first, so that what is above is free when its turn comes.
+/// Frees the nodes that withdrawn prefixes have left empty, the longest first, so that what is above is free
+/// when its turn comes.
 fn collapse<A: Address>(trie: &mut Trie, withdrawn: &mut Vec<Prefix<A>>) {
     withdrawn.sort_unstable_by_key(|prefix| std::cmp::Reverse(prefix.len()));
     for prefix in withdrawn.drain(..) {
@@ -176,8 +177,8 @@ mod tests {
         bytes
     }
 
-    /// After every patch the table is, to the last byte, what the writer's form compiles to: no change of the form goes
-    /// without a bubble.
+    /// After every patch the table is, to the last byte, what the writer's form compiles to: no change of the
+    /// form goes without a bubble.
     fn patched_is_compiled<A: Address, E: Form<A>>(
         mut rib: Rib<A>,
         updates: &[Update<A>],

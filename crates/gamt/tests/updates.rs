@@ -1,5 +1,5 @@
-//! Updates of both GAMTs: tables of any strides, nodes and slots that are left in place, room that runs out, ghosts, and patches
-//! that leave every copy alike.
+//! Updates of both GAMTs: tables of any strides, nodes and slots that are left in place, room that runs out,
+//! ghosts, and patches that leave every copy alike.
 
 #![allow(clippy::unwrap_used)] // every function here is a test or helps one
 
@@ -78,8 +78,8 @@ impl<A: Address, E: Gamt<A>> Patched<A, E> {
         Self { rib, engine, table }
     }
 
-    /// Applies one set of updates, and holds the table against the oracle where they changed something; the number of
-    /// writes.
+    /// Applies one set of updates, and holds the table against the oracle where they changed something; the
+    /// number of writes.
     fn apply(&mut self, updates: &[Update<A>]) -> Result<usize, Outgrown> {
         let changed: Vec<_> = updates.iter().filter(|u| self.rib.apply(u)).map(Update::prefix).collect();
         let patch = self.engine.update(&self.rib, &changed)?;
@@ -173,7 +173,8 @@ fn a_flap_touches_next_hops_alone_where_they_are_separate() {
     }
 }
 
-/// A level is filled with nodes. Those of withdrawn prefixes make room, and without any the table has outgrown it.
+/// A level is filled with nodes. Those of withdrawn prefixes make room, and without any the table has
+/// outgrown it.
 fn room_of_a_level<E: Gamt<V4>>() {
     let nodes = |units: u64| u32::try_from(units / 256).unwrap();
     let rib = [(alone(10, 0), NextHop(1))].into_iter().collect();
@@ -310,8 +311,8 @@ fn order_and_copies<E: Gamt<V4>>(
     Ok(())
 }
 
-/// Nodes and slots are given in the order of changes. Where none are, as all that changes is there before, tables are the same
-/// to the last byte in whatever order.
+/// Nodes and slots are given in the order of changes. Where none are, as all that changes is there before,
+/// tables are the same to the last byte in whatever order.
 fn order_without_growth<E: Gamt<V4>>(
     rib: &Rib<V4>,
     keys: &[u64],
@@ -353,8 +354,8 @@ fn quarrel<A: Address>() -> impl Strategy<Value = Vec<Update<A>>> {
     proptest::collection::vec(update, 1..80)
 }
 
-/// Next hops replaced, withdrawn and announced again in any order agree with the oracle after every step, at every address
-/// at which any of the prefixes begins or ends.
+/// Next hops replaced, withdrawn and announced again in any order agree with the oracle after every step, at
+/// every address at which any of the prefixes begins or ends.
 fn agrees_at_every_step<A: Address, E: Gamt<A>>(updates: &[Update<A>], step: usize, strides: &Strides) {
     let probes = boundaries(updates.iter().map(Update::prefix));
     let mut rib = Rib::new();
@@ -409,7 +410,8 @@ proptest! {
     }
 }
 
-/// What a ghost goes through, one after the other: covers that change, go and come, and longer prefixes over it.
+/// What a ghost goes through, one after the other: covers that change, go and come, and longer prefixes over
+/// it.
 #[test]
 fn ghosts_follow_what_covers_them() {
     for strides in [Strides::Fastest, given(&[8, 8, 8, 8]), given(&[13, 3, 16])] {

@@ -1,12 +1,12 @@
-//! Keys that are on the GPU already, as a GPU job or GPU packet I/O has them: looked up there, on the job's own stream, with
-//! nothing over the bus.
+//! Keys that are on the GPU already, as a GPU job or GPU packet I/O has them: looked up there, on the job's
+//! own stream, with nothing over the bus.
 //!
 //! ```sh
 //! cargo run --release -p wirespeed-gpu --example device_keys
 //! ```
 //!
-//! Here the job's memory and stream are `cudarc`'s; raw pointers and a raw stream of any other library do as well, as long as
-//! they are of the GPU's primary context.
+//! Here the job's memory and stream are `cudarc`'s; raw pointers and a raw stream of any other library do as
+//! well, as long as they are of the GPU's primary context.
 
 use cudarc::driver::{CudaContext, DevicePtr as _, DevicePtrMut as _};
 use wirespeed_dir24::Dir24;
@@ -44,8 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let raw = Stream(stream.cu_stream().expose_provenance() as u64);
         let (keys_at, results_at) = (DevicePtr(keys_at), DevicePtr(results_at));
         #[allow(unsafe_code)] // the contract of `lookup_on`
-        // SAFETY: both slices are of this GPU and its primary context and as long as said; the job uses them in the order of this
-        // stream only, and they live until it is done below.
+        // SAFETY: both slices are of this GPU and its primary context and as long as said; the job uses them
+        // in the order of this stream only, and they live until it is done below.
         unsafe {
             gpu.lookup_on(&handle, raw, keys_at, None, 4, results_at, addresses.len())?
         }

@@ -1,4 +1,5 @@
-//! CPU or GPU, batch by batch: PacketShader's opportunistic offloading, by measured cost and a bound on latency.
+//! CPU or GPU, batch by batch: PacketShader's opportunistic offloading, by measured cost and a bound on
+//! latency.
 //!
 //! ```text
 //! cpu(n)   n keys × what a key costs on this CPU, kept up to date by every batch that goes there
@@ -10,9 +11,9 @@
 //! neither, or no bound         the sooner           the sooner
 //! ```
 //!
-//! So at low load nothing goes to the GPU that the CPU does in time, and without a bound a batch goes where it is back first. Load is
-//! the share of its threads' time that a CPU spends on lookups, over windows of a millisecond. A decision reads a clock and a
-//! few shared numbers: well under a microsecond.
+//! So at low load nothing goes to the GPU that the CPU does in time, and without a bound a batch goes where
+//! it is back first. Load is the share of its threads' time that a CPU spends on lookups, over windows of a
+//! millisecond. A decision reads a clock and a few shared numbers: well under a microsecond.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -151,7 +152,8 @@ pub struct Counts {
     pub gpu: u64,
 }
 
-/// Decides for each batch, and keeps the accounts. What a GPU can't answer is the CPU's, with one warning for all.
+/// Decides for each batch, and keeps the accounts. What a GPU can't answer is the CPU's, with one warning for
+/// all.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     by: Use,

@@ -126,7 +126,8 @@ pub enum GpuError {
         /// Bytes that they need.
         least: usize,
     },
-    /// Numbers have outgrown the width that was asked for, between packing and looking up. Asked for anew, they are wider.
+    /// Numbers have outgrown the width that was asked for, between packing and looking up. Asked for anew,
+    /// they are wider.
     #[error("results of {bytes} bytes don't hold the table's numbers any more")]
     NarrowResults {
         /// Bytes of a result.

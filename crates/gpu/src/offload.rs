@@ -1,5 +1,6 @@
-//! [`Offload`] and [`Pipeline`]: lookups that go to the CPU or to GPUs, and never fail for a GPU's sake. Once for addresses, names and tuples:
-//! what is a key, and how keys are sent and results taken, a [`RemoteTable`] knows.
+//! [`Offload`] and [`Pipeline`]: lookups that go to the CPU or to GPUs, and never fail for a GPU's sake. Once
+//! for addresses, names and tuples: what is a key, and how keys are sent and results taken, a [`RemoteTable`]
+//! knows.
 //!
 //! ```text
 //! keys ─ place ─┬─ GPU: parts ─ pack ─► slots ─► results ─ take ─┬─► found
@@ -44,7 +45,8 @@ pub trait RemoteTable: Send + Sync {
     /// Some of the keys.
     fn part<'k>(keys: Self::Keys<'k>, part: Range<usize>) -> Self::Keys<'k>;
 
-    /// Where the part of a large batch ends that starts there: after a key at least, and in a slot if one key fits any.
+    /// Where the part of a large batch ends that starts there: after a key at least, and in a slot if one key
+    /// fits any.
     fn end_of_part(&self, keys: Self::Keys<'_>, start: usize) -> usize;
 }
 
@@ -53,14 +55,16 @@ pub trait Answers<R>: RemoteTable {
     /// Packs and sends keys, at most as many as a slot holds; waits for a slot.
     fn send(&self, keys: Self::Keys<'_>) -> Result<Ticket, GpuError>;
 
-    /// Packs and sends keys like [`send`](Self::send); `None` where no slot is free. A caller with batches under way then takes the results of one, which frees a slot.
+    /// Packs and sends keys like [`send`](Self::send); `None` where no slot is free. A caller with batches
+    /// under way then takes the results of one, which frees a slot.
     fn try_send(&self, keys: Self::Keys<'_>) -> Result<Option<Ticket>, GpuError>;
 
     /// The results of keys that were sent.
     fn results(&self, done: Done, keys: Self::Keys<'_>, found: &mut [R]) -> Result<(), GpuError>;
 }
 
-/// Looks up all keys in parts, several under way at once. On an error some of the results are written and some not.
+/// Looks up all keys in parts, several under way at once. On an error some of the results are written and
+/// some not.
 ///
 /// Panics when the lengths differ.
 pub(crate) fn look_up<R, T: Answers<R>>(
@@ -96,8 +100,8 @@ pub(crate) fn look_up<R, T: Answers<R>>(
     under_way.into_iter().try_for_each(finish)
 }
 
-/// A table on GPUs beside the same table on the CPU. Whoever looks up brings the CPU's way along; what a GPU can't answer is
-/// answered by that, with one warning for all.
+/// A table on GPUs beside the same table on the CPU. Whoever looks up brings the CPU's way along; what a GPU
+/// can't answer is answered by that, with one warning for all.
 pub struct Offload<T> {
     remote: T,
     dispatcher: Dispatcher,
@@ -160,8 +164,9 @@ impl<T: RemoteTable> Offload<T> {
 
 /// Batches of one thread, several under way at once: first in, first out.
 ///
-/// A batch that goes to the CPU is answered when its turn to be taken comes. Any number of pipelines share the slots of a device
-/// without standing in each other's way for good: one that gets no slot empties its own first.
+/// A batch that goes to the CPU is answered when its turn to be taken comes. Any number of pipelines share
+/// the slots of a device without standing in each other's way for good: one that gets no slot empties its own
+/// first.
 pub struct Pipeline<'k, T: Answers<R>, R> {
     offload: &'k Offload<T>,
     under_way: VecDeque<Sent<T::Keys<'k>, R>>,
@@ -233,7 +238,8 @@ impl<'k, T: Answers<R>, R: Copy + Default> Pipeline<'k, T, R> {
         }
     }
 
-    /// Waits for the oldest batch and writes its results to the start of `found`; its keys, or `None` when nothing is under way.
+    /// Waits for the oldest batch and writes its results to the start of `found`; its keys, or `None` when
+    /// nothing is under way.
     ///
     /// Panics where `found` is shorter than the batch.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should

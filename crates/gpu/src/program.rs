@@ -1,7 +1,8 @@
 //! [`Program`]: what looks up in a table that lies on a device; and [`OnDevice`], the tables that have one.
 //!
-//! An image goes to the device as it is. A program is the name of a kernel and its argument, a plain struct of the kernel's
-//! source that holds where the sections lie. What keys are is the kernel's affair: here they are bytes.
+//! An image goes to the device as it is. A program is the name of a kernel and its argument, a plain struct
+//! of the kernel's source that holds where the sections lie. What keys are is the kernel's affair: here they
+//! are bytes.
 
 use bytemuck::{NoUninit, bytes_of};
 use wirespeed_image::{SectionId, Table};
@@ -80,8 +81,8 @@ impl Program {
 
 /// A table that kernels look up in.
 pub trait OnDevice: Table {
-    /// The programs that look up in this table when its sections lie there: all give the same results. The first is for large
-    /// batches; further ones may suit small ones better, as they stage nothing.
+    /// The programs that look up in this table when its sections lie there: all give the same results. The
+    /// first is for large batches; further ones may suit small ones better, as they stage nothing.
     ///
     /// [`GpuError::Unsupported`] where no kernel knows this shape of the table.
     fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError>;

@@ -7,7 +7,8 @@
 //!       starts at the last element stays inside
 //! ```
 //!
-//! All integers are little-endian. The checksum is the XXH3-64 of the whole file with the checksum field zero.
+//! All integers are little-endian. The checksum is the XXH3-64 of the whole file with the checksum field
+//! zero.
 
 use bytemuck::{Pod, Zeroable};
 

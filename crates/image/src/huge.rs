@@ -1,12 +1,12 @@
 //! [`HugeVec`]: a vector in huge pages, for the large arrays that a control plane keeps beside its images.
 //!
-//! An update touches a dozen random lines of such arrays. In small pages each costs a TLB miss beside its cache miss, and a walk
-//! of page tables that are themselves too large for the cache.
+//! An update touches a dozen random lines of such arrays. In small pages each costs a TLB miss beside its
+//! cache miss, and a walk of page tables that are themselves too large for the cache.
 
 use std::ops::{Deref, DerefMut};
 
-/// A vector that asks for huge pages once it fills some. Growing copies it, so that it stays in them: moving pages, as `realloc`
-/// does for large pieces, splits them.
+/// A vector that asks for huge pages once it fills some. Growing copies it, so that it stays in them: moving
+/// pages, as `realloc` does for large pieces, splits them.
 #[derive(Debug)]
 pub struct HugeVec<T>(Vec<T>);
 
@@ -126,7 +126,8 @@ impl<T> DerefMut for HugeVec<T> {
     }
 }
 
-/// Asks for huge pages where a vector has room for whole ones. Where there are none it works all the same, only slower.
+/// Asks for huge pages where a vector has room for whole ones. Where there are none it works all the same,
+/// only slower.
 fn prefer_huge_pages<T>(vector: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
@@ -135,7 +136,8 @@ fn prefer_huge_pages<T>(vector: &Vec<T>) {
         let bytes = (vector.capacity() * size_of::<T>()).saturating_sub(skipped) / HUGE_PAGE * HUGE_PAGE;
         if bytes > 0 {
             #[allow(unsafe_code)]
-            // SAFETY: the range lies in the vector's memory, and the advice changes by which pages it is mapped, not what it holds.
+            // SAFETY: the range lies in the vector's memory, and the advice changes by which pages it is
+            // mapped, not what it holds.
             unsafe {
                 let _ = libc::madvise(start.add(skipped).cast_mut().cast(), bytes, libc::MADV_HUGEPAGE);
             }
@@ -158,8 +160,8 @@ fn populate<T>(vector: &Vec<T>) {
         let bytes = (vector.capacity() * size_of::<T>() - used).saturating_sub(skipped) / PAGE * PAGE;
         if bytes > 0 {
             #[allow(unsafe_code)]
-            // SAFETY: the range lies in the vector's memory behind its elements, and the advice maps pages, which are zero, where
-            // there are none; it changes none that there are.
+            // SAFETY: the range lies in the vector's memory behind its elements, and the advice maps pages,
+            // which are zero, where there are none; it changes none that there are.
             unsafe {
                 let _ = libc::madvise(start.add(skipped).cast_mut().cast(), bytes, libc::MADV_POPULATE_WRITE);
             }

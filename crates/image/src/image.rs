@@ -1,7 +1,8 @@
 //! [`Image`]: named flat sections of integers in one piece of memory.
 //!
-//! Here is what a table's engine reads, and how a patch is written. How an image is made is in `builder`, how it goes to a file and comes
-//! back in `file`, and what rides along without being looked up in, in `attached`.
+//! Here is what a table's engine reads, and how a patch is written. How an image is made is in `builder`, how
+//! it goes to a file and comes back in `file`, and what rides along without being looked up in, in
+//! `attached`.
 
 mod attached;
 mod builder;
@@ -23,14 +24,15 @@ use crate::storage::Storage;
 /// A compiled table. Memory is that of its sections and under a kilobyte; a clone is a full copy.
 #[derive(Debug)]
 pub struct Image {
-    // Holds the file byte for byte, but for the counts and the checksum, which are filled in when it is written.
+    // Holds the file byte for byte, but for the counts and the checksum, which are filled in when it is
+    // written.
     storage: Storage,
     header: Header,
     directory: Vec<SectionEntry>,
 }
 
-/// Where a section lies in an image, found once: the short way to single elements. It holds for every image with the
-/// same sections, so for a table as long as it lives.
+/// Where a section lies in an image, found once: the short way to single elements. It holds for every image
+/// with the same sections, so for a table as long as it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     start: usize,
@@ -110,23 +112,24 @@ impl Image {
         Column { start: range(&self.directory[usize::from(id.0)]).start }
     }
 
-    /// An element of type `T` of a column, counted in elements of that type whatever the section is made of. Panics past
-    /// the end of the image.
+    /// An element of type `T` of a column, counted in elements of that type whatever the section is made of.
+    /// Panics past the end of the image.
     #[inline]
     pub fn at<T: Element>(&self, column: Column, index: usize) -> T {
         let from = column.start + index * size_of::<T>();
         bytemuck::pod_read_unaligned(&self.storage.bytes()[from..from + size_of::<T>()])
     }
 
-    /// The bytes of a section and the at least 64 bytes of padding after it, which a vector load that starts at the
-    /// last element may read. Panics where there is no such section.
+    /// The bytes of a section and the at least 64 bytes of padding after it, which a vector load that starts
+    /// at the last element may read. Panics where there is no such section.
     #[inline]
     pub fn padded(&self, id: SectionId) -> &[u8] {
         let range = range(&self.directory[usize::from(id.0)]);
         &self.storage.bytes()[range.start..range.end + 64]
     }
 
-    /// The elements of a section for writing, while the image is compiled. Panics as [`section`](Self::section).
+    /// The elements of a section for writing, while the image is compiled. Panics as
+    /// [`section`](Self::section).
     pub fn section_mut<T: Element>(&mut self, id: SectionId) -> Result<&mut [T], ImageError> {
         let range = range(self.entry::<T>(id));
         Ok(bytemuck::cast_slice_mut(&mut self.storage.bytes_mut()?[range]))

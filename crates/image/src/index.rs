@@ -4,10 +4,11 @@
 //! slots  u64 × 2^bits, at most three quarters taken, or less     hash 32 | id 32; all ones: free
 //! ```
 //!
-//! Open addressing from the hash's first bits on; what is taken out is closed up, so that nothing is left behind. That the hash is
-//! stored spares most looks at the things themselves, and all of them when it grows; that a slot's place is known from the hash alone
-//! lets who has many to find fetch the slots of all at once. With `hashbrown`'s table, which does neither, 0.7 M names a second were
-//! taken out of a live table of 3.6 M (and rebuilding the index took 30 % of filling it), with this one 1.0 to 1.3 M.
+//! Open addressing from the hash's first bits on; what is taken out is closed up, so that nothing is left
+//! behind. That the hash is stored spares most looks at the things themselves, and all of them when it grows;
+//! that a slot's place is known from the hash alone lets who has many to find fetch the slots of all at once.
+//! With `hashbrown`'s table, which does neither, 0.7 M names a second were taken out of a live table of 3.6 M
+//! (and rebuilding the index took 30 % of filling it), with this one 1.0 to 1.3 M.
 
 use std::ops::ControlFlow;
 
@@ -37,7 +38,8 @@ impl Index {
         Self { slots: HugeVec::filled(FREE, 1 << FEWEST_BITS), bits: FEWEST_BITS, len: 0, quarters: 3 }
     }
 
-    /// An index of nothing, of which a quarter is taken at most: what is looked for is almost always in the first slot, or nowhere.
+    /// An index of nothing, of which a quarter is taken at most: what is looked for is almost always in the
+    /// first slot, or nowhere.
     pub fn sparse() -> Self {
         Self { quarters: 1, ..Self::new() }
     }

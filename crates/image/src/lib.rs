@@ -1,8 +1,8 @@
 //! Compiled lookup tables.
 //!
-//! An [`Image`] is a handful of named flat sections of plain integers under a versioned header. The CPU looks up
-//! in the very bytes that a file holds and that a GPU is sent. An engine's data plane is a [`Table`]: an image of a
-//! kind it knows, checked once, read in place.
+//! An [`Image`] is a handful of named flat sections of plain integers under a versioned header. The CPU looks
+//! up in the very bytes that a file holds and that a GPU is sent. An engine's data plane is a [`Table`]: an
+//! image of a kind it knows, checked once, read in place.
 //!
 //! ```text
 //! ImageBuilder ──► Image ──► write ──► file ──► open (copied) or map (in place) ──► Image ──► Table::from_image
@@ -12,8 +12,9 @@
 //!
 //! [`live`] keeps two copies of a table so that readers never wait while patches are applied.
 //!
-//! `unsafe` stands in four places: [`Image::map`], whose caller promises that nobody writes to the mapped file, the pointer to an
-//! image's bytes that spares lookups the way through the map that owns them, the advice about pages of [`HugeVec`], and [`prefetch`].
+//! `unsafe` stands in four places: [`Image::map`], whose caller promises that nobody writes to the mapped
+//! file, the pointer to an image's bytes that spares lookups the way through the map that owns them, the
+//! advice about pages of [`HugeVec`], and [`prefetch`].
 
 mod changes;
 mod error;

@@ -1,11 +1,12 @@
 //! A table that is read while it changes.
 //!
-//! Two copies. Readers look up in one; the writer patches the other, turns the readers over to it, and brings the
-//! first one up to date before it is written to again, once the last straggler has left it (the left-right scheme,
-//! through the crate of that name). Entering takes a reader a few uncontended atomic operations, whatever the
-//! writer does, and for as long as it holds its guard it sees one state. The writer waits for stragglers; a reader
-//! should hold a guard for a batch, not for good. One change is made beside a guard; the next waits until it is gone. A thread that
-//! holds a guard and makes both waits for itself, which is for ever. A call that changes nothing, or fails, waits for nobody.
+//! Two copies. Readers look up in one; the writer patches the other, turns the readers over to it, and brings
+//! the first one up to date before it is written to again, once the last straggler has left it (the
+//! left-right scheme, through the crate of that name). Entering takes a reader a few uncontended atomic
+//! operations, whatever the writer does, and for as long as it holds its guard it sees one state. The writer
+//! waits for stragglers; a reader should hold a guard for a batch, not for good. One change is made beside a
+//! guard; the next waits until it is gone. A thread that holds a guard and makes both waits for itself, which
+//! is for ever. A call that changes nothing, or fails, waits for nobody.
 //!
 //! Some things are no part of the table, but readers need them of the same state, such as the names of its
 //! results. These lie [beside](Beside) each copy and change with it.
@@ -14,16 +15,18 @@
 //!
 //! # When an update fails
 //!
-//! **A call that fails did not happen.** This is the one promise of every live table here: of routes, names and rules, in their crates
-//! and in the façade, whatever the call is named (`apply`, `insert`, `set`, `remove`, `withdraw`) and whatever the reason is (a value
-//! that can't be, an engine that can't hold the table, a cap on memory). After an `Err`
+//! **A call that fails did not happen.** This is the one promise of every live table here: of routes, names
+//! and rules, in their crates and in the façade, whatever the call is named (`apply`, `insert`, `set`,
+//! `remove`, `withdraw`) and whatever the reason is (a value that can't be, an engine that can't hold the
+//! table, a cap on memory). After an `Err`
 //!
-//! - what the table is of (its routes, names or rules, their number, the last number given to a rule) is what it was before the call: all
-//!   updates of the call were taken back, those before the one that failed, too;
-//! - readers, guards, what lies [beside](Beside) the table, and [followers](Follower) such as copies on GPUs were told nothing;
+//! - what the table is of (its routes, names or rules, their number, the last number given to a rule) is what
+//!   it was before the call: all updates of the call were taken back, those before the one that failed, too;
+//! - readers, guards, what lies [beside](Beside) the table, and [followers](Follower) such as copies on GPUs
+//!   were told nothing;
 //! - so readers and what the table is of agree, after every call, and a table is never behind;
-//! - the next call is as if the one that failed had not been made. Repeated, that one fails again for as long as its cause stands; one
-//!   that takes something out takes effect where what is left can be built.
+//! - the next call is as if the one that failed had not been made. Repeated, that one fails again for as long
+//!   as its cause stands; one that takes something out takes effect where what is left can be built.
 //!
 //! What a failure may cost is time. Updates first go to the engine, which patches the table in place. A table
 //! that has outgrown itself is built anew from all there is: this is what fails past a cap or a limit. The
@@ -36,8 +39,8 @@
 //!
 //! Memory that was allocated on the way may be kept for later calls.
 //!
-//! The alternative, `arc-swap` with a fresh copy for each change, entered in 4.3 ns instead of 6.5 and made 670
-//! changes a second instead of 610,000 (a table of a megabyte, one reader on another core, Zen 4).
+//! The alternative, `arc-swap` with a fresh copy for each change, entered in 4.3 ns instead of 6.5 and made
+//! 670 changes a second instead of 610,000 (a table of a megabyte, one reader on another core, Zen 4).
 
 use std::fmt::Debug;
 use std::ops::Deref;
@@ -57,10 +60,12 @@ pub struct Writer<T: Table, B: Beside = ()> {
     followers: Vec<Box<dyn Follower<T>>>,
 }
 
-/// What turns readers over. A lock only in form: there is one writer, and readers hold the handle just to keep the copies alive.
+/// What turns readers over. A lock only in form: there is one writer, and readers hold the handle just to
+/// keep the copies alive.
 type Handle<T, B> = Arc<Mutex<WriteHandle<State<T, B>, Change<T, B>>>>;
 
-/// What belongs to a state of a table, and is not looked up in: it changes with the table, and readers see both of one state.
+/// What belongs to a state of a table, and is not looked up in: it changes with the table, and readers see
+/// both of one state.
 pub trait Beside: Clone + Debug + Send + Sync + 'static {
     /// What is done to it when the table changes.
     type Change: Debug + Send;
@@ -85,7 +90,8 @@ pub struct State<T, B> {
     pub beside: B,
 }
 
-/// A copy of the table elsewhere, such as on a GPU, that is told of every change in the order in which they are made.
+/// A copy of the table elsewhere, such as on a GPU, that is told of every change in the order in which they
+/// are made.
 ///
 /// What it can't do, it has to cope with itself: the change is made in any case.
 pub trait Follower<T: Table>: Debug + Send {
@@ -125,8 +131,8 @@ impl<T: Table> Writer<T> {
         Self::with(table, ())
     }
 
-    /// Applies a patch: readers that enter from now on see all of it. Waits for the readers that entered before
-    /// the change before this one. A patch that doesn't fit is refused, and nothing changes.
+    /// Applies a patch: readers that enter from now on see all of it. Waits for the readers that entered
+    /// before the change before this one. A patch that doesn't fit is refused, and nothing changes.
     pub fn patch(&mut self, patch: Patch) -> Result<(), PatchError> {
         self.patch_with(patch, ())
     }
@@ -141,14 +147,15 @@ impl<T: Table, B: Beside> Writer<T, B> {
     /// Puts a table live with what belongs to it; takes a copy of both.
     pub fn with(table: T, beside: B) -> Self {
         let (mut handle, reader) = left_right::new_from_empty(State { table, beside });
-        // The first two publications have rules of their own in that crate; get past them while they are free.
+        // The first two publications have rules of their own in that crate; get past them while they are
+        // free.
         handle.publish();
         handle.publish();
         Self { handle: Arc::new(Mutex::new(handle)), reader, followers: Vec::new() }
     }
 
-    /// Tells a follower of every change from now on. It is made of the table as it is now: nothing changes between, as this
-    /// borrows the writer.
+    /// Tells a follower of every change from now on. It is made of the table as it is now: nothing changes
+    /// between, as this borrows the writer.
     pub fn follow<F: Follower<T> + 'static, E>(
         &mut self,
         make: impl FnOnce(&T) -> Result<F, E>,
@@ -168,8 +175,9 @@ impl<T: Table, B: Beside> Writer<T, B> {
         self.followers.iter_mut().for_each(|follower| follower.reach(bits));
     }
 
-    /// Applies a patch, and a change of what is beside the table: readers that enter from now on see all of it. Waits for the
-    /// readers that entered before the change before this one. A patch that doesn't fit is refused, and nothing changes.
+    /// Applies a patch, and a change of what is beside the table: readers that enter from now on see all of
+    /// it. Waits for the readers that entered before the change before this one. A patch that doesn't fit is
+    /// refused, and nothing changes.
     pub fn patch_with(&mut self, patch: Patch, beside: B::Change) -> Result<(), PatchError> {
         self.current().check(&patch)?;
         self.followers.iter_mut().for_each(|follower| follower.patch(&patch));

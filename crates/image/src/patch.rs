@@ -1,8 +1,8 @@
 //! [`Patch`]: an update to an image as a set of writes.
 //!
-//! What GAMT calls a write-bubble table (section 3.4), for every engine: locations are unique, grouped by section
-//! and ascending, and each carries the value that it has after the whole update. Order within a patch therefore
-//! does not matter, and applying one twice changes nothing.
+//! What GAMT calls a write-bubble table (section 3.4), for every engine: locations are unique, grouped by
+//! section and ascending, and each carries the value that it has after the whole update. Order within a patch
+//! therefore does not matter, and applying one twice changes nothing.
 
 use crate::section::SectionId;
 
@@ -79,7 +79,8 @@ impl Patch {
         self.writes.is_empty()
     }
 
-    /// Makes one patch of this and the one after it: of a location that both write, the later value stays. O(n log n).
+    /// Makes one patch of this and the one after it: of a location that both write, the later value stays.
+    /// O(n log n).
     #[must_use]
     pub fn then(self, next: Self) -> Self {
         let mut builder = PatchBuilder { writes: self.writes };
@@ -164,7 +165,8 @@ mod tests {
             prop_assert_eq!(got, map.into_iter().collect::<Vec<_>>());
         }
 
-        /// Two patches as one are the patch of all their writes in order, with the counts that were stated last.
+        /// Two patches as one are the patch of all their writes in order, with the counts that were stated
+        /// last.
         #[test]
         fn one_after_the_other_is_as_written_in_order(
             first in proptest::collection::vec((0..3u16, 0..5u64, any::<u64>()), 0..30),

@@ -1,7 +1,7 @@
 //! [`Pool`]: which of a section's equally long pieces are in use.
 
-/// Hands out the pieces of a section that an engine fills and frees as its table changes, freed ones first. Piece 0 is
-/// never handed out: engines keep it for what leads nowhere.
+/// Hands out the pieces of a section that an engine fills and frees as its table changes, freed ones first.
+/// Piece 0 is never handed out: engines keep it for what leads nowhere.
 #[derive(Clone, Debug)]
 pub struct Pool {
     /// Pieces from here on have never been used.

@@ -1,7 +1,8 @@
-//! How many rounds a test of any suite takes: fewer where each costs much. By bytes and not by time, so that every run is the same.
+//! How many rounds a test of any suite takes: fewer where each costs much. By bytes and not by time, so that
+//! every run is the same.
 //!
-//! A plain run goes through a part of the rounds, so that a change is tested in minutes. `WIRESPEED_TESTS=long` asks for all of them;
-//! continuous integration does.
+//! A plain run goes through a part of the rounds, so that a change is tested in minutes.
+//! `WIRESPEED_TESTS=long` asks for all of them; continuous integration does.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,15 +28,15 @@ fn one_in() -> u32 {
     ONE_IN.load(Ordering::Relaxed) * if is_long() { 1 } else { PLAIN }
 }
 
-/// Makes this process go through one round in so many from now on. For tables that answer from a device of which each answer costs
-/// a thousand times what it costs here.
+/// Makes this process go through one round in so many from now on. For tables that answer from a device of
+/// which each answer costs a thousand times what it costs here.
 pub fn go_through_one_in(rounds: u32) {
     assert!(rounds > 0, "one in none");
     ONE_IN.store(rounds, Ordering::Relaxed);
 }
 
-/// So many rounds, fewer in proportion where the image of an empty table, of so many bytes, is large: each round builds, copies
-/// or rewrites tables of that size.
+/// So many rounds, fewer in proportion where the image of an empty table, of so many bytes, is large: each
+/// round builds, copies or rewrites tables of that size.
 pub fn affordable(rounds: u32, bytes: u64) -> u32 {
     /// Images up to here get all rounds.
     const SMALL: u64 = 3 << 20;

@@ -1,7 +1,7 @@
 //! [`SharedPool`]: equally long pieces of a section, of which equal ones are stored once.
 //!
-//! The control plane's side of folding: it knows what each piece holds and how many links lead to it, and says which
-//! piece a content is in. What changes there is for the engine to write to the table.
+//! The control plane's side of folding: it knows what each piece holds and how many links lead to it, and
+//! says which piece a content is in. What changes there is for the engine to write to the table.
 
 use bytemuck::Pod;
 use hashbrown::HashTable;
@@ -9,7 +9,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::pool::Pool;
 
-/// Pieces of `len` elements each, found by their content. Memory: the content of every piece, and about 20 bytes more each.
+/// Pieces of `len` elements each, found by their content. Memory: the content of every piece, and about 20
+/// bytes more each.
 #[derive(Clone, Debug)]
 pub struct SharedPool<T> {
     len: usize,
@@ -46,8 +47,8 @@ impl Placed {
 }
 
 impl<T: Pod + Eq> SharedPool<T> {
-    /// No pieces yet, of `len` elements each, with room for `capacity`; piece 0, which is never handed out, is one of
-    /// these.
+    /// No pieces yet, of `len` elements each, with room for `capacity`; piece 0, which is never handed out,
+    /// is one of these.
     pub fn new(len: usize, capacity: u32) -> Self {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
         Self {
@@ -90,9 +91,9 @@ impl<T: Pod + Eq> SharedPool<T> {
         true
     }
 
-    /// Moves one link from a piece to the piece of another content. Where nothing else links to the piece and the
-    /// content is new, that is the same piece with its content changed. `None` as [`link`](Self::link), and then nothing
-    /// was done.
+    /// Moves one link from a piece to the piece of another content. Where nothing else links to the piece and
+    /// the content is new, that is the same piece with its content changed. `None` as [`link`](Self::link),
+    /// and then nothing was done.
     pub fn relink(&mut self, piece: u32, content: &[T]) -> Option<Placed> {
         let hash = self.hash(content);
         let same = |&piece: &u32| self.content(piece) == content;
@@ -147,7 +148,8 @@ impl<T: Pod + Eq> SharedPool<T> {
         self.pool.in_use()
     }
 
-    /// The content of every piece up to the highest ever used, piece 0 and those not in use included, in order.
+    /// The content of every piece up to the highest ever used, piece 0 and those not in use included, in
+    /// order.
     pub fn contents(&self) -> &[T] {
         &self.contents
     }
@@ -203,8 +205,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Random links, relinks and unlinks of few contents: every content is in one piece, with the right number of
-        /// links, and pieces without links are free again.
+        /// Random links, relinks and unlinks of few contents: every content is in one piece, with the right
+        /// number of links, and pieces without links are free again.
         #[test]
         fn contents_are_stored_once(steps in proptest::collection::vec((0..3u8, 0..6u8, any::<prop::sample::Index>()), 0..200)) {
             let mut pool = SharedPool::<u8>::new(3, 5);

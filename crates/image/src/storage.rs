@@ -18,16 +18,17 @@ pub(crate) struct Storage {
 
 #[derive(Debug)]
 enum Memory {
-    /// Zeroed pages of our own. The bytes start at a multiple of [`HUGE_PAGE`] when they fill one, and the map
-    /// reaches to a multiple of it, so that all of a table can lie in huge pages: a lookup touches random lines,
-    /// and with small pages most of its cost would be TLB misses.
+    /// Zeroed pages of our own. The bytes start at a multiple of [`HUGE_PAGE`] when they fill one, and the
+    /// map reaches to a multiple of it, so that all of a table can lie in huge pages: a lookup touches random
+    /// lines, and with small pages most of its cost would be TLB misses.
     Owned { map: MmapMut, bytes: Range<usize> },
     /// A file, read in place.
     Mapped(Mmap),
 }
 
 #[allow(unsafe_code)]
-// SAFETY: the pointer is to memory that this storage alone owns, and is written through only by way of `&mut self`.
+// SAFETY: the pointer is to memory that this storage alone owns, and is written through only by way of
+// `&mut self`.
 unsafe impl Send for Storage {}
 #[allow(unsafe_code)]
 // SAFETY: as above.
@@ -69,8 +70,8 @@ impl Storage {
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         #[allow(unsafe_code)]
-        // SAFETY: these bytes are part of `memory`, a map, which stays where it is as long as this storage has it;
-        // whoever writes to them borrows the storage mutably.
+        // SAFETY: these bytes are part of `memory`, a map, which stays where it is as long as this storage
+        // has it; whoever writes to them borrows the storage mutably.
         unsafe {
             self.bytes.as_ref()
         }

@@ -1,19 +1,20 @@
-//! [`Table`]: an image that an engine has checked and can look up in; a [`Step`] of a lookup; and what says that one is [`Outgrown`].
+//! [`Table`]: an image that an engine has checked and can look up in; a [`Step`] of a lookup; and what says
+//! that one is [`Outgrown`].
 
 use crate::error::{ImageError, PatchError};
 use crate::image::Image;
 use crate::patch::{Patch, Write};
 use crate::section::SectionId;
 
-/// Shows that what is about to be written was checked. Only this crate can make one, so that nobody else gets to
-/// write to a table, on whose elements an engine's unsafe code may rely.
+/// Shows that what is about to be written was checked. Only this crate can make one, so that nobody else gets
+/// to write to a table, on whose elements an engine's unsafe code may rely.
 #[derive(Debug)]
 pub struct Checked(pub(crate) ());
 
 /// An engine's data plane: an image of its kind whose every index leads where a lookup may go.
 ///
-/// That invariant has one home, [`admits`](Self::admits): [`from_image`](Self::from_image) holds every element
-/// against it, [`apply`](Self::apply) every write.
+/// That invariant has one home, [`admits`](Self::admits): [`from_image`](Self::from_image) holds every
+/// element against it, [`apply`](Self::apply) every write.
 pub trait Table: Clone + Send + Sync + Sized + 'static {
     /// The kind of image that it reads.
     const KIND: &'static str;
@@ -32,14 +33,15 @@ pub trait Table: Clone + Send + Sync + Sized + 'static {
     /// Whether an element of a section may have this value in a table whose largest result is `results`.
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool;
 
-    /// [`admits`](Self::admits) of one element, for a section whose elements are of several kinds by their place: then
-    /// this is the home of the invariant.
+    /// [`admits`](Self::admits) of one element, for a section whose elements are of several kinds by their
+    /// place: then this is the home of the invariant.
     fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
         let _ = index;
         self.admits(section, value, results)
     }
 
-    /// Whether every value does for every element of a section, so that nothing that is written there need be looked at.
+    /// Whether every value does for every element of a section, so that nothing that is written there need be
+    /// looked at.
     fn admits_any(&self, section: SectionId) -> bool {
         let _ = section;
         false

@@ -1,5 +1,5 @@
-//! [`Input`]: bytes and lines as the readers take them, decompressed on the way, with the name and the place at hand
-//! for messages.
+//! [`Input`]: bytes and lines as the readers take them, decompressed on the way, with the name and the place
+//! at hand for messages.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -130,8 +130,8 @@ impl<'a> Input<'a> {
         self.lines
     }
 
-    /// The next bytes, not used up: `want` of them or more (at most 256 KiB) where there are as many; and whether the
-    /// input ends after them. An error on the way waits for whoever uses up what comes before it.
+    /// The next bytes, not used up: `want` of them or more (at most 256 KiB) where there are as many; and
+    /// whether the input ends after them. An error on the way waits for whoever uses up what comes before it.
     pub fn look_ahead(&mut self, want: usize) -> (&[u8], bool) {
         let mut ends = false;
         while self.end - self.start < want.min(WINDOW) && self.waiting.is_none() && !ends {
@@ -143,8 +143,8 @@ impl<'a> Input<'a> {
         (&self.window[self.start..self.end], ends)
     }
 
-    /// The next line, `None` at the end. The last line need not have an end of line. After an error, whose bytes
-    /// belong to no whole line, there is nothing more to read.
+    /// The next line, `None` at the end. The last line need not have an end of line. After an error, whose
+    /// bytes belong to no whole line, there is nothing more to read.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         let mut searched = 0;
         let len = loop {

@@ -1,7 +1,8 @@
 //! [`Replay`]: a stream that can be read again from its start, for input that can't be opened twice.
 //!
-//! What is read is kept, compressed as it comes, in memory up to [`IN_MEMORY`] and in an unnamed temporary file past
-//! that. Nothing is read ahead: a second reading gets what was kept and then goes on with the stream.
+//! What is read is kept, compressed as it comes, in memory up to [`IN_MEMORY`] and in an unnamed temporary
+//! file past that. Nothing is read ahead: a second reading gets what was kept and then goes on with the
+//! stream.
 
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};

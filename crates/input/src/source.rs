@@ -81,8 +81,8 @@ pub fn open(source: &Source) -> Result<Input<'static>, OpenError> {
     Input::new(source.open_raw()?, source.to_string())
 }
 
-/// A source that can be read from the start more than once. What can't be opened twice is kept as it is read, in memory up to 64 MiB
-/// and in a temporary file past that.
+/// A source that can be read from the start more than once. What can't be opened twice is kept as it is read,
+/// in memory up to 64 MiB and in a temporary file past that.
 #[derive(Debug)]
 pub struct Again<'a>(Kept<'a>);
 

@@ -12,8 +12,8 @@ use crate::output::TICK;
 /// How long something may take without a word.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A line on stderr that says what is being done, from the second on that it takes; gone when this is dropped. None where stderr is no
-/// terminal.
+/// A line on stderr that says what is being done, from the second on that it takes; gone when this is
+/// dropped. None where stderr is no terminal.
 pub(crate) struct Busy {
     /// What is being done now.
     now: Option<Sender<String>>,
@@ -49,7 +49,8 @@ impl Busy {
         Self { now: Some(now), thread: Some(thread) }
     }
 
-    /// Says what is being done like [`with`](Self::with), where output goes to a file or a pipe: on a terminal it is its own sign of life.
+    /// Says what is being done like [`with`](Self::with), where output goes to a file or a pipe: on a
+    /// terminal it is its own sign of life.
     pub(crate) fn unless_seen(what: impl Into<String>, to_file: bool) -> Self {
         match to_file || !std::io::stdout().is_terminal() {
             true => Self::with(what),

@@ -20,7 +20,8 @@ pub(crate) fn number_of(family: Family) -> u8 {
     }
 }
 
-/// The family to work on: the one asked for, else the one that has routes, else IPv4; says so where it had to choose.
+/// The family to work on: the one asked for, else the one that has routes, else IPv4; says so where it had to
+/// choose.
 pub(crate) fn choose(wanted: Option<Family>, fib: &Fib) -> Family {
     match (wanted, fib.v4.is_empty(), fib.v6.is_empty()) {
         (Some(family), ..) => family,

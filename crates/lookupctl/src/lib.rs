@@ -1,10 +1,11 @@
 //! The command line of Wirespeed: `lookupctl VERB`.
 //!
-//! Results go to stdout, talk and progress bars to stderr. It ends with 0 when all is well, 1 on a mismatch or where
-//! an address matches nothing, 2 on a wrong command line or bad input. One file per verb, in `verbs`; what they
-//! share lies beside it.
+//! Results go to stdout, talk and progress bars to stderr. It ends with 0 when all is well, 1 on a mismatch
+//! or where an address matches nothing, 2 on a wrong command line or bad input. One file per verb, in
+//! `verbs`; what they share lies beside it.
 
-/// Prints like std's macro. A stderr that nobody reads any more is no failure: std's panics there. Defined before the modules, so that it is theirs.
+/// Prints like std's macro. A stderr that nobody reads any more is no failure: std's panics there. Defined
+/// before the modules, so that it is theirs.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;

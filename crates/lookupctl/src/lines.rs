@@ -13,8 +13,9 @@ const TOLD: u64 = 20;
 #[derive(Debug)]
 pub(crate) struct BadLine(pub(crate) anyhow::Error);
 
-/// Gives each line of standard input that says something, cut at `longest` bytes: one that is longer needn't be read to its end. After
-/// `answer`, `pause` is called where nothing more is there to read. An error is told with the line's number.
+/// Gives each line of standard input that says something, cut at `longest` bytes: one that is longer needn't
+/// be read to its end. After `answer`, `pause` is called where nothing more is there to read. An error is
+/// told with the line's number.
 pub(crate) fn each<S>(
     session: &mut S,
     longest: u64,
@@ -24,8 +25,8 @@ pub(crate) fn each<S>(
     each_good(session, longest, false, |session, line| Ok(Ok(answer(session, line)?)), pause)
 }
 
-/// [`each`], where a line may be a bad one. The first of them ends it; with `lenient` each is told by its number and passed over, and
-/// at the end an error says how many there were.
+/// [`each`], where a line may be a bad one. The first of them ends it; with `lenient` each is told by its
+/// number and passed over, and at the end an error says how many there were.
 pub(crate) fn each_good<S>(
     session: &mut S,
     longest: u64,

@@ -40,7 +40,8 @@ pub(crate) fn share_cap(bytes: u64, copies: u64) -> u64 {
     bytes / copies
 }
 
-/// A message with the cap as it was asked for: `over the cap of 512` as `over the cap of 1k, of which each of 2 copies may take 512`.
+/// A message with the cap as it was asked for: `over the cap of 512` as
+/// `over the cap of 1k, of which each of 2 copies may take 512`.
 pub(crate) fn as_asked(message: &str) -> String {
     let asked = asked();
     let Some(Asked { text, bytes, copies }) = asked.as_ref() else { return message.to_owned() };

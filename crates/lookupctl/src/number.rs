@@ -58,7 +58,8 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A size in bytes as people write it: `800000`, `512M`, `4GiB`. Units are of 1024, as in other tools' limits.
+/// A size in bytes as people write it: `800000`, `512M`, `4GiB`. Units are of 1024, as in other tools'
+/// limits.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);

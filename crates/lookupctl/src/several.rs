@@ -1,4 +1,5 @@
-//! Several tables at once, as the FIBs of virtual routers: all in one structure, by the one engine that has it.
+//! Several tables at once, as the FIBs of virtual routers: all in one structure, by the one engine that has
+//! it.
 
 use std::ffi::OsString;
 
@@ -13,7 +14,8 @@ use crate::source::{Loaded, ReadArguments};
 /// The engine of several FIBs.
 pub(crate) const ENGINE: &str = EngineName::SailM.as_str();
 
-/// Reads tables, which are FIB 0, FIB 1 and so on. What is asked of their reading is to be checked once all is read.
+/// Reads tables, which are FIB 0, FIB 1 and so on. What is asked of their reading is to be checked once all
+/// is read.
 pub(crate) fn load(read: &ReadArguments, from: &[OsString]) -> Result<Vec<Loaded>> {
     from.iter().map(|from| read.load_one_of(from)).collect()
 }

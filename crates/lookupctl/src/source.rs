@@ -81,7 +81,8 @@ impl ReadArguments {
         Ok(loaded.fib)
     }
 
-    /// Reads a table that other tables, or updates, are read beside: these are told to [`check`](Self::check), too.
+    /// Reads a table that other tables, or updates, are read beside: these are told to
+    /// [`check`](Self::check), too.
     pub(crate) fn load_one_of(&self, from: &OsStr) -> Result<Loaded> {
         let loaded = self.load_quietly(from)?;
         eprintln!("{loaded}");
@@ -146,7 +147,8 @@ impl ReadArguments {
         }
     }
 
-    /// Reads updates of one family for the first of these tables; new next hops get the numbers after those of the table.
+    /// Reads updates of one family for the first of these tables; new next hops get the numbers after those
+    /// of the table.
     pub(crate) fn updates<A: InFib>(
         &self,
         from: &OsStr,

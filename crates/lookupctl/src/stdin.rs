@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 
 use anyhow::{Result, bail};
 
-/// Refuses a command line on which two inputs are `-`. Each is given with what it is called, `the table` or `the trace`.
+/// Refuses a command line on which two inputs are `-`. Each is given with what it is called, `the table` or
+/// `the trace`.
 pub(crate) fn at_most_one<'a>(inputs: impl IntoIterator<Item = (&'a str, Option<&'a OsStr>)>) -> Result<()> {
     let mut from_there = inputs.into_iter().filter(|(_, from)| from.is_some_and(|from| from == "-"));
     match (from_there.next(), from_there.next()) {

@@ -7,8 +7,9 @@ use wirespeed_gamt::strides::MAX_STRIDE;
 /// How a multi-bit trie is cut into levels.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StridesArgument {
-    /// Levels of an engine that lets them be chosen (gamt, gamt-s): fastest; so many, the widest as narrow as can be, then with
-    /// the fewest transactions (levels=6, levels=6,transaction=32); or so many bits each (16,8,8)
+    /// Levels of an engine that lets them be chosen (gamt, gamt-s): fastest; so many, the widest as narrow as
+    /// can be, then with the fewest transactions (levels=6, levels=6,transaction=32); or so many bits each
+    /// (16,8,8)
     #[arg(long, value_name = "fastest|levels=N|BITS,…", default_value = "fastest", value_parser = parse)]
     pub(crate) strides: Strides,
 }

@@ -36,7 +36,8 @@ pub(crate) fn share_out<S: Send>(
     on_each(threads.clamp(1, parts.max(1)), &work)
 }
 
-/// Does the same on that many threads, and returns what each comes to. Compiled once for all that comes to one type.
+/// Does the same on that many threads, and returns what each comes to. Compiled once for all that comes to
+/// one type.
 fn on_each<S: Send>(threads: usize, work: &(dyn Fn() -> S + Sync)) -> Vec<S> {
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();

@@ -33,7 +33,8 @@ pub(crate) fn parser() -> impl TypedValueParser<Value = Trace> {
 }
 
 impl Trace {
-    /// The keys, at least one: those of the file, or `count` that are made for the routes. Says what was passed over.
+    /// The keys, at least one: those of the file, or `count` that are made for the routes. Says what was
+    /// passed over.
     pub(crate) fn keys<A: Address>(&self, rib: &Rib<A>, count: usize, seed: u64) -> Result<Keys<A>> {
         match self {
             Self::Made(kind) => Ok(Keys { keys: made(*kind, rib, count, seed)?, other_family: 0 }),
@@ -44,7 +45,8 @@ impl Trace {
         }
     }
 
-    /// The keys of a file whatever family they are of: IPv4 where it has any, otherwise IPv6. `None` where they are made.
+    /// The keys of a file whatever family they are of: IPv4 where it has any, otherwise IPv6. `None` where
+    /// they are made.
     pub(crate) fn of_either_family(&self) -> Result<Option<EitherKeys>> {
         let Self::File(name) = self else { return Ok(None) };
         let source = Source::from_arg(name);

@@ -1,4 +1,5 @@
-//! What `verify` has in common, be it of addresses, names or rules: wrong answers counted, and engines told one by one.
+//! What `verify` has in common, be it of addresses, names or rules: wrong answers counted, and engines told
+//! one by one.
 
 use std::fmt;
 
@@ -62,8 +63,8 @@ pub(crate) trait Report: Serialize {
     fn print(&self, output: &mut Output) -> Result<()>;
 }
 
-/// Checks engines and tells what each came to. Where there are several, one that refuses the table with an `E` is not checked, and that
-/// is said: some are for small tables.
+/// Checks engines and tells what each came to. Where there are several, one that refuses the table with an
+/// `E` is not checked, and that is said: some are for small tables.
 pub(crate) fn tell<N, R, E>(engines: &[N], json: bool, check: impl Fn(N) -> Result<Vec<R>>) -> Result<Outcome>
 where
     N: fmt::Display + Copy,

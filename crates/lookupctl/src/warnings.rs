@@ -1,4 +1,5 @@
-//! Warnings that the libraries have for whoever runs them, such as of a GPU that was lost: a line on stderr each.
+//! Warnings that the libraries have for whoever runs them, such as of a GPU that was lost: a line on stderr
+//! each.
 
 use std::fmt::{Debug, Write};
 

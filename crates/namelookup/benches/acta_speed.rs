@@ -1,9 +1,11 @@
-//! How fast ACTA is on names of a list: `acta_speed DOMAINS [URLS] [--copies N] [--only build|lookup|update] [--rounds N]`.
+//! How fast ACTA is on names of a list:
+//! `acta_speed DOMAINS [URLS] [--copies N] [--only build|lookup|update] [--rounds N]`.
 //!
-//! The table is the domains reversed, the result of each its line number, then one of 62; the queries are random names of it, each
-//! with the path of a random URL behind it. One thread looks up; answers are compared with the names' own. With `--copies` each
-//! domain is there so many times, under first components of its own. Updates are as many names out and in again, `--rounds` times, and
-//! then made names that were never there in, and as many of the table's out.
+//! The table is the domains reversed, the result of each its line number, then one of 62; the queries are
+//! random names of it, each with the path of a random URL behind it. One thread looks up; answers are
+//! compared with the names' own. With `--copies` each domain is there so many times, under first components
+//! of its own. Updates are as many names out and in again, `--rounds` times, and then made names that were
+//! never there in, and as many of the table's out.
 
 use std::time::Instant;
 

@@ -1,12 +1,13 @@
-//! The paper's structures for a list of domains on standard input, one a line: states and transitions by stride, bytes beside those of
-//! a state transition table (section 6.1), seconds to build, lookups of one core (section 6.2), updates (section 6.4).
+//! The paper's structures for a list of domains on standard input, one a line: states and transitions by
+//! stride, bytes beside those of a state transition table (section 6.1), seconds to build, lookups of one
+//! core (section 6.2), updates (section 6.4).
 //!
 //! ```text
 //! zstd -dc domains.txt.zst | cargo bench -p wirespeed-namelookup --bench structures [ENGINE…]
 //! ```
 //!
-//! Names are looked up with two components appended, in random order, after their results were checked against the table's own.
-//! Updates: one name in 100 is removed and inserted again, 10,000 an update.
+//! Names are looked up with two components appended, in random order, after their results were checked
+//! against the table's own. Updates: one name in 100 is removed and inserted again, 10,000 an update.
 
 use std::io::BufRead;
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! [`Aggregated`]: a table of names and the smaller one that gives the same results (the paper's section 2.1).
+//! [`Aggregated`]: a table of names and the smaller one that gives the same results (the paper's section
+//! 2.1).
 //!
 //! ```text
 //! full              reduced
@@ -8,15 +9,16 @@
 //! /com/a/b/c  1     /com/a/b/c  1     the nearest one is /com/a/b
 //! ```
 //!
-//! The paper's two rules: an entry may go where another is its longest proper prefix in the table and has the same result. The paper says
-//! "shortest prefix" and means the nearest, as in its example: with the shortest, `/com/a/b/c` above would go, and be wrong.
+//! The paper's two rules: an entry may go where another is its longest proper prefix in the table and has the
+//! same result. The paper says "shortest prefix" and means the nearest, as in its example: with the shortest,
+//! `/com/a/b/c` above would go, and be wrong.
 //!
-//! The tables are equivalent in the *results* of lookups, not in the lengths that matched (`/com/a` matches 4 bytes in the reduced
-//! table) nor in which names are entries. Whoever needs these keeps the full table.
+//! The tables are equivalent in the *results* of lookups, not in the lengths that matched (`/com/a` matches 4
+//! bytes in the reduced table) nor in which names are entries. Whoever needs these keeps the full table.
 //!
-//! An update changes the reduced table in what depends on the entry, in either direction: entries beneath it that were dropped
-//! come back, others go. Nothing is lost by it, as the full table is kept: after any updates the reduced one is what it would be if
-//! made anew.
+//! An update changes the reduced table in what depends on the entry, in either direction: entries beneath it
+//! that were dropped come back, others go. Nothing is lost by it, as the full table is kept: after any
+//! updates the reduced one is what it would be if made anew.
 
 use crate::name::Name;
 use crate::table::{NameTable, NodeId};
@@ -70,8 +72,9 @@ impl Aggregated {
 
     /// Makes a change in both; whether it changed anything in the full one.
     ///
-    /// O(length) expected, and where names beneath the entry get another result by it, the nodes from it down to the next entries on
-    /// each way: an entry high up that covers much, such as the root's, costs as much as it covers directly.
+    /// O(length) expected, and where names beneath the entry get another result by it, the nodes from it down
+    /// to the next entries on each way: an entry high up that covers much, such as the root's, costs as much
+    /// as it covers directly.
     pub fn apply(&mut self, update: &NameUpdate) -> bool {
         let name = update.name();
         let (before, now) = match update {
@@ -119,8 +122,8 @@ impl Aggregated {
         name.parent().map_or(0, |parent| self.full.lookup(parent).result)
     }
 
-    /// What is directly beneath a name was covered by one result and is by another: entries of that one are needed again, and those
-    /// of this one no more.
+    /// What is directly beneath a name was covered by one result and is by another: entries of that one are
+    /// needed again, and those of this one no more.
     fn cover(&mut self, name: &Name, before: u32, now: u32) {
         if before == now {
             return;
@@ -225,7 +228,8 @@ mod tests {
             .prop_map(|components| NameBuf::from_components(components).expect("components are names"))
     }
 
-    /// The full table is what it should be, the reduced one agrees in results, and no entry of it is one that the rules drop.
+    /// The full table is what it should be, the reduced one agrees in results, and no entry of it is one that
+    /// the rules drop.
     fn held(both: &Aggregated, oracle: &Oracle, probes: &[NameBuf]) -> Result<(), TestCaseError> {
         prop_assert_eq!(&entries(both.full()), &oracle.0);
         let reduced = entries(both.reduced());

@@ -10,7 +10,8 @@ use crate::name::Name;
 pub struct Match {
     /// The result of the longest prefix that is in the table; 0 where none is.
     pub result: u32,
-    /// How many bytes of the name that prefix has: its last component and the slash before it included, 0 for the root's.
+    /// How many bytes of the name that prefix has: its last component and the slash before it included, 0 for
+    /// the root's.
     pub length: u32,
 }
 

@@ -9,7 +9,8 @@ use crate::lookup::{BuildError, BuildOptions, NameEngine};
 use crate::table::{NameTable, NodeId};
 use crate::update::NameUpdate;
 
-/// Head room of a table that will have updates, in hundredths, where [`BuildOptions::head_room`] asks for less.
+/// Head room of a table that will have updates, in hundredths, where [`BuildOptions::head_room`] asks for
+/// less.
 pub const HEAD_ROOM: u32 = 40;
 /// Head room of a table that was outgrown, so that it isn't soon again.
 const LATER_ROOM: u32 = 50;
@@ -20,18 +21,19 @@ fn with_room(options: &BuildOptions, least: u32) -> BuildOptions {
     BuildOptions { head_room: options.head_room.max(least), ..options.clone() }
 }
 
-/// A table of names that takes updates while any number of readers look up. One owner; readers are independent of it.
+/// A table of names that takes updates while any number of readers look up. One owner; readers are
+/// independent of it.
 ///
-/// With [`BuildOptions::aggregate`] the image is of the reduced names: the results are the same, and lengths are those of the entries
-/// that were left.
+/// With [`BuildOptions::aggregate`] the image is of the reduced names: the results are the same, and lengths
+/// are those of the entries that were left.
 ///
-/// Memory: the names (with `aggregate` the reduced ones, too), what the engine holds, and two copies of the image (four while it is
-/// rebuilt).
+/// Memory: the names (with `aggregate` the reduced ones, too), what the engine holds, and two copies of the
+/// image (four while it is rebuilt).
 #[derive(Debug)]
 pub struct LiveNames<E: NameEngine> {
     names: Held,
-    /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table is that of the names all the
-    /// same.
+    /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table
+    /// is that of the names all the same.
     engine: Option<E>,
     writer: Writer<E::Table>,
     options: BuildOptions,
@@ -80,7 +82,8 @@ impl Held {
         }
     }
 
-    /// The nodes that changed of the names that are compiled; [`NameTable::settle`] or [`NameTable::undo`] comes next.
+    /// The nodes that changed of the names that are compiled; [`NameTable::settle`] or [`NameTable::undo`]
+    /// comes next.
     fn news(&mut self) -> Vec<NodeId> {
         match self {
             Self::Whole(names) => names.news(),
@@ -112,15 +115,15 @@ impl<E: NameEngine> LiveNames<E> {
         Ok(Self { names, engine: Some(engine), writer: Writer::new(table), options, rebuilds: 0 })
     }
 
-    /// Puts an image live that was compiled before from the same names, such as one from a file, at once. The first update builds
-    /// it anew: an engine does not go into an image.
+    /// Puts an image live that was compiled before from the same names, such as one from a file, at once. The
+    /// first update builds it anew: an engine does not go into an image.
     pub fn resume(names: NameTable, table: E::Table, options: BuildOptions) -> Self {
         let names = Held::new(names, &options);
         Self { names, engine: None, writer: Writer::new(table), options, rebuilds: 0 }
     }
 
-    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits for readers that
-    /// entered before the call before this one. Many updates a call cost less than one each.
+    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits
+    /// for readers that entered before the call before this one. Many updates a call cost less than one each.
     ///
     /// An error where the table has to be built anew and can't be: [the call then did not
     /// happen](wirespeed_image::live#when-an-update-fails).
@@ -138,7 +141,8 @@ impl<E: NameEngine> LiveNames<E> {
         }
     }
 
-    /// Has readers see the names as they are now, or fails before they see anything. After an error the engine is spent, if it was asked.
+    /// Has readers see the names as they are now, or fails before they see anything. After an error the
+    /// engine is spent, if it was asked.
     fn bring_up_to_date(&mut self) -> Result<Applied, BuildError> {
         let mut applied = Applied::default();
         let changed = self.names.news();
@@ -177,7 +181,8 @@ impl<E: NameEngine> LiveNames<E> {
         }
     }
 
-    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it is now.
+    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it
+    /// is now.
     pub fn follow<F: Follower<E::Table> + 'static, X>(
         &mut self,
         make: impl FnOnce(&E::Table) -> Result<F, X>,

@@ -24,18 +24,20 @@ pub trait NameLpm: Send + Sync {
     /// The longest prefix of the name that is in the table.
     fn lookup(&self, name: &Name) -> Match;
 
-    /// The results of each name's [`lookup`](Self::lookup) into the same place of `results`. Much faster than one by one, as many
-    /// names are under way at once.
+    /// The results of each name's [`lookup`](Self::lookup) into the same place of `results`. Much faster than
+    /// one by one, as many names are under way at once.
     ///
     /// Panics when the lengths differ.
     fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]);
 
-    /// The results of each name's [`lookup`](Self::lookup) and the lengths that matched, into the same place of `matches`.
+    /// The results of each name's [`lookup`](Self::lookup) and the lengths that matched, into the same place
+    /// of `matches`.
     ///
     /// Panics when the lengths differ.
     fn match_batch(&self, names: Names<'_>, matches: &mut [Match]);
 
-    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon` pool that the caller is in.
+    /// [`lookup_batch`](Self::lookup_batch) on every core: parts of the batch on the threads of the `rayon`
+    /// pool that the caller is in.
     ///
     /// Panics when the lengths differ.
     fn par_lookup_batch(&self, names: Names<'_>, results: &mut [u32]) {
@@ -57,7 +59,8 @@ pub trait NameLpm: Send + Sync {
         Vec::new()
     }
 
-    /// The steps of one lookup, for people: each element that is read, in order. The last one says `result N` or `no match`.
+    /// The steps of one lookup, for people: each element that is read, in order. The last one says `result N`
+    /// or `no match`.
     fn explain(&self, name: &Name) -> Vec<Step>;
 }
 
@@ -72,12 +75,13 @@ pub trait NameEngine: Sized + Send + 'static {
     /// Its data plane.
     type Table: Table + NameLpm;
 
-    /// Compiles a table, and makes the engine that keeps it up to date. Uses all threads of the `rayon` pool that the caller is in.
+    /// Compiles a table, and makes the engine that keeps it up to date. Uses all threads of the `rayon` pool
+    /// that the caller is in.
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError>;
 
-    /// The patch that takes a table from before the changes to `names` as it is now: `changed` lists the nodes that came, went,
-    /// have another result than before, or went from no children to some or back; in any order, each once. Nodes that went can be
-    /// read still ([`Node::is_gone`](crate::Node::is_gone)).
+    /// The patch that takes a table from before the changes to `names` as it is now: `changed` lists the
+    /// nodes that came, went, have another result than before, or went from no children to some or back; in
+    /// any order, each once. Nodes that went can be read still ([`Node::is_gone`](crate::Node::is_gone)).
     ///
     /// After an error the engine is spent: build a new one from the same `names`.
     fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown>;
@@ -91,19 +95,20 @@ pub trait NameEngine: Sized + Send + 'static {
 pub struct BuildOptions {
     /// Most bytes that one image may take; past it building fails.
     pub memory_cap: Option<u64>,
-    /// Room to leave for names to come, in hundredths of what the names take; engines leave some in any case, and a live table
-    /// asks for some.
+    /// Room to leave for names to come, in hundredths of what the names take; engines leave some in any case,
+    /// and a live table asks for some.
     pub head_room: u32,
     /// Whether to leave no head room beyond [`head_room`](Self::head_room), and to take time for that, for a
     /// table that would be over its cap otherwise.
     pub tight: bool,
     /// The largest result to make room for, where more are expected than the table has.
     pub results: u32,
-    /// What engines that hash draw their seed from; without it, something that is random for each process. Whoever can choose names
-    /// must not know it.
+    /// What engines that hash draw their seed from; without it, something that is random for each process.
+    /// Whoever can choose names must not know it.
     pub seed: Option<u64>,
-    /// Whether live names are looked up in the reduced table, which gives the same results and not always the same lengths; see
-    /// [`Aggregated`](crate::Aggregated). An engine takes no notice: it is given the table that it is to compile.
+    /// Whether live names are looked up in the reduced table, which gives the same results and not always the
+    /// same lengths; see [`Aggregated`](crate::Aggregated). An engine takes no notice: it is given the table
+    /// that it is to compile.
     pub aggregate: bool,
 }
 

@@ -5,8 +5,9 @@
 //! (no bytes)         the root, written "/": the prefix of all names
 //! ```
 //!
-//! A component is one byte or more of any value but `/`. Percent-encoding is kept as it is: `/a%2Fb` and `/a%2fb` are two names, and
-//! whoever takes them for one normalises first. Names of other forms (domains, URLs, NDN packets) are made into this one.
+//! A component is one byte or more of any value but `/`. Percent-encoding is kept as it is: `/a%2Fb` and
+//! `/a%2fb` are two names, and whoever takes them for one normalises first. Names of other forms (domains,
+//! URLs, NDN packets) are made into this one.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -47,7 +48,8 @@ impl Name {
     /// The most bytes of a name.
     pub const MAX_LEN: usize = (1 << 24) - 1;
 
-    /// A name of its bytes: `/` for the root, otherwise a slash before each component. A slash at the end is let pass.
+    /// A name of its bytes: `/` for the root, otherwise a slash before each component. A slash at the end is
+    /// let pass.
     pub fn new(bytes: &(impl AsRef<[u8]> + ?Sized)) -> Result<&Self, NameError> {
         let bytes = bytes.as_ref();
         if bytes.first() != Some(&SLASH) {
@@ -182,8 +184,8 @@ impl NameBuf {
         Ok(name)
     }
 
-    /// The name of a domain: its labels from the last on, `www.parc.com` as `/com/parc/www`. A dot at the end is let pass; letters
-    /// stay as they are.
+    /// The name of a domain: its labels from the last on, `www.parc.com` as `/com/parc/www`. A dot at the end
+    /// is let pass; letters stay as they are.
     pub fn from_domain(domain: &[u8]) -> Result<Self, NameError> {
         let domain = domain.strip_suffix(b".").unwrap_or(domain);
         Self::from_components(domain.rsplit(|&b| b == b'.'))
@@ -239,7 +241,8 @@ impl<'n> Iterator for Components<'n> {
     }
 }
 
-/// Bytes before the first slash, all where there is none. Eight at a time: a jump a word instead of one a byte.
+/// Bytes before the first slash, all where there is none. Eight at a time: a jump a word instead of one a
+/// byte.
 #[inline]
 fn up_to_slash(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks();
@@ -259,7 +262,8 @@ fn up_to_slash(bytes: &[u8]) -> usize {
     if found == 0 { bytes.len() } else { before + found.trailing_zeros() as usize / 8 }
 }
 
-/// The highest bit of each byte of a word that is a slash, where none is before it; what is above the lowest may be wrong.
+/// The highest bit of each byte of a word that is a slash, where none is before it; what is above the lowest
+/// may be wrong.
 #[inline]
 const fn slashes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;

@@ -41,7 +41,8 @@ impl<'b> Names<'b> {
         (0..names.len()).map(move |at| names.name(at))
     }
 
-    /// The bytes of all of them, those of names around them among these; [`ends`](Self::ends) count from its start.
+    /// The bytes of all of them, those of names around them among these; [`ends`](Self::ends) count from its
+    /// start.
     pub const fn bytes(&self) -> &'b [u8] {
         self.bytes
     }
@@ -78,8 +79,8 @@ pub struct NameBatch {
 }
 
 impl NameBatch {
-    /// The most bytes of all names. A little less than what 32 bits count, as lookups go on to the slash after the last byte, and read a
-    /// few bytes at once.
+    /// The most bytes of all names. A little less than what 32 bits count, as lookups go on to the slash
+    /// after the last byte, and read a few bytes at once.
     pub const MAX_BYTES: usize = u32::MAX as usize - 63;
 
     /// None.
@@ -92,7 +93,8 @@ impl NameBatch {
         Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(names) }
     }
 
-    /// Adds a name. Where all would be over [`MAX_BYTES`](Self::MAX_BYTES) that is an error, and nothing is added.
+    /// Adds a name. Where all would be over [`MAX_BYTES`](Self::MAX_BYTES) that is an error, and nothing is
+    /// added.
     pub fn push(&mut self, name: &Name) -> Result<(), NameError> {
         let found = self.bytes.len() + name.len();
         let end = u32::try_from(found).ok().filter(|_| found <= Self::MAX_BYTES);

@@ -1,9 +1,10 @@
 //! [`Rank`]: the control plane's form of ranked chunks, and its compilation from a Rib.
 //!
-//! The form is what the sections hold, as chunks and runs with their owners. Building brings every slot up to date with
-//! the Rib, from an empty table, and copies the form into an image that has room for it and more: an eighth more chunks,
-//! and a quarter more runs, whose free pieces are not put together again. With an eighth, the real table outgrew them once
-//! in its day of updates; with a quarter not in eight such days on end.
+//! The form is what the sections hold, as chunks and runs with their owners. Building brings every slot up to
+//! date with the Rib, from an empty table, and copies the form into an image that has room for it and more:
+//! an eighth more chunks, and a quarter more runs, whose free pieces are not put together again. With an
+//! eighth, the real table outgrew them once in its day of updates; with a quarter not in eight such days on
+//! end.
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V4};
@@ -23,8 +24,8 @@ pub struct Rank {
     pub(crate) slots: Vec<u32>,
     pub(crate) level24: Level,
     pub(crate) level32: Level,
-    /// The chunk all of whose elements have a value, and how many slots lead there. That of no route is chunk 0, always
-    /// there and not counted.
+    /// The chunk all of whose elements have a value, and how many slots lead there. That of no route is chunk
+    /// 0, always there and not counted.
     pub(crate) uniform: FxHashMap<u32, (u32, u32)>,
     pub(crate) runs: Runs,
     /// The widths of the table.

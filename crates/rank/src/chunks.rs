@@ -1,8 +1,8 @@
 //! Bringing chunks up to date with the Rib: what building does for all of them and an update for a few.
 //!
-//! Slot by slot (a slot is an element of level 16) the elements that a prefix covers are read back from their runs, set to
-//! what the Rib says, and turned into runs again, a word at a time. A chunk is worked on as eight words on the stack; only
-//! when it is done is it clear whether it needs a place of its own.
+//! Slot by slot (a slot is an element of level 16) the elements that a prefix covers are read back from their
+//! runs, set to what the Rib says, and turned into runs again, a word at a time. A chunk is worked on as
+//! eight words on the stack; only when it is done is it clear whether it needs a place of its own.
 
 use std::ops::RangeInclusive;
 

@@ -1,11 +1,11 @@
 //! The sections of ranked chunks and what their elements say.
 //!
-//! SAIL_L's levels (Yang et al., SIGCOMM 2014, section 4.2): prefixes are pushed to the levels 16, 24 and 32, and a
-//! chunk is the 256 elements of a level beneath one element of the level above. Neighbours in a chunk are mostly
-//! equal, so a chunk stores each run of equal elements once, and a bit map says where runs start: the number of set
-//! bits up to an element is the number of its run (Lulea, Degermark et al., SIGCOMM 1997; Poptrie, Asai and Ohara,
-//! SIGCOMM 2015). Both compress 2-byte results; here the gain grows with their width, as a chunk takes 64 bytes whatever
-//! that is.
+//! SAIL_L's levels (Yang et al., SIGCOMM 2014, section 4.2): prefixes are pushed to the levels 16, 24 and 32,
+//! and a chunk is the 256 elements of a level beneath one element of the level above. Neighbours in a chunk
+//! are mostly equal, so a chunk stores each run of equal elements once, and a bit map says where runs start:
+//! the number of set bits up to an element is the number of its run (Lulea, Degermark et al., SIGCOMM 1997;
+//! Poptrie, Asai and Ohara, SIGCOMM 2015). Both compress 2-byte results; here the gain grows with their
+//! width, as a chunk takes 64 bytes whatever that is.
 //!
 //! ```text
 //! level16  uI  × 2^16      the chunk of level 24
@@ -20,18 +20,20 @@
 //!   runs      … 7 9 7 …                ↑ base
 //! ```
 //!
-//! A chunk of a single run is stored once for each value that it may have, and one that would be of level 32 not at all:
-//! its element of level 24 has the value itself. The runs of a word lie next to each other and belong to it alone;
-//! the words of a single run share it. Chunk 0 of each level and the first of the runs stay zero, which leads to no
-//! route. `I` is the narrower of 16 and 32 bits that holds the chunk ids, `W` that which holds the next hops and the
-//! ids of level 32 beside the flag. After the last run there are 32 elements that no word of our own leads to: a word is
-//! valid wherever its bits are, if only its base is.
+//! A chunk of a single run is stored once for each value that it may have, and one that would be of level 32
+//! not at all: its element of level 24 has the value itself. The runs of a word lie next to each other and
+//! belong to it alone; the words of a single run share it. Chunk 0 of each level and the first of the runs
+//! stay zero, which leads to no route. `I` is the narrower of 16 and 32 bits that holds the chunk ids, `W`
+//! that which holds the next hops and the ids of level 32 beside the flag. After the last run there are 32
+//! elements that no word of our own leads to: a word is valid wherever its bits are, if only its base is.
 //!
-//! On the real table of 1,042,325 prefixes and 79,563 next hops: 18,563 chunks and 460,896 runs. Tried on it and dropped:
+//! On the real table of 1,042,325 prefixes and 79,563 next hops: 18,563 chunks and 460,896 runs. Tried on it
+//! and dropped:
 //!
-//! - Equal chunks stored once: 18,272 chunks. Equal runs of words stored once: 425,856 runs. Neither is worth its index
-//!   when an update has to keep it.
-//! - The runs of a chunk in one piece: 460,766 runs. An update moves all of them where it now moves those of a word.
+//! - Equal chunks stored once: 18,272 chunks. Equal runs of words stored once: 425,856 runs. Neither is worth
+//!   its index when an update has to keep it.
+//! - The runs of a chunk in one piece: 460,766 runs. An update moves all of them where it now moves those of
+//!   a word.
 //! - 24-bit values: no faster than 32-bit ones, in a prototype of the vector code.
 
 use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table};
@@ -106,9 +108,10 @@ impl Word {
 
 /// A table of ranked chunks, ready for lookups.
 ///
-/// Level 16 leads to a chunk of level 24; there the octet's word says which run the element is in; the run holds the next
-/// hop or leads to a chunk of level 32, which is read in the same way. A lookup reads three elements, for prefixes
-/// longer than /24 five. Memory: 64 bytes for each /16 that is not all one next hop, and an element for each run of /24s.
+/// Level 16 leads to a chunk of level 24; there the octet's word says which run the element is in; the run
+/// holds the next hop or leads to a chunk of level 32, which is read in the same way. A lookup reads three
+/// elements, for prefixes longer than /24 five. Memory: 64 bytes for each /16 that is not all one next hop,
+/// and an element for each run of /24s.
 #[derive(Clone, Debug)]
 pub struct RankTable {
     image: Image,

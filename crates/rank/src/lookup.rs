@@ -1,7 +1,8 @@
 //! Lookups in ranked chunks, alone and in batches.
 //!
-//! A batch without AVX-512 takes each step for a block of keys before the next, so that as many reads are under way as the
-//! core can hold, and no branch depends on a key. The few that lead on to level 32 are finished one by one.
+//! A batch without AVX-512 takes each step for a block of keys before the next, so that as many reads are
+//! under way as the core can hold, and no branch depends on a key. The few that lead on to level 32 are
+//! finished one by one.
 
 use wirespeed_fib::{Address, Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table, number};

@@ -1,7 +1,7 @@
 //! [`Runs`]: what the section of runs holds, and who has which part of it.
 //!
-//! The control plane's copy of the section, from which elements are read back before they are changed. A word of several
-//! runs has a piece of its own; words of one run share an element for each value, found by value.
+//! The control plane's copy of the section, from which elements are read back before they are changed. A word
+//! of several runs has a piece of its own; words of one run share an element for each value, found by value.
 
 use std::ops::RangeInclusive;
 
@@ -21,8 +21,8 @@ pub(crate) struct Runs {
     /// What each element of the section holds, those that are free included; never used ones may be missing.
     values: Vec<u32>,
     space: Space,
-    /// Where the run is that words of one run with this value share, and how many do. That of no route is element 0,
-    /// always there and not counted.
+    /// Where the run is that words of one run with this value share, and how many do. That of no route is
+    /// element 0, always there and not counted.
     single: FxHashMap<u32, (u32, u32)>,
 }
 
@@ -56,8 +56,9 @@ impl Runs {
         elements
     }
 
-    /// Sets the elements of some neighbouring octets to a value where these are a run of a word and stay one; whether they
-    /// are that, and so done with. It is what most updates come to, and saves taking the word apart.
+    /// Sets the elements of some neighbouring octets to a value where these are a run of a word and stay one;
+    /// whether they are that, and so done with. It is what most updates come to, and saves taking the word
+    /// apart.
     pub(crate) fn set(
         &mut self,
         word: Word,

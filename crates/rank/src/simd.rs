@@ -1,21 +1,22 @@
 //! Batches with the instructions of newer CPUs: the only unsafe code of this crate.
 //!
-//! AVX-512 with its popcount: sixteen keys a vector, eight vectors at a time (four ran level with that): the chunk ids of all
-//! of them, then the words and the numbers of the runs, then the runs. Those that lead on to level 32 are finished after
-//! every 1,024 keys, from a list, so that which they are is no branch. Without AVX-512 the portable code is compiled for the
-//! instruction that counts bits, where there is one.
+//! AVX-512 with its popcount: sixteen keys a vector, eight vectors at a time (four ran level with that): the
+//! chunk ids of all of them, then the words and the numbers of the runs, then the runs. Those that lead on to
+//! level 32 are finished after every 1,024 keys, from a list, so that which they are is no branch. Without
+//! AVX-512 the portable code is compiled for the instruction that counts bits, where there is one.
 //!
-//! On a Zen 4 core, on the real table with 79,563 next hops, random · prefix traffic in batches of 1,024, medians in M/s:
-//! 415 · 396 with vectors, beside 126 · 210 of `rte_fib` with 4-byte entries in the same run; in another, 254 · 222 portable
-//! with that instruction and 171 · 152 without. The keys are fetched ahead; there it made no difference beyond the noise.
+//! On a Zen 4 core, on the real table with 79,563 next hops, random · prefix traffic in batches of 1,024,
+//! medians in M/s: 415 · 396 with vectors, beside 126 · 210 of `rte_fib` with 4-byte entries in the same run;
+//! in another, 254 · 222 portable with that instruction and 171 · 152 without. The keys are fetched ahead;
+//! there it made no difference beyond the noise.
 
 use wirespeed_fib::{NextHop, V4};
 use wirespeed_image::{Element, Image};
 
 use crate::lookup::View;
 
-/// Looks up as many of the keys, from the front, as this CPU can do in vectors; how many that were. `view` must be of
-/// `image`.
+/// Looks up as many of the keys, from the front, as this CPU can do in vectors; how many that were. `view`
+/// must be of `image`.
 pub(crate) fn batch<I: Element, W: Element>(
     view: &View<'_, I, W>,
     image: &Image,
@@ -82,17 +83,18 @@ mod avx512 {
 
     /// Keys in a vector.
     pub(super) const LANES: usize = 16;
-    /// Keys after which those that lead on are finished. After every eight vectors it cost 8 % where there were none.
+    /// Keys after which those that lead on are finished. After every eight vectors it cost 8 % where there
+    /// were none.
     const PIECE: usize = 1024;
     /// How many keys ahead they are fetched.
     const AHEAD: usize = 512;
 
-    /// Looks up keys, of which there must be a multiple of [`LANES`]: eight vectors at a time, and what is left four at
-    /// a time and one at a time.
+    /// Looks up keys, of which there must be a multiple of [`LANES`]: eight vectors at a time, and what is
+    /// left four at a time and one at a time.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F, AVX-512VPOPCNTDQ and POPCNT. `image` must be that of a [`RankTable`](crate::RankTable)
-    /// whose chunk ids are of type `I` and whose runs are of type `W`.
+    /// The CPU must have AVX-512F, AVX-512VPOPCNTDQ and POPCNT. `image` must be that of a
+    /// [`RankTable`](crate::RankTable) whose chunk ids are of type `I` and whose runs are of type `W`.
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     pub(super) unsafe fn batch<I: Element, W: Element>(
         view: &View<'_, I, W>,
@@ -116,8 +118,8 @@ mod avx512 {
         }
     }
 
-    /// Looks up keys, so many vectors at a time, while there are enough; how many keys that were. Their results are the values of
-    /// their runs, which may lead on to level 32; all of these or-ed come back too.
+    /// Looks up keys, so many vectors at a time, while there are enough; how many keys that were. Their
+    /// results are the values of their runs, which may lead on to level 32; all of these or-ed come back too.
     ///
     /// # Safety
     /// As [`batch`].
@@ -139,7 +141,8 @@ mod avx512 {
             let mut at = [_mm512_setzero_si512(); VECTORS];
             for v in 0..VECTORS {
                 _mm_prefetch::<_MM_HINT_T0>(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
-                // SAFETY: `keys` are `at_a_time` integers of 32 bits, and an index of 16 bits is inside level16.
+                // SAFETY: `keys` are `at_a_time` integers of 32 bits, and an index of 16 bits is inside
+                // level16.
                 unsafe {
                     key[v] = _mm512_loadu_si512(keys.as_ptr().add(v * LANES).cast());
                     at[v] = gather::<I>(_mm512_srli_epi32::<16>(key[v]), level16);
@@ -148,8 +151,9 @@ mod avx512 {
             for v in 0..VECTORS {
                 let word = _mm512_and_si512(_mm512_srli_epi32::<13>(key[v]), word_bits);
                 let index = _mm512_or_si512(_mm512_slli_epi32::<3>(at[v]), word);
-                // SAFETY: an element of level16 is a chunk of level 24, which every image and patch is checked for; there
-                // are 2^16 + 1 at most, so an index of a word fits. A word is two integers of 32 bits, bits and base.
+                // SAFETY: an element of level16 is a chunk of level 24, which every image and patch is
+                // checked for; there are 2^16 + 1 at most, so an index of a word fits. A word is two integers
+                // of 32 bits, bits and base.
                 let (bits, base) = unsafe {
                     (
                         _mm512_i32gather_epi32::<8>(index, level24),
@@ -160,8 +164,8 @@ mod avx512 {
                 at[v] = _mm512_add_epi32(base, _mm512_popcnt_epi32(_mm512_sllv_epi32(bits, shift)));
             }
             for (&at, results) in at.iter().zip(results.chunks_exact_mut(LANES)) {
-                // SAFETY: every base is checked to be at least 33 elements before the end of the runs, and there are at most
-                // 32 bits to count; there are at most 2^30 runs, so an index fits.
+                // SAFETY: every base is checked to be at least 33 elements before the end of the runs, and
+                // there are at most 32 bits to count; there are at most 2^30 runs, so an index fits.
                 let value = unsafe { gather::<W>(at, runs) };
                 any = _mm512_or_si512(any, value);
                 // SAFETY: these are LANES integers of 32 bits.
@@ -171,8 +175,9 @@ mod avx512 {
         (addresses.len() - addresses.len() % at_a_time, any)
     }
 
-    /// What is left of the lookups of whole vectors of keys, [`PIECE`] at most, of which some lead on to level 32: those hold
-    /// the values of their runs. First a list of them, then one by one: which they are is no branch.
+    /// What is left of the lookups of whole vectors of keys, [`PIECE`] at most, of which some lead on to
+    /// level 32: those hold the values of their runs. First a list of them, then one by one: which they are
+    /// is no branch.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     unsafe fn finish_long<I: Element, W: Element>(
@@ -204,7 +209,8 @@ mod avx512 {
     /// Elements of type `T`, of 2 or 4 bytes, at the indexes, widened.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F. Each index must be of an element of `bytes`, at least 4 bytes before its end.
+    /// The CPU must have AVX-512F. Each index must be of an element of `bytes`, at least 4 bytes before its
+    /// end.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn gather<T: Element>(index: __m512i, bytes: &[u8]) -> __m512i {

@@ -1,8 +1,9 @@
 //! [`Space`]: which parts of the section of runs are in use.
 //!
-//! Pieces of 1 to 32 elements, with a list of free ones for each length: what is freed is handed out again at exactly its
-//! length. Elements never used come first, then a longer free piece is split. Free neighbours are not put together
-//! again: when nothing is long enough the table is built anew, which does that for all of them.
+//! Pieces of 1 to 32 elements, with a list of free ones for each length: what is freed is handed out again at
+//! exactly its length. Elements never used come first, then a longer free piece is split. Free neighbours are
+//! not put together again: when nothing is long enough the table is built anew, which does that for all of
+//! them.
 
 use crate::layout::WORD;
 

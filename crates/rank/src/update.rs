@@ -1,8 +1,9 @@
 //! Updates as patches.
 //!
-//! Only those elements are set that a changed prefix covers, to what the Rib says after all changes, so the order of
-//! changes does not matter. Where the runs of a word start at the same elements as before, their values change in place;
-//! otherwise the word gets another piece of the section of runs. What is no longer needed is unreachable and left as it is.
+//! Only those elements are set that a changed prefix covers, to what the Rib says after all changes, so the
+//! order of changes does not matter. Where the runs of a word start at the same elements as before, their
+//! values change in place; otherwise the word gets another piece of the section of runs. What is no longer
+//! needed is unreachable and left as it is.
 
 use wirespeed_fib::{NextHop, Outgrown, Prefix, Rib, V4};
 use wirespeed_image::{Patch, PatchBuilder, SectionId};

@@ -1,8 +1,9 @@
 //! [`Rng`]: the one source of chance, the same on every platform and in every release.
 //!
-//! xoshiro256++ (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021), its 256 bits of state
-//! filled by SplitMix64 from a 64-bit seed. A general crate may change its streams between versions; a seed in a
-//! benchmark record must mean the same table for ever, so these forty lines are ours. Not for secrets.
+//! xoshiro256++ (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021), its 256 bits
+//! of state filled by SplitMix64 from a 64-bit seed. A general crate may change its streams between versions;
+//! a seed in a benchmark record must mean the same table for ever, so these forty lines are ours. Not for
+//! secrets.
 
 /// A seeded generator of pseudorandom numbers. A copy goes on with the same stream.
 #[derive(Clone, Debug)]
@@ -17,8 +18,8 @@ impl Rng {
         Self { state: std::array::from_fn(|_| split_mix(&mut at)) }
     }
 
-    /// An independent stream of the same seed, so that one part of a generator can change what it draws without
-    /// changing the others.
+    /// An independent stream of the same seed, so that one part of a generator can change what it draws
+    /// without changing the others.
     pub fn stream(seed: u64, stream: u64) -> Self {
         let mut at = stream;
         Self::new(seed ^ split_mix(&mut at))

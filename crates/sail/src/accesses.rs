@@ -1,8 +1,8 @@
 //! What an update costs by the paper's measure: memory accesses (section 6.3, Figure 11).
 //!
-//! An access is of 64 bits: elements of a patch that lie in the same aligned 8 bytes are written by one (section
-//! 4.2, "FIB Update"). The paper's machine has two memories, fast memory on the chip and slow memory off it, and says
-//! what each variant keeps in which:
+//! An access is of 64 bits: elements of a patch that lie in the same aligned 8 bytes are written by one
+//! (section 4.2, "FIB Update"). The paper's machine has two memories, fast memory on the chip and slow memory
+//! off it, and says what each variant keeps in which:
 //!
 //! | variant | on-chip | source |
 //! |---|---|---|
@@ -33,8 +33,8 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// What it takes to write a patch to a table, whose image before it is `before`. `None` where that is not an image
-    /// of SAIL_B, SAIL_U or SAIL_L, or the patch doesn't fit it. O(writes).
+    /// What it takes to write a patch to a table, whose image before it is `before`. `None` where that is not
+    /// an image of SAIL_B, SAIL_U or SAIL_L, or the patch doesn't fit it. O(writes).
     pub fn of(before: &Image, patch: &Patch) -> Option<Self> {
         let memory_of: fn(SectionId) -> Memory = match before.kind() {
             SailBTable::KIND => |section| Memory::of(is_on_chip::<EveryLength>(section)),
@@ -122,7 +122,8 @@ mod tests {
     use super::*;
     use crate::{SailB, SailL, SailU};
 
-    /// Makes one change after another to a table (next hop 0: withdraws); what each takes, on-chip and off-chip.
+    /// Makes one change after another to a table (next hop 0: withdraws); what each takes, on-chip and
+    /// off-chip.
     fn costs<A: Address, E: Engine<A>>(start: &[(&str, u32)], changes: &[(&str, u32)]) -> Vec<(u64, u64)> {
         let prefix = |text: &str| text.parse::<Prefix<A>>().ok().unwrap();
         let mut rib: Rib<A> = start.iter().map(|&(text, n)| (prefix(text), NextHop(n))).collect();

@@ -1,8 +1,8 @@
 //! SAIL, the splitting approach to IP lookup (Yang et al., SIGCOMM 2014), for IPv4 and IPv6.
 //!
-//! The idea: find the length of the longest matching prefix and its next hop apart, and prefixes of up to 24 bits and
-//! longer ones apart. The variants differ in the levels that prefixes are pushed to. Each is a control plane, and has
-//! a table that looks up.
+//! The idea: find the length of the longest matching prefix and its next hop apart, and prefixes of up to 24
+//! bits and longer ones apart. The variants differ in the levels that prefixes are pushed to. Each is a
+//! control plane, and has a table that looks up.
 //!
 //! | | levels | families | reads a lookup, to /24 | image, real IPv4 table | an update, on-chip + off-chip | when |
 //! |---|---|---|---|---|---|---|
@@ -15,11 +15,11 @@
 //! prefixes longer than /24 beneath it, which inherit its next hop.) SAIL_U and SAIL_B keep bit maps of a
 //! fixed size, 2.03 and 4 MB, on the chip of the paper's machine, SAIL_L 2.13 MB at most: see [`on_chip`].
 //!
-//! In one run on a core of Zen 4 with 1 MB of L2, random · prefix traffic of the real table of 2026 ran at 609 · 493
-//! million lookups a second in SAIL_L, 109 · 149 in SAIL_U and 33 · 81 in SAIL_B.
+//! In one run on a core of Zen 4 with 1 MB of L2, random · prefix traffic of the real table of 2026 ran at
+//! 609 · 493 million lookups a second in SAIL_L, 109 · 149 in SAIL_U and 33 · 81 in SAIL_B.
 //!
-//! [`SailM`] (section 4.3) is SAIL_L for the FIBs of any number of virtual routers in one [`SailMTable`]; [`LiveFibs`]
-//! keeps it up to date beside its readers.
+//! [`SailM`] (section 4.3) is SAIL_L for the FIBs of any number of virtual routers in one [`SailMTable`];
+//! [`LiveFibs`] keeps it up to date beside its readers.
 //!
 //! ```
 //! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};

@@ -1,9 +1,9 @@
 //! What a table takes of the chip by the paper's measure (sections 3.2, 4.1, 4.2, 6.2 and 7).
 //!
-//! The paper's machine finds the prefix length in fast memory on the chip, of which there are a few megabytes, and
-//! keeps next hops in slow memory off it. These are the sizes of what it has on the chip, in bytes, from the number of
-//! chunks; [`chunks`] counts those of a Rib. What our images take in the memory of a CPU is another matter: see
-//! [`Image::memory_usage`](wirespeed_image::Image::memory_usage).
+//! The paper's machine finds the prefix length in fast memory on the chip, of which there are a few
+//! megabytes, and keeps next hops in slow memory off it. These are the sizes of what it has on the chip, in
+//! bytes, from the number of chunks; [`chunks`] counts those of a Rib. What our images take in the memory of
+//! a CPU is another matter: see [`Image::memory_usage`](wirespeed_image::Image::memory_usage).
 
 use std::f64::consts::LN_2;
 
@@ -21,20 +21,22 @@ pub const fn sail_u() -> u64 {
     ((1 << 6) + (1 << 12) + (1 << 18) + (1 << 24)) / 8
 }
 
-/// SAIL_L for IPv4: B16 and C16, of 1 and 16 bits for each of 2^16 elements, and B24, of 256 bits for each chunk of
-/// level 24. There are at most 2^16 of these, which takes 2.13 MB.
+/// SAIL_L for IPv4: B16 and C16, of 1 and 16 bits for each of 2^16 elements, and B24, of 256 bits for each
+/// chunk of level 24. There are at most 2^16 of these, which takes 2.13 MB.
 pub const fn sail_l(chunks_24: u64) -> u64 {
     ((1 << 16) * 17 + chunks_24 * 256) / 8
 }
 
-/// SAIL_M: what SAIL_L takes for the chunks of the overlaid tries, however many tables there are. Next hops, of
-/// which there is one for each table, are off the chip.
+/// SAIL_M: what SAIL_L takes for the chunks of the overlaid tries, however many tables there are. Next hops,
+/// of which there is one for each table, are off the chip.
 pub const fn sail_m(chunks_24: u64) -> u64 {
     sail_l(chunks_24)
 }
 
-/// SAIL_L for IPv6, split at level 48: bit maps and chunk ids of levels 16, 24, 32 and 40, and the bit map of level
-/// 48. `chunks` are those of levels 24, 32, 40 and 48. Ids are of 16 bits as for IPv4, of 32 where there are more
+/// SAIL_L for IPv6, split at level 48: bit maps and chunk ids of levels 16, 24, 32 and 40, and the bit map of
+/// level
+/// 48. `chunks` are those of levels 24, 32, 40 and 48. Ids are of 16 bits as for IPv4, of 32 where there are
+///     more
 /// than 2^16 chunks to tell apart, which the paper doesn't come to.
 pub const fn sail_l_v6(chunks: [u64; 4]) -> u64 {
     let mut elements = 1 << 16;
@@ -54,9 +56,9 @@ pub const PBF_HASHES: u32 = 13;
 
 /// PBF, parallel Bloom filters (Dharmapurikar et al.), for so many prefixes: k / ln 2 = 18.755 bits each.
 ///
-/// PBF has a filter for each length from 9 to 32. It is published with 1.003 reads off the chip a lookup: of all 24
-/// filters together 0.003 are wrong, of each 0.003 / 24. An optimal filter of m bits for n prefixes is wrong with
-/// probability 0.5^k for k = m / n × ln 2 hash functions.
+/// PBF has a filter for each length from 9 to 32. It is published with 1.003 reads off the chip a lookup: of
+/// all 24 filters together 0.003 are wrong, of each 0.003 / 24. An optimal filter of m bits for n prefixes is
+/// wrong with probability 0.5^k for k = m / n × ln 2 hash functions.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an estimate
 pub fn pbf(prefixes: u64) -> u64 {
     (prefixes as f64 * f64::from(PBF_HASHES) / LN_2 / 8.0).ceil() as u64

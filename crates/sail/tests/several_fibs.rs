@@ -1,5 +1,5 @@
-//! SAIL_M with several FIBs: each held against an oracle of its own, in every state of random histories in which FIBs come
-//! and go and routes change.
+//! SAIL_M with several FIBs: each held against an oracle of its own, in every state of random histories in
+//! which FIBs come and go and routes change.
 
 #![allow(clippy::unwrap_used)] // every function here is a test or helps one
 
@@ -43,8 +43,8 @@ fn ids<A: Address>(table: &SailMTable<A>) -> Vec<FibId> {
     (0..=slots + 1).chain([u16::MAX]).map(FibId).collect()
 }
 
-/// Holds a table against the oracles of all FIBs at the addresses: alone, in batches of one FIB and mixed, of odd sizes,
-/// and step by step.
+/// Holds a table against the oracles of all FIBs at the addresses: alone, in batches of one FIB and mixed, of
+/// odd sizes, and step by step.
 #[track_caller]
 fn check<A: Address>(table: &SailMTable<A>, fibs: &Fibs<A>, addresses: &[A], what: &str) {
     let none = Expected::of(&Rib::new());
@@ -281,7 +281,8 @@ fn images_go_round<A: Address>() {
     });
 }
 
-/// Elements that no engine wrote: an image either refuses them, as a patch does, or still answers every lookup.
+/// Elements that no engine wrote: an image either refuses them, as a patch does, or still answers every
+/// lookup.
 fn hostile_elements<A: Address>() {
     let mut ribs: Vec<_> = tables::hand_picked::<A>().into_iter().map(|(_, rib)| rib).collect();
     ribs.retain(|rib| rib.len() < 100);
@@ -337,7 +338,8 @@ fn hostile_elements<A: Address>() {
     }
 }
 
-/// Readers see changes of several FIBs whole or not at all, also where a FIB comes or goes and across rebuilds.
+/// Readers see changes of several FIBs whole or not at all, also where a FIB comes or goes and across
+/// rebuilds.
 fn live_readers<A: Address>() {
     let routes: Vec<Prefix<A>> = [3, 8, 13, 16, 17, 20, 24, 25, 30, A::BITS]
         .into_iter()
@@ -425,7 +427,8 @@ fn memory_cap_is_kept<A: Address>() {
 }
 
 /// Past the cap readers go on with what they had; with less to hold the table is brought up to date again.
-/// FIBs come until the cap, each with routes of its own; what failed left nothing behind, and the rest goes on.
+/// FIBs come until the cap, each with routes of its own; what failed left nothing behind, and the rest goes
+/// on.
 fn what_failed_did_not_happen<A: Address>() {
     let mut rng = synth::rng::Rng::new(8);
     let mut routes = |count: usize| -> Rib<A> {

@@ -5,15 +5,16 @@
 //!         h0  l0  h1  l1  h2  l2  v0 v1   v2, then a byte each: n0 n1 n2, spilled
 //! ```
 //!
-//! Three keys of two words, with a value v of 32 bits and a length n. A slot whose length is zero is free. A key is in its first bucket or,
-//! where that was full, in its second; `spilled` counts the keys that are elsewhere, so that a search in vain ends at the
-//! first bucket mostly, and at the second always. Where both are full, keys that are in the way move to their
-//! other bucket (cuckoo hashing; Pagh and Rodler, 2001, with buckets as Dietzfelbinger and Weidling, 2007), a bounded number
-//! of them; where that doesn't help the table is outgrown and is built with another seed.
+//! Three keys of two words, with a value v of 32 bits and a length n. A slot whose length is zero is free. A
+//! key is in its first bucket or, where that was full, in its second; `spilled` counts the keys that are
+//! elsewhere, so that a search in vain ends at the first bucket mostly, and at the second always. Where both
+//! are full, keys that are in the way move to their other bucket (cuckoo hashing; Pagh and Rodler, 2001, with
+//! buckets as Dietzfelbinger and Weidling, 2007), a bounded number of them; where that doesn't help the table
+//! is outgrown and is built with another seed.
 //!
-//! The control plane has no second copy of the words: scattered host routes are a table's largest part, and a third copy
-//! beside the two live ones would be a quarter of all that is held. It reads them in a live copy, and collects beside it
-//! what an update changes ([`Words`]).
+//! The control plane has no second copy of the words: scattered host routes are a table's largest part, and a
+//! third copy beside the two live ones would be a quarter of all that is held. It reads them in a live copy,
+//! and collects beside it what an update changes ([`Words`]).
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::Outgrown;
@@ -102,7 +103,8 @@ impl Bucket {
     }
 }
 
-/// The words of all buckets: while a table is built its own, then those of a live copy and what has changed since.
+/// The words of all buckets: while a table is built its own, then those of a live copy and what has changed
+/// since.
 pub(crate) enum Words<'t> {
     Built(Vec<u64>),
     Live { table: &'t [u64], changed: FxHashMap<u32, Bucket> },
@@ -183,8 +185,8 @@ impl Buckets {
         Self { seed, count, len: 0, most: most.max(1) }
     }
 
-    /// How many buckets so many keys are to have: they take five sixths of the slots then, or in a table that is to be `tight` as many as
-    /// they may.
+    /// How many buckets so many keys are to have: they take five sixths of the slots then, or in a table that
+    /// is to be `tight` as many as they may.
     pub(crate) fn count_for(keys: usize, tight: bool) -> usize {
         if tight { keys * 4 / 11 + 2 } else { keys * 2 / 5 + 16 }
     }
@@ -251,8 +253,8 @@ impl Buckets {
         self.len -= 1;
     }
 
-    /// A slot of a full bucket, after what was there has moved to its other bucket; moves up to `moves` keys more to
-    /// make room there.
+    /// A slot of a full bucket, after what was there has moved to its other bucket; moves up to `moves` keys
+    /// more to make room there.
     fn make_room(&self, bucket: u32, moves: u32, edit: &mut Edit<'_>) -> Option<Spot> {
         for slot in 0..SLOTS {
             let from = Spot { bucket, slot };
@@ -286,8 +288,8 @@ impl Buckets {
         from
     }
 
-    /// The other bucket of a key that is in one; `None` where no key is there, or where it has to stay as no more can be
-    /// counted as elsewhere.
+    /// The other bucket of a key that is in one; `None` where no key is there, or where it has to stay as no
+    /// more can be counted as elsewhere.
     fn other(&self, spot: Spot, edit: &Edit<'_>) -> Option<u32> {
         let bucket = edit.wide.bucket(spot.bucket);
         let key = bucket.key(spot.slot);

@@ -13,14 +13,16 @@ use crate::tree::Tree;
 use crate::value::WIDE_FROM;
 use crate::value::{MAX_NEXT_HOP, MOST};
 
-/// Seeds to try; each fourth one with room for half as many keys more. With one that nobody knows the first will do.
+/// Seeds to try; each fourth one with room for half as many keys more. With one that nobody knows the first
+/// will do.
 const ATTEMPTS: u32 = 16;
 /// Most pieces, of [`STEPS`] records each.
 const MOST_PIECES: u32 = MOST / STEPS;
 
 /// The control plane of binary search on prefix lengths: build, and keep up to date, a [`WaldvogelTable`].
 ///
-/// Memory: the hash table of the keys of up to 48 bits once and a half more, and about 80 bytes for each key that leads to longer ones.
+/// Memory: the hash table of the keys of up to 48 bits once and a half more, and about 80 bytes for each key
+/// that leads to longer ones.
 #[derive(Clone, Debug)]
 pub struct Waldvogel<A: Address> {
     pub(crate) form: Form<A>,
@@ -152,8 +154,8 @@ mod tests {
     use crate::hash::{group, word};
     use crate::layout::SEED;
 
-    /// Prefixes that are all of one group under a seed: no pilot takes them to slots of their own, with the next seed there
-    /// is nothing special about them.
+    /// Prefixes that are all of one group under a seed: no pilot takes them to slots of their own, with the
+    /// next seed there is nothing special about them.
     #[test]
     fn keys_made_to_collide_find_room_by_another_seed() {
         const KEYS: usize = 3_000;

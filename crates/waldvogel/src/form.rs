@@ -1,4 +1,5 @@
-//! [`Form`]: the control plane's copy of a table, and how each value in it follows from the Rib and the search tree.
+//! [`Form`]: the control plane's copy of a table, and how each value in it follows from the Rib and the
+//! search tree.
 
 use std::collections::BTreeSet;
 
@@ -74,8 +75,8 @@ impl<A: Address> Form<A> {
         crowded.into_iter().try_for_each(|region| self.replan(rib, region, changed, edit))
     }
 
-    /// Brings the table up to date with one prefix of the Rib. Whether that could be done: if not, the region it is
-    /// in has to be planned anew.
+    /// Brings the table up to date with one prefix of the Rib. Whether that could be done: if not, the region
+    /// it is in has to be planned anew.
     fn refresh(
         &mut self,
         rib: &Rib<A>,
@@ -302,7 +303,8 @@ impl<A: Address> Form<A> {
         self.keys.remove(key, edit);
     }
 
-    /// The value for a best match and a rope. Takes the link to a record that the old value is, and gives one.
+    /// The value for a best match and a rope. Takes the link to a record that the old value is, and gives
+    /// one.
     fn value_for(
         &mut self,
         old: Value,
@@ -336,8 +338,8 @@ impl<A: Address> Form<A> {
 pub const STEPS: u32 = 8;
 const _: () = assert!(STEPS as usize == rope::MOST, "a record for each length");
 
-/// What to do where the lengths of a rope are in vain, one after another: try the next one, or take the best match so
-/// far.
+/// What to do where the lengths of a rope are in vain, one after another: try the next one, or take the best
+/// match so far.
 pub(crate) fn misses(piece: u32, best: NextHop, rope: Rope) -> [Value; rope::MOST] {
     std::array::from_fn(|at| try_of(piece, rope, at + 1).unwrap_or_else(|| Value::of_next_hop(best)))
 }

@@ -1,18 +1,19 @@
 //! [`Key`]: a prefix as the hash tables hold it; [`Seed`]: in which bucket that is.
 //!
-//! A prefix of up to 48 bits is a word of 49 bits, its bits from the top, then a one, then zeros, so that prefixes of
-//! different lengths are different words and none is zero:
+//! A prefix of up to 48 bits is a word of 49 bits, its bits from the top, then a one, then zeros, so that
+//! prefixes of different lengths are different words and none is zero:
 //!
 //! ```text
 //! 2001:db8:0::/48    2001 0db8 0000 8000          2001:db8::/32    2001 0db8 8000 0000
 //! ```
 //!
-//! A longer one is its 128 bits and its length. Two multiplications by secret odd numbers with a fold between them
-//! hash a word: each of the three is one to one on 49 bits, so that different words have different hashes (`slots.rs`
-//! says what that is for). Whoever chooses prefixes without knowing the seed cannot make them meet: for two different
-//! words a multiplication by a random odd number is a universal hash (Dietzfelbinger et al., "A reliable randomized
-//! algorithm for the closest-pair problem", 1997). The seed is random for each process, and where a table finds no room
-//! for a key with one seed it is built with the next.
+//! A longer one is its 128 bits and its length. Two multiplications by secret odd numbers with a fold between
+//! them hash a word: each of the three is one to one on 49 bits, so that different words have different
+//! hashes (`slots.rs` says what that is for). Whoever chooses prefixes without knowing the seed cannot make
+//! them meet: for two different words a multiplication by a random odd number is a universal hash
+//! (Dietzfelbinger et al., "A reliable randomized algorithm for the closest-pair problem", 1997). The seed is
+//! random for each process, and where a table finds no room for a key with one seed it is built with the
+//! next.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -79,8 +80,8 @@ pub(crate) struct Seed(pub(crate) [u64; 4]);
 pub(crate) struct Hash(u64);
 
 impl Seed {
-    /// The seed of an attempt to build, from the number that a user gave or else this process's own: within a process
-    /// equal tables are built alike.
+    /// The seed of an attempt to build, from the number that a user gave or else this process's own: within a
+    /// process equal tables are built alike.
     pub(crate) fn new(chosen: Option<u64>, attempt: u32) -> Self {
         static OF_PROCESS: OnceLock<u64> = OnceLock::new();
         let first = chosen.unwrap_or_else(|| *OF_PROCESS.get_or_init(|| RandomState::new().hash_one(0)));

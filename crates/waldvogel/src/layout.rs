@@ -14,10 +14,10 @@
 //! seed u64 × 4: where a key is
 //! ```
 //!
-//! A key of a hash table is a prefix of the routing table or the marker of longer ones; its value has the next hop
-//! of the longest route that covers it (the paper's precomputed best match), so that a search that ends has the
-//! answer. Eight records, a piece, are a rope and a next hop; pieces are stored once where they are equal: the real IPv6
-//! table has some 2,200.
+//! A key of a hash table is a prefix of the routing table or the marker of longer ones; its value has the
+//! next hop of the longest route that covers it (the paper's precomputed best match), so that a search that
+//! ends has the answer. Eight records, a piece, are a rope and a next hop; pieces are stored once where they
+//! are equal: the real IPv6 table has some 2,200.
 
 use std::marker::PhantomData;
 
@@ -56,8 +56,8 @@ pub const ROOT_BITS: u8 = 16;
 pub const CHUNK_BITS: u8 = 8;
 /// Elements of a chunk.
 pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
-/// Most lengths that a lookup tries. A table is built with seven at most, and built anew before updates make it more
-/// than this.
+/// Most lengths that a lookup tries. A table is built with seven at most, and built anew before updates make
+/// it more than this.
 pub const MOST_TRIES: u32 = 16;
 
 /// A table of binary search on lengths, ready for lookups.
@@ -188,7 +188,8 @@ impl<A: Address> WaldvogelTable<A> {
         }
     }
 
-    /// Whether a record may say what to do where its length is in vain: the one after it of its piece, if any.
+    /// Whether a record may say what to do where its length is in vain: the one after it of its piece, if
+    /// any.
     fn admits_miss(&self, index: u64, value: u32, results: u64) -> bool {
         let goes_on = Value(value)
             .record()

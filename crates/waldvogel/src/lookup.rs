@@ -98,8 +98,8 @@ impl<A: Address> WaldvogelTable<A> {
         self.rope(record).0.to_le_bytes()[(record % STEPS) as usize]
     }
 
-    /// The word where the search for the bits that a record is for ends, whether they are there, and the value to go on
-    /// with.
+    /// The word where the search for the bits that a record is for ends, whether they are there, and the
+    /// value to go on with.
     #[cold]
     fn probe_wide(&self, high: u64, low: u64, record: u32) -> (usize, bool, Value) {
         let key = wide_key(high, low, self.length(record));
@@ -120,8 +120,8 @@ impl<A: Address> WaldvogelTable<A> {
         }
     }
 
-    /// A try of each of some keys, [`BLOCK`] of them at most, whose next length no word holds. Their buckets are on their way together:
-    /// in large tables each is a miss of all caches.
+    /// A try of each of some keys, [`BLOCK`] of them at most, whose next length no word holds. Their buckets
+    /// are on their way together: in large tables each is a miss of all caches.
     pub(crate) fn probe_all_wide(&self, addresses: &[A], keys: &mut [Wide]) {
         let words = self.image().section(WIDE);
         let mut sought = [Sought::default(); BLOCK];
@@ -156,7 +156,8 @@ impl<A: Address> WaldvogelTable<A> {
     }
 }
 
-/// A key whose next length no word holds: its place in the batch, and the value that says so, or what comes after it.
+/// A key whose next length no word holds: its place in the batch, and the value that says so, or what comes
+/// after it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wide {
     pub(crate) place: u32,

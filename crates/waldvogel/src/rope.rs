@@ -1,8 +1,8 @@
-//! [`Rope`]: the lengths to try, one after another, as long as nothing is found (section 5.3 of the paper: the
-//! leftmost path of a search tree).
+//! [`Rope`]: the lengths to try, one after another, as long as nothing is found (section 5.3 of the paper:
+//! the leftmost path of a search tree).
 //!
-//! What is found has a rope of its own, for the lengths between its own and the one tried before it: the search
-//! mutates into one that fits what is there, and most often nothing is.
+//! What is found has a rope of its own, for the lengths between its own and the one tried before it: the
+//! search mutates into one that fits what is there, and most often nothing is.
 
 /// Most lengths in a rope: the bytes of a word.
 pub(crate) const MOST: usize = 8;
@@ -33,7 +33,8 @@ impl Rope {
         Self(self.0 & below | (self.0 >> 8) & !below)
     }
 
-    /// Whether it is one that a search can follow: lengths that descend, up to `longest`, and nothing after the end.
+    /// Whether it is one that a search can follow: lengths that descend, up to `longest`, and nothing after
+    /// the end.
     pub(crate) fn is_valid(self, longest: u8) -> bool {
         let bytes = self.0.to_le_bytes();
         bytes[0] <= longest && bytes.windows(2).all(|pair| pair[0] > pair[1] || pair == [0, 0])

@@ -1,21 +1,22 @@
 //! Batches with AVX-512: the only unsafe code of this crate.
 //!
-//! Keys stay in vectors, sixteen each, from the first array to the last try. A try masks the keys to their lengths,
-//! hashes them in lanes of 64 bits, gathers their pilots and gathers their slots.
+//! Keys stay in vectors, sixteen each, from the first array to the last try. A try masks the keys to their
+//! lengths, hashes them in lanes of 64 bits, gathers their pilots and gathers their slots.
 //!
-//! A value is all there is to know of how far a search has come, however many tries it took. So the keys that are not
-//! done go on a pile whatever their next length is, and whenever there are enough for a round they are taken from it:
-//! vectors are full until the batch ends. What to do after a try in vain is read only then, for those that need it. A
-//! round is four vectors, so that many reads are under way at a time.
+//! A value is all there is to know of how far a search has come, however many tries it took. So the keys that
+//! are not done go on a pile whatever their next length is, and whenever there are enough for a round they
+//! are taken from it: vectors are full until the batch ends. What to do after a try in vain is read only
+//! then, for those that need it. A round is four vectors, so that many reads are under way at a time.
 //!
-//! Keys whose next length no word holds go on a second pile, and a round of these is looked for in buckets with their lines on
-//! the way together.
+//! Keys whose next length no word holds go on a second pile, and a round of these is looked for in buckets
+//! with their lines on the way together.
 
 use wirespeed_fib::{Address, NextHop, Way};
 
 use crate::layout::WaldvogelTable;
 
-/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many that were.
+/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many
+/// that were.
 pub(crate) fn batch<A: Address>(
     way: Way,
     table: &WaldvogelTable<A>,
@@ -85,8 +86,8 @@ mod avx512 {
         pilots: &'a [u8],
         /// The multipliers of the hash.
         odd: [__m512i; 2],
-        /// How much to shift 32 bits for the home of a hash, and its rest for the group, to the left and then to the
-        /// right.
+        /// How much to shift 32 bits for the home of a hash, and its rest for the group, to the left and then
+        /// to the right.
         home: __m128i,
         group: [__m128i; 2],
         /// The bits of the number of a slot.
@@ -120,8 +121,8 @@ mod avx512 {
     struct Pile {
         /// The first 64 bits.
         high: [MaybeUninit<u64>; 5 * ROUND],
-        /// What to do next: to try a length that a word holds. Without [`OPEN`], which is the mark of a try in vain:
-        /// what the record says.
+        /// What to do next: to try a length that a word holds. Without [`OPEN`], which is the mark of a try
+        /// in vain: what the record says.
         value: [MaybeUninit<u32>; 5 * ROUND],
         /// The place in the part.
         key: [MaybeUninit<u32>; 5 * ROUND],
@@ -137,8 +138,8 @@ mod avx512 {
         count: usize,
     }
 
-    /// Both piles. Neither grows past three rounds: there are fewer than two before keys come, one round at a time, and what
-    /// leaves one pile may go on the other.
+    /// Both piles. Neither grows past three rounds: there are fewer than two before keys come, one round at a
+    /// time, and what leaves one pile may go on the other.
     struct Piles {
         narrow: Pile,
         wide: WidePile,
@@ -173,7 +174,8 @@ mod avx512 {
     }
 
     /// # Safety
-    /// The CPU must have AVX-512F and DQ; there must be as many results as keys, whole vectors of them, [`PART`] at most.
+    /// The CPU must have AVX-512F and DQ; there must be as many results as keys, whole vectors of them,
+    /// [`PART`] at most.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn part<A: Address>(
@@ -249,7 +251,8 @@ mod avx512 {
         (narrow.count, wide.count) = (0, 0);
     }
 
-    /// One more try of a round of the keys whose next length no word holds, or of fewer where there are no more.
+    /// One more try of a round of the keys whose next length no word holds, or of fewer where there are no
+    /// more.
     ///
     /// # Safety
     /// The places on the pile must be those of keys and of results.
@@ -312,8 +315,8 @@ mod avx512 {
         let mut keys = [Keys { high: [zero; 2], value: zero, place: zero, open: 0 }; VECTORS];
         let mut any = 0;
         for (at, keys) in (from..).step_by(LANES).zip(&mut keys) {
-            // SAFETY: there are 16 keys and 16 results; the root has an element for any 16 bits, the numbers of
-            // chunks in elements are those of some, which every image and patch is checked for.
+            // SAFETY: there are 16 keys and 16 results; the root has an element for any 16 bits, the numbers
+            // of chunks in elements are those of some, which every image and patch is checked for.
             unsafe {
                 keys.high = highs(&addresses[at..at + LANES]);
                 let bits = upper(keys.high);
@@ -388,8 +391,8 @@ mod avx512 {
         let open = _mm512_set1_epi32(OPEN.cast_signed());
         let numbers = _mm512_set1_epi32((MOST - 1).cast_signed());
         let mut here = [0; VECTORS];
-        // SAFETY: the values come from a table, and the records in them are those of some, which every image and patch
-        // is checked for; the places are those of results.
+        // SAFETY: the values come from a table, and the records in them are those of some, which every image
+        // and patch is checked for; the places are those of results.
         unsafe {
             for (keys, here) in keys.iter_mut().zip(&mut here) {
                 *here = keys.open;
@@ -409,12 +412,13 @@ mod avx512 {
         }
     }
 
-    /// Looks for the open keys where they belong, with the length that their value says. Those that are found have
-    /// the value that is there, those that are not have a [mark](Pile::value); open are those that are not done.
+    /// Looks for the open keys where they belong, with the length that their value says. Those that are found
+    /// have the value that is there, those that are not have a [mark](Pile::value); open are those that are
+    /// not done.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F and DQ. The values of open keys must come from a table and say to try a length that a word
-    /// holds.
+    /// The CPU must have AVX-512F and DQ. The values of open keys must come from a table and say to try a
+    /// length that a word holds.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn find<const VECTORS: usize>(sections: &Sections<'_>, keys: &mut [Keys; VECTORS]) {
@@ -498,7 +502,8 @@ mod avx512 {
     /// Writes the results of keys that are done now, and puts the others on the pile.
     ///
     /// # Safety
-    /// As [`part`]; the values must come from a table and the places be those of results. The pile must have room.
+    /// As [`part`]; the values must come from a table and the places be those of results. The pile must have
+    /// room.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn leave(piles: &mut Piles, keys: &mut Keys) {

@@ -1,4 +1,5 @@
-//! [`Slots`]: a hash table in which a key can be in one place only, as the control plane keeps it beside the image.
+//! [`Slots`]: a hash table in which a key can be in one place only, as the control plane keeps it beside the
+//! image.
 //!
 //! ```text
 //! hash of a key, 49 bits     b bits       b − 2 bits
@@ -9,16 +10,17 @@
 //! slots  u64 × 2^b          slots[home + p × rest] = rest, value
 //! ```
 //!
-//! Keys are in groups of some two. A group has a pilot, which takes each of its keys to a slot of its own (perfect
-//! hashing by displacement: Fox, Heath, Chen and Daoud, "Practical minimal perfect hash functions for large
-//! databases", 1992). So a search is two reads, in vain or not: the pilot and the slot.
+//! Keys are in groups of some two. A group has a pilot, which takes each of its keys to a slot of its own
+//! (perfect hashing by displacement: Fox, Heath, Chen and Daoud, "Practical minimal perfect hash functions
+//! for large databases", 1992). So a search is two reads, in vain or not: the pilot and the slot.
 //!
-//! A slot has the rest of a key's hash in place of the key, and that is enough: the hash is one to one, and two keys
-//! with the same rest are in the same group, have the same pilot, and come to the same slot only if their homes are the
-//! same too. A free slot is zero, which no rest is.
+//! A slot has the rest of a key's hash in place of the key, and that is enough: the hash is one to one, and
+//! two keys with the same rest are in the same group, have the same pilot, and come to the same slot only if
+//! their homes are the same too. A free slot is zero, which no rest is.
 //!
-//! A key whose slot is taken gives its group another pilot. Where none leads to free slots alone, the group takes the
-//! one that is in the way of fewest keys, and the groups of these look for new ones, a bounded number of them.
+//! A key whose slot is taken gives its group another pilot. Where none leads to free slots alone, the group
+//! takes the one that is in the way of fewest keys, and the groups of these look for new ones, a bounded
+//! number of them.
 
 use wirespeed_fib::Outgrown;
 
@@ -79,8 +81,8 @@ impl Slots {
         }
     }
 
-    /// The bits of a number of slots of which `keys` take no more than three fifths, or in a table that is to be `tight` as many as they
-    /// may; `None` where that is too many.
+    /// The bits of a number of slots of which `keys` take no more than three fifths, or in a table that is to
+    /// be `tight` as many as they may; `None` where that is too many.
     pub(crate) fn bits_for(keys: usize, tight: bool) -> Option<u32> {
         let most = |bits: u32| if tight { Self::most(bits) } else { (3 << bits) / 5 };
         (FEWEST_BITS..=MOST_BITS).find(|&bits| keys <= most(bits))
@@ -198,8 +200,8 @@ impl Slots {
         Ok(())
     }
 
-    /// How many keys have to move for those of a group to go where a pilot takes them; `None` where two of it go to
-    /// one slot.
+    /// How many keys have to move for those of a group to go where a pilot takes them; `None` where two of it
+    /// go to one slot.
     fn hurt(&self, keys: &[Loose], pilot: u32) -> Option<u32> {
         let mut hurt = 0;
         for (at, key) in keys.iter().enumerate() {

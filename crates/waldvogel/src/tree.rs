@@ -1,20 +1,20 @@
 //! [`Tree`]: the lengths that are tried at each place, and the markers for them.
 //!
-//! A node is a region of the first arrays, or a key of the hash tables beneath which there are longer ones. Its
-//! [`Rope`] says in which order lengths are tried there; what is found at one of these is a key of that length, with
-//! lengths between its own and the one tried before it left for its own rope. So each key belongs to one node, and a
-//! route is found by way of the markers on the path to it: its first bits at each length of a rope that it is longer
-//! than.
+//! A node is a region of the first arrays, or a key of the hash tables beneath which there are longer ones.
+//! Its [`Rope`] says in which order lengths are tried there; what is found at one of these is a key of that
+//! length, with lengths between its own and the one tried before it left for its own rope. So each key
+//! belongs to one node, and a route is found by way of the markers on the path to it: its first bits at each
+//! length of a rope that it is longer than.
 //!
-//! The paper's search halves the lengths. Here the length tried first is the one with the most routes in the region
-//! (its section 5.2, asymmetric search, made a habit): most routes of the real IPv6 table are found with the first
-//! try, and the shorter ones beneath need no marker. It is only chosen where what is left on both sides can still be
-//! searched in the tries that are left, so that no lookup takes more than seven; halving needs as many at worst, and
-//! 2.25 instead of 1.63 on average of that table from bit 24 on.
+//! The paper's search halves the lengths. Here the length tried first is the one with the most routes in the
+//! region (its section 5.2, asymmetric search, made a habit): most routes of the real IPv6 table are found
+//! with the first try, and the shorter ones beneath need no marker. It is only chosen where what is left on
+//! both sides can still be searched in the tries that are left, so that no lookup takes more than seven;
+//! halving needs as many at worst, and 2.25 instead of 1.63 on average of that table from bit 24 on.
 //!
-//! An update adds a length at the end of a rope, or a marker and a rope beneath a key that is there; nothing is
-//! rearranged. A length that no key of the node has any more is taken out of its rope. Where a rope would need more
-//! lengths than it holds, or a search more tries than it may take, the region is planned anew.
+//! An update adds a length at the end of a rope, or a marker and a rope beneath a key that is there; nothing
+//! is rearranged. A length that no key of the node has any more is taken out of its rope. Where a rope would
+//! need more lengths than it holds, or a search more tries than it may take, the region is planned anew.
 
 use std::collections::BTreeSet;
 
@@ -24,11 +24,13 @@ use wirespeed_fib::{Address, Family, Prefix, Rib};
 use crate::layout::{CHUNK_BITS, MOST_TRIES, ROOT_BITS};
 use crate::rope::{MOST, Rope};
 
-/// Tries in which every region can be searched: 7 for the 112 lengths of IPv6 that are left after the first 16 bits.
+/// Tries in which every region can be searched: 7 for the 112 lengths of IPv6 that are left after the first
+/// 16 bits.
 const TRIES: u32 = 7;
 /// Routes beneath an element of the root from which on it has a chunk.
 const CHUNK_FROM: usize = 64;
-/// Routes in each region of its chunk on average, at least. Real tables have three and more wherever there are 64.
+/// Routes in each region of its chunk on average, at least. Real tables have three and more wherever there
+/// are 64.
 const ROUTES_A_REGION: usize = 2;
 
 /// The search trees of all regions.
@@ -131,7 +133,8 @@ impl<A: Address> Tree<A> {
         }
     }
 
-    /// Plans a region anew for the routes beneath it, in order; the nodes of `keys` and all markers are forgotten.
+    /// Plans a region anew for the routes beneath it, in order; the nodes of `keys` and all markers are
+    /// forgotten.
     pub(crate) fn replan(
         &mut self,
         region: Prefix<A>,
@@ -152,8 +155,8 @@ impl<A: Address> Tree<A> {
         self.markers_beneath(region).collect()
     }
 
-    /// The path to a route, made where it is missing: for each try whether its key is new, and whether its node's
-    /// rope is. `None` where it would be too long: then the region has to be planned anew.
+    /// The path to a route, made where it is missing: for each try whether its key is new, and whether its
+    /// node's rope is. `None` where it would be too long: then the region has to be planned anew.
     pub(crate) fn path_to(
         &mut self,
         region: Prefix<A>,
@@ -262,7 +265,8 @@ impl<A: Address> Tree<A> {
     }
 }
 
-/// Whether an element of the root has a chunk, so that the search begins eight bits further on, by the routes beneath it, in order.
+/// Whether an element of the root has a chunk, so that the search begins eight bits further on, by the routes
+/// beneath it, in order.
 fn is_chunked<A: Address>(routes: &[Prefix<A>]) -> bool {
     // An IPv4 table has routes nearly everywhere and would be pushed down to bit 24 as a whole.
     if A::FAMILY == Family::V4 || routes.len() < CHUNK_FROM {
@@ -270,12 +274,13 @@ fn is_chunked<A: Address>(routes: &[Prefix<A>]) -> bool {
     }
     let end = ROOT_BITS + CHUNK_BITS;
     let regions = routes.chunk_by(|a, b| a.address().keep(end) == b.address().keep(end)).count();
-    // Where routes are scattered each would have a region of its own, with a node of 80 bytes; and where all are of one length, one
-    // try finds them from any region.
+    // Where routes are scattered each would have a region of its own, with a node of 80 bytes; and where all
+    // are of one length, one try finds them from any region.
     routes.len() >= ROUTES_A_REGION * regions && routes.iter().any(|route| route.len() != routes[0].len())
 }
 
-/// The length to try first: the one with the most routes, of those that leave few enough lengths on both sides.
+/// The length to try first: the one with the most routes, of those that leave few enough lengths on both
+/// sides.
 fn choose<A: Address>(routes: &[Prefix<A>], tries: u32) -> u8 {
     let mut by_length = [0u32; 129];
     for route in routes {

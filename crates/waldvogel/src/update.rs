@@ -1,9 +1,9 @@
 //! Updates as patches.
 //!
-//! A route that comes or goes is one key, and the markers that only it needs; a route that gets another next hop is one
-//! value. Then there are the markers beneath it whose best match it is: few, as the tree needs few (11 thousand of
-//! 257 thousand keys of the real IPv6 table), and found in a set in order. All values come from the Rib as it is
-//! after all changes.
+//! A route that comes or goes is one key, and the markers that only it needs; a route that gets another next
+//! hop is one value. Then there are the markers beneath it whose best match it is: few, as the tree needs few
+//! (11 thousand of 257 thousand keys of the real IPv6 table), and found in a set in order. All values come
+//! from the Rib as it is after all changes.
 
 use wirespeed_fib::{Address, Outgrown, Prefix, Rib};
 use wirespeed_image::{Changes, Patch};

@@ -1,4 +1,5 @@
-//! Updates beyond the suite: order does not matter, copies stay equal, keys made to collide find their places.
+//! Updates beyond the suite: order does not matter, copies stay equal, keys made to collide find their
+//! places.
 
 use proptest::prelude::*;
 use wirespeed_fib::conformance::{Expected, check, tables};
@@ -68,8 +69,8 @@ proptest! {
     }
 }
 
-/// Lengths announced from the shortest up make each a node of its own, and from the longest down one rope: either way
-/// regions are planned anew before a search takes too long.
+/// Lengths announced from the shortest up make each a node of its own, and from the longest down one rope:
+/// either way regions are planned anew before a search takes too long.
 #[test]
 fn long_searches_are_planned_anew() {
     let along = V6(0x2001_0db8 << 96 | 0xaaaa_5555_aaaa_5555_aaaa_5555);

@@ -1,10 +1,11 @@
-//! An access list in a proxy: connections of IPv4 and IPv6 are allowed or denied by a firewall's rules, and an administrator bans
-//! addresses while they come in.
+//! An access list in a proxy: connections of IPv4 and IPv6 are allowed or denied by a firewall's rules, and
+//! an administrator bans addresses while they come in.
 //!
 //! `cargo run --release -p wirespeed --example acl_proxy [RULES_V4 RULES_V6]`
 //!
-//! The files are whatever a firewall writes (`iptables-save` and `ip6tables-save`, `nft -j list ruleset`), or rules in words with actions
-//! of 1 (allow) and 0 (deny). Without them there are rules of a small site. What no rule allows is denied.
+//! The files are whatever a firewall writes (`iptables-save` and `ip6tables-save`, `nft -j list ruleset`), or
+//! rules in words with actions of 1 (allow) and 0 (deny). Without them there are rules of a small site. What
+//! no rule allows is denied.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -76,7 +77,8 @@ type Rules<T> = (RuleFile<T>, RuleReport);
 impl Acl {
     fn new(v4: Rules<Ipv4Tuple>, v6: Rules<Ipv6Tuple>) -> Result<Self, wirespeed::Error> {
         let verdicts = Labels::new();
-        // Rules that nobody can decide are an error: what is left of an access list need not be what was meant.
+        // Rules that nobody can decide are an error: what is left of an access list need not be what was
+        // meant.
         let v4 = Classifier::builder().read(v4, &verdicts).build()?;
         let v6 = Classifier::builder().read(v6, &verdicts).build()?;
         Ok(Self { v4, v6, verdicts })
@@ -122,8 +124,8 @@ impl Checker {
     }
 }
 
-/// How rules are read: for connections that are new, as a proxy meets them, and come from outside. Rules that ask for the state or the
-/// interface are then in effect or not.
+/// How rules are read: for connections that are new, as a proxy meets them, and come from outside. Rules that
+/// ask for the state or the interface are then in effect or not.
 fn options() -> Result<ReadOptions, AssumptionError> {
     let assume = Assumptions::new(["ct=new".parse()?, "in=eth0".parse()?])?;
     Ok(ReadOptions { assume, ..ReadOptions::default() })

@@ -1,4 +1,5 @@
-//! Looks up while routes change: one thread takes updates from a channel, workers look up with readers of their own.
+//! Looks up while routes change: one thread takes updates from a channel, workers look up with readers of
+//! their own.
 //!
 //! `cargo run --release -p wirespeed --example live_table [SECONDS]`
 //!

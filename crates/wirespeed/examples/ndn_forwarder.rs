@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p wirespeed --example ndn_forwarder [SECONDS]`
 //!
-//! Routes, Interests and changes are synthetic and seeded. One thread takes changes from a channel, as a routing daemon sends them;
-//! two threads forward, each with a reader and memory of its own.
+//! Routes, Interests and changes are synthetic and seeded. One thread takes changes from a channel, as a
+//! routing daemon sends them; two threads forward, each with a reader and memory of its own.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};

@@ -1,10 +1,12 @@
-//! An OpenFlow-like switch: frames come in on ports, flows say what becomes of them, and a controller changes flows meanwhile.
+//! An OpenFlow-like switch: frames come in on ports, flows say what becomes of them, and a controller changes
+//! flows meanwhile.
 //!
 //! `cargo run --release -p wirespeed --example openflow_switch [FLOWS [SECONDS]]`
 //!
-//! The file is what `ovs-ofctl dump-flows` writes. Without it there are flows of a switch with 8 ports and 64 hosts: one to each host, one
-//! that drops telnet, one that floods ARP, and one that sends the rest to the controller. Frames are seeded. One thread takes changes
-//! from a channel, as a controller sends them; two threads forward, each with a reader of its own.
+//! The file is what `ovs-ofctl dump-flows` writes. Without it there are flows of a switch with 8 ports and 64
+//! hosts: one to each host, one that drops telnet, one that floods ARP, and one that sends the rest to the
+//! controller. Frames are seeded. One thread takes changes from a channel, as a controller sends them; two
+//! threads forward, each with a reader of its own.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -227,7 +229,8 @@ fn flows() -> String {
     text + "priority=0 actions=CONTROLLER:65535\n"
 }
 
-/// Frames between hosts: mostly TCP, to the web, to telnet or to a host that nobody knows; some ARP, and some that are cut off.
+/// Frames between hosts: mostly TCP, to the web, to telnet or to a host that nobody knows; some ARP, and some
+/// that are cut off.
 fn frames(count: usize, seed: u64) -> Vec<Frame> {
     let mut rng = Rng::new(seed);
     let frame = |_| {

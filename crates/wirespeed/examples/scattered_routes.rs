@@ -1,13 +1,14 @@
-//! Tables of scattered prefixes, the worst that a routing table can be: build time, memory and rate of one core.
+//! Tables of scattered prefixes, the worst that a routing table can be: build time, memory and rate of one
+//! core.
 //!
 //! ```sh
 //! cargo run --release -p wirespeed --example scattered_routes -- 1000000 128
 //! ```
 //!
-//! Arguments: number of routes; their length, of IPv6 unless `--v4` follows; the engine (`auto` where none is given). Routes are
-//! random within 2000::/3 (IPv4: anywhere). Keys are half addresses of routes and half random ones of the same range, four million of them,
-//! looked up in batches of 1,024. `resident` is the growth of the process by the table, `peak` the largest that it was while it was built
-//! (both from Linux).
+//! Arguments: number of routes; their length, of IPv6 unless `--v4` follows; the engine (`auto` where none is
+//! given). Routes are random within 2000::/3 (IPv4: anywhere). Keys are half addresses of routes and half
+//! random ones of the same range, four million of them, looked up in batches of 1,024. `resident` is the
+//! growth of the process by the table, `peak` the largest that it was while it was built (both from Linux).
 
 use std::error::Error;
 use std::hint::black_box;

@@ -1,8 +1,10 @@
-//! What it costs that the engine is chosen at run time: lookups through the façade beside the engine's own type.
+//! What it costs that the engine is chosen at run time: lookups through the façade beside the engine's own
+//! type.
 //!
 //! `cargo run --release -p wirespeed --example single_lookups`
 //!
-//! A table of 200,000 synthetic IPv4 prefixes, a million random addresses; nanoseconds a lookup, the best of 15 interleaved rounds.
+//! A table of 200,000 synthetic IPv4 prefixes, a million random addresses; nanoseconds a lookup, the best of
+//! 15 interleaved rounds.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p wirespeed --example url_filter -- --block ads.txt --block malware.txt --allow own.txt < urls.txt`
 //!
-//! A line of a list is a domain, which covers all beneath it (`example.com`, `*.example.com`), or a URL, which covers all beneath its
-//! path (`example.com/ads`). The longest prefix decides; of equal ones the list that comes last. Without lists there is a small one.
+//! A line of a list is a domain, which covers all beneath it (`example.com`, `*.example.com`), or a URL,
+//! which covers all beneath its path (`example.com/ads`). The longest prefix decides; of equal ones the list
+//! that comes last. Without lists there is a small one.
 
 use std::io::{BufRead, Write};
 

@@ -89,9 +89,9 @@ impl<A: Engines> Builder<A> {
         }
     }
 
-    /// Adds the routes of this family from a file: plain text (`prefix next-hop`), MRT, `bgpdump -m`, pfx2as, `ip route`, `ip -j
-    /// route` and FRR's JSON, recognised by content, plain or compressed with gzip, bzip2 or zstd. The texts of its
-    /// next hops are parsed into labels: a `Labels<String>` takes any.
+    /// Adds the routes of this family from a file: plain text (`prefix next-hop`), MRT, `bgpdump -m`, pfx2as,
+    /// `ip route`, `ip -j route` and FRR's JSON, recognised by content, plain or compressed with gzip, bzip2
+    /// or zstd. The texts of its next hops are parsed into labels: a `Labels<String>` takes any.
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line.
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(

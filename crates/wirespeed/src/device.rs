@@ -44,7 +44,8 @@ pub(crate) struct DeviceSettings {
 }
 
 impl DeviceSettings {
-    /// Starts the GPUs, with these options, where they are wanted and not given. Without any, an error or the CPU, as the device has it.
+    /// Starts the GPUs, with these options, where they are wanted and not given. Without any, an error or the
+    /// CPU, as the device has it.
     pub(crate) fn open(&mut self, options: &GpuOptions) -> Result<(), Error> {
         if self.device == Device::Cpu {
             self.fleet = None;

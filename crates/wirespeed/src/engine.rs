@@ -1,5 +1,5 @@
-//! The engines by name. The list below is the only one in the project: an engine joins the façade, the command line and
-//! the benches by a line there.
+//! The engines by name. The list below is the only one in the project: an engine joins the façade, the
+//! command line and the benches by a line there.
 
 use std::fmt;
 
@@ -20,13 +20,15 @@ engines! {
     SailU { V4: wirespeed_sail::SailU }
     /// [`SailM`](wirespeed_sail::SailM), the SAIL of many FIBs, with one.
     SailM { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
-    /// [`FoldV4`](wirespeed_fold::FoldV4) and [`FoldV6`](wirespeed_fold::FoldV6): SAIL's split, equal chunks stored once.
+    /// [`FoldV4`](wirespeed_fold::FoldV4) and [`FoldV6`](wirespeed_fold::FoldV6): SAIL's split, equal chunks
+    /// stored once.
     Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
     /// [`FoldHot`](wirespeed_fold::FoldHot): FOLD with a first level that fits a GPU's shared memory.
     FoldHot { V4: wirespeed_fold::FoldHot }
     /// [`Rank`](wirespeed_rank::Rank): SAIL's split over ranked runs, for many next hops.
     Rank { V4: wirespeed_rank::Rank }
-    /// [`GamtT`](wirespeed_gamt::GamtT): GAMT_T, a multi-bit trie as a state-jump table, next hops in the trie.
+    /// [`GamtT`](wirespeed_gamt::GamtT): GAMT_T, a multi-bit trie as a state-jump table, next hops in the
+    /// trie.
     Gamt { V4: wirespeed_gamt::GamtT<V4>, V6: wirespeed_gamt::GamtT<V6> }
     /// [`GamtS`](wirespeed_gamt::GamtS): GAMT_S, GAMT_T with a separate table of next hops.
     GamtS { V4: wirespeed_gamt::GamtS<V4>, V6: wirespeed_gamt::GamtS<V6> }
@@ -61,8 +63,8 @@ pub fn best_on_gpu<A: Engines>(rib: &Rib<A>) -> EngineName {
     }
 }
 
-/// Bytes a prefix that chunks may take at most in a table over [`SMALL`], by family. The real tables are at 6 and 61 (128 by
-/// the strides for GPUs), random hosts at some 300 and 6,000.
+/// Bytes a prefix that chunks may take at most in a table over [`SMALL`], by family. The real tables are at 6
+/// and 61 (128 by the strides for GPUs), random hosts at some 300 and 6,000.
 const MOST_EACH: [u64; 2] = [96, 768];
 /// Tables that take no more than this may take what they want.
 const SMALL: u64 = 16 << 20;
@@ -70,7 +72,8 @@ const SMALL: u64 = 16 << 20;
 fn best_by<A: Engines>(rib: &Rib<A>, strides: &Strides) -> EngineName {
     let most_each = MOST_EACH[usize::from(A::FAMILY == Family::V6)];
     let is_scattered = A::most_chunks(rib, strides) > (rib.len() as u64).saturating_mul(most_each).max(SMALL);
-    // As long as a byte holds a next hop FOLD's chunks fit the caches; RANK's words don't grow with what they lead to.
+    // As long as a byte holds a next hop FOLD's chunks fit the caches; RANK's words don't grow with what they
+    // lead to.
     match A::FAMILY {
         _ if is_scattered => EngineName::Waldvogel,
         Family::V4 if rib.max_next_hop().0 > 254 => EngineName::Rank,
@@ -198,8 +201,8 @@ impl<A: Address> Visitor<A> for Kind {
 /// Makes what there is for each engine, of its variant, the families it takes and its type for each.
 macro_rules! engines {
     ($($(#[$doc:meta])* $variant:ident { $($address:ident: $engine:ty),+ $(,)? })+) => {
-        /// An engine of this build. Where a name is wanted, such as [`Builder::engine`](crate::Builder::engine), it can be
-        /// given as it is.
+        /// An engine of this build. Where a name is wanted, such as
+        /// [`Builder::engine`](crate::Builder::engine), it can be given as it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum EngineName {

@@ -1,6 +1,7 @@
 //! Engines without their types: the engine of a table is chosen at run time, and a virtual call leads to it.
 //!
-//! One call a batch, or one a single lookup: it covers entering and the lookup, which the compiler sees as one.
+//! One call a batch, or one a single lookup: it covers entering and the lookup, which the compiler sees as
+//! one.
 
 use std::sync::Arc;
 

@@ -9,8 +9,8 @@
 //! next-hops        a text for each index, from 1
 //! ```
 //!
-//! Opened means copied into memory of our own. Mapping would spare the copy but asks for a promise that nobody
-//! writes to the file meanwhile, which a safe function can't give for its caller.
+//! Opened means copied into memory of our own. Mapping would spare the copy but asks for a promise that
+//! nobody writes to the file meanwhile, which a safe function can't give for its caller.
 
 use std::path::{Path, PathBuf};
 
@@ -151,7 +151,8 @@ pub fn bytes_of_table(image: &Image) -> u64 {
     image.bytes() - beside.map(|bytes| bytes.len() as u64).sum::<u64>()
 }
 
-/// The longest prefix of a table that contains an address, by the routes kept beside its image. O(lengths × log routes).
+/// The longest prefix of a table that contains an address, by the routes kept beside its image. O(lengths ×
+/// log routes).
 pub fn longest_match<A: Address>(image: &Image, address: A) -> Option<Prefix<A>> {
     RouteList(image.attachment(ROUTES)?).longest_match(address)
 }

@@ -263,7 +263,8 @@ impl IpReader {
         Self { v4, v6 }
     }
 
-    /// The reader of the IPv4 table: for keys that are known to be of that family, and faster than [`IpAddr`]s.
+    /// The reader of the IPv4 table: for keys that are known to be of that family, and faster than
+    /// [`IpAddr`]s.
     pub fn v4(&self) -> &Reader<V4> {
         &self.v4
     }

@@ -6,8 +6,8 @@ use wirespeed_fib::{Address, NextHop, V4, V6};
 
 /// An address of family `A`, to be looked up: [`V4`], `u32` or [`Ipv4Addr`]; [`V6`], `u128` or [`Ipv6Addr`].
 ///
-/// Batches of the first two are looked up where they lie: they are the same integers, in host order. The standard library's
-/// addresses are octets in network order and are copied and turned a block at a time.
+/// Batches of the first two are looked up where they lie: they are the same integers, in host order. The
+/// standard library's addresses are octets in network order and are copied and turned a block at a time.
 pub trait Key<A: Address>: Copy + sealed::Sealed {
     /// The address.
     fn address(self) -> A;

@@ -7,8 +7,9 @@
 //! reader                                                   lookup ──► index ──► get ──► the value
 //! ```
 //!
-//! Publishing a table happens after its indexes were given out, and a reader that sees an index sees all that happened
-//! before. No lock is taken to resolve: values lie in buckets that double in size, so that none is ever moved.
+//! Publishing a table happens after its indexes were given out, and a reader that sees an index sees all that
+//! happened before. No lock is taken to resolve: values lie in buckets that double in size, so that none is
+//! ever moved.
 //!
 //! ```text
 //! bucket 0   1
@@ -82,7 +83,8 @@ impl<T> Labels<T> {
         Self { shared: Arc::new(shared) }
     }
 
-    /// What an index stands for; `None` for [`NextHop::NONE`] and for an index that was never given out. Wait-free.
+    /// What an index stands for; `None` for [`NextHop::NONE`] and for an index that was never given out.
+    /// Wait-free.
     #[inline]
     pub fn get(&self, next_hop: NextHop) -> Option<&T> {
         let (bucket, at) = place(next_hop)?;
@@ -128,7 +130,8 @@ impl<T> Labels<T> {
 }
 
 impl<T: Eq + Hash> Labels<T> {
-    /// The index of a value, a new one at its first appearance. O(1), amortised; new values wait for no reader.
+    /// The index of a value, a new one at its first appearance. O(1), amortised; new values wait for no
+    /// reader.
     pub fn intern(&self, value: T) -> Result<NextHop, TooManyNextHops> {
         let mut index = self.index();
         let hash = self.shared.hasher.hash_one(&value);

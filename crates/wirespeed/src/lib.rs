@@ -1,4 +1,5 @@
-//! IP and name lookup and packet classification at the speed of the wire: the one dependency of a network service.
+//! IP and name lookup and packet classification at the speed of the wire: the one dependency of a network
+//! service.
 //!
 //! A table maps prefixes to indexes ([`NextHop`]). [`Labels`] map an index to whatever the service wants to
 //! know of an address. One owner changes a table. Any number of readers look up meanwhile, and never wait.

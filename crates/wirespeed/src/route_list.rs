@@ -1,9 +1,9 @@
 //! The routes of a table as bytes, kept beside its image. A lookup answers with them beside the next hop, and
 //! a table that takes updates begins from them.
 //!
-//! One record a prefix: its address in network order, its length, its next hop (4 bytes, little-endian). They come in table
-//! order, so that a binary search finds a prefix in the file as it is. An engine has no use for them: it was compiled to
-//! not need them.
+//! One record a prefix: its address in network order, its length, its next hop (4 bytes, little-endian). They
+//! come in table order, so that a binary search finds a prefix in the file as it is. An engine has no use for
+//! them: it was compiled to not need them.
 
 use wirespeed_fib::{Address, NextHop, Prefix, Rib};
 
@@ -18,8 +18,8 @@ pub(crate) fn to_bytes<A: Address>(rib: &Rib<A>) -> Vec<u8> {
     bytes
 }
 
-/// The records of a table that were read from a file. In a list that [`to_bytes`] didn't make a search finds nothing,
-/// or what is there.
+/// The records of a table that were read from a file. In a list that [`to_bytes`] didn't make a search finds
+/// nothing, or what is there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RouteList<'a>(pub(crate) &'a [u8]);
 

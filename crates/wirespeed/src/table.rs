@@ -106,8 +106,8 @@ impl<A: Engines> Table<A> {
         self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
     }
 
-    /// [`apply`](Self::apply), with a question when nothing can fail any more: where the answer is no, the call did not happen, and there
-    /// is `None`.
+    /// [`apply`](Self::apply), with a question when nothing can fail any more: where the answer is no, the
+    /// call did not happen, and there is `None`.
     pub(crate) fn apply_if(
         &mut self,
         updates: &[Update<A>],
@@ -135,7 +135,8 @@ impl<A: Engines> Table<A> {
         Reader::new(self.live.reader(), self.engine).with_offload(self.offload.clone())
     }
 
-    /// The routes: exact and longest matches with the prefix that matched, what a prefix covers, iteration in order.
+    /// The routes: exact and longest matches with the prefix that matched, what a prefix covers, iteration in
+    /// order.
     pub fn routes(&self) -> &Rib<A> {
         self.live.rib()
     }

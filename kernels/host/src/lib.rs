@@ -1,12 +1,13 @@
 //! The kernels compiled for the CPU, as a [`Driver`]: for tests on machines without a GPU.
 //!
-//! The host's C++ compiler builds all kernels and `server.cpp` into a program, under address and undefined-behaviour
-//! sanitizers unless asked otherwise. A [`HostDriver`] is a process of it: device memory is that process's memory, each block
-//! an allocation of its own, so that a kernel that reads past a section's padding ends the process, and that ends in
-//! [`GpuError::Lost`] with the sanitizer's report.
+//! The host's C++ compiler builds all kernels and `server.cpp` into a program, under address and
+//! undefined-behaviour sanitizers unless asked otherwise. A [`HostDriver`] is a process of it: device memory
+//! is that process's memory, each block an allocation of its own, so that a kernel that reads past a
+//! section's padding ends the process, and that ends in [`GpuError::Lost`] with the sanitizer's report.
 //!
-//! Work is done in the order in which it is given, and who asks for an event waits for it, so events have always come; that is one of
-//! the orders that a GPU may choose. Pinned memory is a file that both processes map: what a kernel puts there is seen at once.
+//! Work is done in the order in which it is given, and who asks for an event waits for it, so events have
+//! always come; that is one of the orders that a GPU may choose. Pinned memory is a file that both processes
+//! map: what a kernel puts there is seen at once.
 
 mod build;
 
@@ -74,7 +75,8 @@ impl HostDriver {
     /// Starts a process of the program at a path, as [`build`] gives it.
     pub fn start(program: &std::path::Path) -> std::io::Result<Self> {
         let mut server = Command::new(program)
-            // Leaks are what the process ends with, as a device does; a report there would hide the one before it.
+            // Leaks are what the process ends with, as a device does; a report there would hide the one
+            // before it.
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -233,7 +235,8 @@ impl HostDriver {
     fn work(&mut self, work: &Work) -> Result<()> {
         match work {
             Work::In { to, from, bytes } => {
-                // SAFETY: whoever gave the copy promised that the source is good for so many bytes until it is done.
+                // SAFETY: whoever gave the copy promised that the source is good for so many bytes until it
+                // is done.
                 let source = unsafe { std::slice::from_raw_parts(from.0, *bytes) };
                 self.request(b'W', &[to.0, *bytes as u64], source)
             }

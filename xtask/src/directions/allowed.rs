@@ -1,4 +1,5 @@
-//! The circles of imports that there are, each with its reason. A list to be shortened: a circle that is gone has to go from here, too.
+//! The circles of imports that there are, each with its reason. A list to be shortened: a circle that is gone
+//! has to go from here, too.
 
 /// The files of each, in order, and why.
 pub(super) const ALLOWED: &[(&[&str], &str)] = &[

@@ -1,8 +1,8 @@
-//! The directions in which code may depend on code: crates on crates beneath them, and inside a crate files on files without a circle.
-//! Tests hold both; `cargo test -p xtask directions` tells what is amiss.
+//! The directions in which code may depend on code: crates on crates beneath them, and inside a crate files
+//! on files without a circle. Tests hold both; `cargo test -p xtask directions` tells what is amiss.
 //!
-//! Imports are read from `use` items as text. Code behind `#[cfg(test)]` does not count, and neither does `pub use`: a module may show
-//! what lies beneath it.
+//! Imports are read from `use` items as text. Code behind `#[cfg(test)]` does not count, and neither does
+//! `pub use`: a module may show what lies beneath it.
 
 mod allowed;
 mod circles;

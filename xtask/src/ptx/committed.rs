@@ -1,5 +1,5 @@
-//! What can be said of the committed PTX without a compiler: that it is of these sources and not newer than drivers take, and
-//! that sources, PTX and the crate that embeds it name the same modules.
+//! What can be said of the committed PTX without a compiler: that it is of these sources and not newer than
+//! drivers take, and that sources, PTX and the crate that embeds it name the same modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

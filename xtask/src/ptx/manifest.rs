@@ -1,7 +1,7 @@
 //! `kernels/ptx/manifest.json`: the compiler that made the PTX, its flags, and the sources.
 //!
-//! Hashes are XXH3-128: they tell an edit that was forgotten, not a forgery, for which there is the build itself.
-//! `xxh128sum` prints the same ones.
+//! Hashes are XXH3-128: they tell an edit that was forgotten, not a forgery, for which there is the build
+//! itself. `xxh128sum` prints the same ones.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,11 +7,13 @@
 //!        └──────────── hashes ──────────────┴──► kernels/ptx/manifest.json
 //! ```
 //!
-//! It is committed so that nobody needs CUDA to build. The compiler is old on purpose: a driver refuses PTX that is newer than
-//! itself, and what NVRTC 12.2 writes (PTX 8.2) loads from r535 on. The compiler is a wheel from PyPI, pinned and kept under
-//! `target/`; the same bytes come out of it on every machine, so that the check compares bytes.
+//! It is committed so that nobody needs CUDA to build. The compiler is old on purpose: a driver refuses PTX
+//! that is newer than itself, and what NVRTC 12.2 writes (PTX 8.2) loads from r535 on. The compiler is a
+//! wheel from PyPI, pinned and kept under `target/`; the same bytes come out of it on every machine, so that
+//! the check compares bytes.
 //!
-//! `--check` looks first at what needs no compiler (hashes in the manifest, lists of modules), then builds everything again.
+//! `--check` looks first at what needs no compiler (hashes in the manifest, lists of modules), then builds
+//! everything again.
 
 mod committed;
 mod manifest;
@@ -135,7 +137,8 @@ fn build(kernels: &Path, with_registers: bool) -> Result<Built> {
     Ok(Built { files, faults })
 }
 
-/// The compiler as it names itself at the head of what it writes: "Cuda compilation tools, release 12.2, V12.2.140".
+/// The compiler as it names itself at the head of what it writes: "Cuda compilation tools, release 12.2,
+/// V12.2.140".
 fn builder(ptx: &str) -> &str {
     let named = ptx.lines().find_map(|line| line.strip_prefix("// Cuda compilation tools"));
     named.map_or("", |rest| rest.trim_start_matches(',').trim())

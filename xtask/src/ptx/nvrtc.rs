@@ -1,5 +1,5 @@
-//! NVRTC, NVIDIA's compiler as a library: opened by its path at run time, so that building this needs nothing of CUDA. The one file
-//! here with unsafe code; what leaves it is safe.
+//! NVRTC, NVIDIA's compiler as a library: opened by its path at run time, so that building this needs nothing
+//! of CUDA. The one file here with unsafe code; what leaves it is safe.
 //!
 //! Sources are handed over as texts, under names without a folder: no path of this machine reaches the PTX.
 
@@ -52,14 +52,15 @@ type TextOf = unsafe extern "C" fn(Handle, *mut c_char) -> Status;
 #[allow(unsafe_code)]
 impl Nvrtc {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        // SAFETY: the library is NVIDIA's, of a wheel that is pinned to the byte; its initialisers ask nothing of whoever opens it.
+        // SAFETY: the library is NVIDIA's, of a wheel that is pinned to the byte; its initialisers ask
+        // nothing of whoever opens it.
         let library =
             unsafe { Library::new(path) }.with_context(|| format!("can't open {}", path.display()))?;
         /// The function of a name, of the type that the field asks for.
         macro_rules! function {
             ($name:literal) => {
-                // SAFETY: the type is that of this function in `nvrtc.h`, which hasn't changed since CUDA 7; the pointer
-                // stays good because `_library` lives as long.
+                // SAFETY: the type is that of this function in `nvrtc.h`, which hasn't changed since CUDA 7;
+                // the pointer stays good because `_library` lives as long.
                 *unsafe { library.get($name) }.with_context(|| format!("{} is no NVRTC", path.display()))?
             };
         }
@@ -90,8 +91,8 @@ impl Nvrtc {
         let program = Program::new(self, sources).with_context(|| module.to_owned())?;
         let flags = flags.iter().copied().map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let flags = pointers(&flags);
-        // SAFETY: the handle is of a live program; `flags` holds as many pointers as said, to strings that end in NUL and
-        // outlive the call, which keeps none of them.
+        // SAFETY: the handle is of a live program; `flags` holds as many pointers as said, to strings that
+        // end in NUL and outlive the call, which keeps none of them.
         let status = unsafe { (self.compile)(program.handle, c_int::try_from(flags.len())?, flags.as_ptr()) };
         let log = program.text(self.log_size, self.log)?;
         if status != 0 {
@@ -126,8 +127,8 @@ impl<'a> Program<'a> {
         let texts = texts.into_iter().map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let (own_name, own_text) = (CString::new(sources.own.as_str())?, CString::new(sources.own_text())?);
         let mut handle = ptr::null_mut();
-        // SAFETY: the handle is written to a live variable. All strings end in NUL, and both lists hold as many pointers as said; they
-        // outlive the call, which copies what it keeps.
+        // SAFETY: the handle is written to a live variable. All strings end in NUL, and both lists hold as
+        // many pointers as said; they outlive the call, which copies what it keeps.
         nvrtc.ok(unsafe {
             (nvrtc.create)(
                 &raw mut handle,
@@ -147,7 +148,8 @@ impl<'a> Program<'a> {
         // SAFETY: the handle is of a live program, and the size is written to a live variable.
         self.nvrtc.ok(unsafe { size_of(self.handle, &raw mut size) })?;
         let mut text = vec![0_u8; size];
-        // SAFETY: as above; the function writes exactly the bytes that its partner has just asked for, and `text` has them.
+        // SAFETY: as above; the function writes exactly the bytes that its partner has just asked for, and
+        // `text` has them.
         self.nvrtc.ok(unsafe { text_of(self.handle, text.as_mut_ptr().cast()) })?;
         text.truncate(text.iter().position(|&byte| byte == 0).unwrap_or(size));
         String::from_utf8(text).context("the compiler's output is no UTF-8")
@@ -157,8 +159,8 @@ impl<'a> Program<'a> {
 #[allow(unsafe_code)]
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        // SAFETY: the handle is of a program that was created and not destroyed yet, and nobody has it any more. What could fail
-        // leaks a program at worst.
+        // SAFETY: the handle is of a program that was created and not destroyed yet, and nobody has it any
+        // more. What could fail leaks a program at worst.
         unsafe { (self.nvrtc.destroy)(&raw mut self.handle) };
     }
 }

@@ -1,7 +1,7 @@
 //! What `ptxas` makes of the kernels on each GPU: registers, stack, spills and static shared memory.
 //!
-//! A driver assembles PTX for its own GPU, which nobody sees. This does the same ahead, for each that there is: it shows that the
-//! PTX assembles, and that no kernel has to keep in memory what it wanted in registers.
+//! A driver assembles PTX for its own GPU, which nobody sees. This does the same ahead, for each that there
+//! is: it shows that the PTX assembles, and that no kernel has to keep in memory what it wanted in registers.
 
 use std::io::Write;
 use std::path::Path;
@@ -97,7 +97,8 @@ impl Table {
         ARCHITECTURES.map(line).join("\n")
     }
 
-    /// The kernels that spill registers or keep a stack, a line each: both are memory traffic that nobody wrote.
+    /// The kernels that spill registers or keep a stack, a line each: both are memory traffic that nobody
+    /// wrote.
     pub(super) fn in_local_memory(&self) -> Vec<String> {
         let offenders = self.rows.iter().filter(|row| row.use_.is_in_local_memory());
         offenders
@@ -137,7 +138,8 @@ fn assemble(ptxas: &Path, ptx: &Path, architecture: &str) -> Result<String> {
 /// ptxas info    : Used 31 registers, used 1 barriers, 16 bytes smem
 /// ```
 ///
-/// A function that it calls and that wasn't inlined has properties of its own there, which count as the kernel's.
+/// A function that it calls and that wasn't inlined has properties of its own there, which count as the
+/// kernel's.
 fn uses(said: &str) -> Result<Vec<(String, Use)>> {
     let mut uses: Vec<(String, Use)> = Vec::new();
     for line in said.lines() {

@@ -15,8 +15,8 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Reads a module. The compiler gets these headers and no others, so that one that is missed here fails the build rather than
-    /// going unwatched.
+    /// Reads a module. The compiler gets these headers and no others, so that one that is missed here fails
+    /// the build rather than going unwatched.
     pub(super) fn read(kernels: &Path, module: &str) -> Result<Self> {
         let own = format!("{module}.cu");
         let mut texts = BTreeMap::new();
@@ -78,8 +78,8 @@ fn listed(text: &str) -> Option<BTreeSet<String>> {
     Some(list.split('"').skip(1).step_by(2).map(str::to_owned).collect())
 }
 
-/// What a text includes by `#include "NAME"`. Conditions are not looked at: a header too many is watched for nothing, which is
-/// harmless. Those in angle brackets are the compiler's own.
+/// What a text includes by `#include "NAME"`. Conditions are not looked at: a header too many is watched for
+/// nothing, which is harmless. Those in angle brackets are the compiler's own.
 fn includes(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let directive = line.trim_start().strip_prefix('#')?.trim_start();

@@ -1,5 +1,5 @@
-//! NVIDIA's compilers, as the wheels on PyPI hold them: pinned to the byte, and kept under `target/`, for their licence forbids to commit
-//! them. The reader's own pip fetches them, from the index that it is set to.
+//! NVIDIA's compilers, as the wheels on PyPI hold them: pinned to the byte, and kept under `target/`, for
+//! their licence forbids to commit them. The reader's own pip fetches them, from the index that it is set to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,8 @@ pub(super) const NVRTC: Wheel = Wheel {
     file: "nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
 };
 
-/// The assembler from PTX to a GPU's own code, of a release that knows every GPU of [`super::registers::ARCHITECTURES`].
+/// The assembler from PTX to a GPU's own code, of a release that knows every GPU of
+/// [`super::registers::ARCHITECTURES`].
 pub(super) const PTXAS: Wheel = Wheel {
     package: "nvidia-cuda-nvcc-cu12",
     version: "12.8.93",

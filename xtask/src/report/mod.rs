@@ -1,5 +1,5 @@
-//! Figures in the documents, made from the records: `cargo xtask report` writes the tables anew, and a test fails where a table
-//! and its record disagree.
+//! Figures in the documents, made from the records: `cargo xtask report` writes the tables anew, and a test
+//! fails where a table and its record disagree.
 //!
 //! A block in a document says what its table is made of:
 //!
@@ -13,8 +13,9 @@
 //! <!-- end -->
 //! ```
 //!
-//! A cell is the one value of the record's lines that meet all conditions; a dash where no line does. A table that is not made of CSV is
-//! written by hand behind `<!-- quoted: FILE -->`; each number in it has to be in the file, rounded as it stands in the table.
+//! A cell is the one value of the record's lines that meet all conditions; a dash where no line does. A table
+//! that is not made of CSV is written by hand behind `<!-- quoted: FILE -->`; each number in it has to be in
+//! the file, rounded as it stands in the table.
 
 mod block;
 mod chart;

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 
 const MARK: &str = "<!-- quoted: ";
 
-/// Holds each table behind a mark against the files that the mark names. The first cell of a row is its title, and not held against
-/// anything.
+/// Holds each table behind a mark against the files that the mark names. The first cell of a row is its
+/// title, and not held against anything.
 pub(super) fn check(text: &str, records: &Path) -> Result<()> {
     for part in text.split(MARK).skip(1) {
         let (names, behind) = part.split_once("-->").context("a mark without -->")?;

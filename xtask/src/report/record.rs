@@ -30,8 +30,8 @@ impl Record {
         at.with_context(|| format!("{}: no column {name:?}", self.name))
     }
 
-    /// What an expression comes to on the lines that meet the conditions: a column, divided or multiplied by columns and numbers. `None`
-    /// where no line does, an error where two lines give different values.
+    /// What an expression comes to on the lines that meet the conditions: a column, divided or multiplied by
+    /// columns and numbers. `None` where no line does, an error where two lines give different values.
     pub(super) fn value(&self, wanted: &Conditions, expression: &str) -> Result<Option<f64>> {
         let wanted: Vec<_> =
             wanted.iter().map(|(column, value)| Ok((self.column(column)?, value))).collect::<Result<_>>()?;
@@ -74,7 +74,8 @@ impl Record {
     }
 }
 
-/// Conditions as a block writes them: `column=value` with blanks between; a value's own blanks are written as `+`.
+/// Conditions as a block writes them: `column=value` with blanks between; a value's own blanks are written as
+/// `+`.
 pub(super) fn conditions(text: &str) -> Result<Conditions> {
     let one = |word: &str| {
         let (column, value) = word.split_once('=').with_context(|| format!("{word:?} is no condition"))?;

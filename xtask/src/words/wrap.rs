@@ -1,4 +1,5 @@
-//! Wrapping comments: paragraphs with a line that is too long are filled anew. No word changes, and nothing changes the second time.
+//! Wrapping comments: paragraphs with a line that is too long are filled anew. No word changes, and nothing
+//! changes the second time.
 
 use super::WIDTH;
 use super::lines::{Block, blocks};
@@ -101,7 +102,8 @@ fn is_item(word: &str) -> bool {
         || !number.is_empty() && number.len() < 4 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a line begins something, whatever is before it: an item, or words such as `SAFETY:` that tools look for.
+/// Whether a line begins something, whatever is before it: an item, or words such as `SAFETY:` that tools
+/// look for.
 fn begins(content: &str) -> bool {
     let first = content.trim_start().split(' ').next().unwrap_or_default();
     let label = first.strip_suffix(':').unwrap_or_default();
@@ -117,7 +119,8 @@ fn is_wide(line: &str) -> bool {
     line.chars().count() > WIDTH
 }
 
-/// The lines of a part with a line that is too long, filled anew; `None` of others, and of code spans without an end.
+/// The lines of a part with a line that is too long, filled anew; `None` of others, and of code spans without
+/// an end.
 fn filled(block: &Block<'_>, part: &Part) -> Option<Vec<String>> {
     let Kind::Text(hang) = part.kind else { return None };
     if !block.lines[part.from..part.to].iter().any(|line| is_wide(line)) {

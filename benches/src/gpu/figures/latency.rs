@@ -12,8 +12,8 @@ use crate::gpu::bench::Bench;
 use crate::gpu::trip::{Travelled, Trip, fill, start, travel, upload};
 use crate::report::Sheet;
 
-/// Rate and latency by batch and batches under way; the highest rates within bounds on the 99th percentile are rows of their own,
-/// held again for longer.
+/// Rate and latency by batch and batches under way; the highest rates within bounds on the 99th percentile
+/// are rows of their own, held again for longer.
 pub fn latency<A: Best>(subject: &Subject<A>, effort: &Effort) -> Result<Sheet> {
     let mut sheet = Sheet {
         title: format!("Latency by batch and streams ({})", A::FAMILY),
@@ -100,7 +100,8 @@ pub fn latency<A: Best>(subject: &Subject<A>, effort: &Effort) -> Result<Sheet> 
     Ok(sheet)
 }
 
-/// Microseconds of a launch of nothing, and of one of so many keys in pinned memory, with nothing between here and the driver.
+/// Microseconds of a launch of nothing, and of one of so many keys in pinned memory, with nothing between
+/// here and the driver.
 fn floor<A: Best>(
     table: &<A::Engine as Engine<A>>::Table,
     subject: &Subject<A>,

@@ -1,4 +1,5 @@
-//! [`ByDepth`]: a hash table for each number of components, and the hashes of a name's prefixes in one walk over it.
+//! [`ByDepth`]: a hash table for each number of components, and the hashes of a name's prefixes in one walk
+//! over it.
 //!
 //! ```text
 //! /com/parc/www/a      components   hash so far     table

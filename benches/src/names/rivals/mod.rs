@@ -1,5 +1,6 @@
-//! What names are looked up with elsewhere: hash tables by number of components, written here as forwarders have them, a radix trie
-//! and a double array from the Rust registry. All match by components: `/com/ab` is no prefix of `/com/abc`.
+//! What names are looked up with elsewhere: hash tables by number of components, written here as forwarders
+//! have them, a radix trie and a double array from the Rust registry. All match by components: `/com/ab` is
+//! no prefix of `/com/abc`.
 //!
 //! | here | who has it |
 //! |---|---|

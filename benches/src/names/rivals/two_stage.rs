@@ -1,4 +1,5 @@
-//! [`TwoStageHash`]: starts at a number of components that most entries are decided by, and goes down or up from there.
+//! [`TwoStageHash`]: starts at a number of components that most entries are decided by, and goes down or up
+//! from there.
 //!
 //! Every entry that is deeper than the start has its first components in the start's table, as an entry of
 //! its own or a virtual one. That one knows how deep the entries below it go. A name that is found there
@@ -21,7 +22,8 @@ pub struct TwoStageHash {
 const STARTS: std::ops::RangeInclusive<usize> = 1..=5;
 
 impl TwoStageHash {
-    /// Inserts all names; the start is where names with an entry, each as likely as any, take the fewest probes.
+    /// Inserts all names; the start is where names with an entry, each as likely as any, take the fewest
+    /// probes.
     pub fn build(names: &NameTable) -> Result<Self> {
         let start = STARTS.min_by_key(|&start| probes(names, start)).unwrap_or(1);
         let mut by_depth = ByDepth::build(names)?;

@@ -156,8 +156,9 @@ pub fn random_updates<T: Tuple, E: ClassifyEngine<T>>() {
     tally.finish();
 }
 
-/// A hundred thousand random updates and then everything removed, twice: answers are right on the way, and what the first round took
-/// in storage serves the second. A live table that is emptied is as large as one of no rules.
+/// A hundred thousand random updates and then everything removed, twice: answers are right on the way, and
+/// what the first round took in storage serves the second. A live table that is emptied is as large as one of
+/// no rules.
 pub fn churn<T: Tuple, E: ClassifyEngine<T>>() {
     /// Numbers that rules come and go under.
     const NUMBERS: u64 = 3_000;

@@ -1,6 +1,7 @@
-//! Rules chosen to do harm: alike in all but a bit or a word, words in another order, pairs that cancel, arithmetic progressions; all that
-//! collides in a hash that is weak and can be had without the seed. Answers stay right, images stay in proportion, and building and
-//! patching take no longer than for random rules, or little.
+//! Rules chosen to do harm: alike in all but a bit or a word, words in another order, pairs that cancel,
+//! arithmetic progressions; all that collides in a hash that is weak and can be had without the seed. Answers
+//! stay right, images stay in proportion, and building and patching take no longer than for random rules, or
+//! little.
 
 use std::time::{Duration, Instant};
 

@@ -11,7 +11,8 @@ use crate::lookup::{BuildOptions, Classify, ClassifyEngine};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
-/// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup still answers.
+/// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup
+/// still answers.
 pub fn images<T: Tuple, E: ClassifyEngine<T>>() {
     let tally = Tally::<T, E>::new("images");
     let empty = |kind: &str, layout| ImageBuilder::new(kind, layout).build(None).expect("an empty image");
@@ -100,9 +101,9 @@ fn element(image: &Image, id: SectionId, index: u64) -> u64 {
     }
 }
 
-/// Elements that no engine wrote, one at a time and a few together: `from_image` and `check` agree on what they refuse, and what
-/// they take answers every lookup with something, single as in a batch. Each value is tried in a copy of the image; where these would
-/// be too many, some values are, the same in every run.
+/// Elements that no engine wrote, one at a time and a few together: `from_image` and `check` agree on what
+/// they refuse, and what they take answers every lookup with something, single as in a batch. Each value is
+/// tried in a copy of the image; where these would be too many, some values are, the same in every run.
 fn damaged<T: Tuple, E: ClassifyEngine<T>>(rules: &RuleSet<T>, table: &E::Table, what: &str) {
     /// Bytes of copies, and tries, of one table.
     const BUDGET: (u64, u64) = (64 << 20, 1_500);
@@ -181,7 +182,8 @@ fn agree<T: Tuple, E: ClassifyEngine<T>>(
     let mut raw = table.image().clone();
     raw.apply(&patch).expect("the elements are there");
     let taken = E::Table::from_image(raw);
-    // All that `apply` does before it writes; a copy for each value would cost more than the rest of the suite.
+    // All that `apply` does before it writes; a copy for each value would cost more than the rest of the
+    // suite.
     let patched = table.check(&patch);
     let written = || {
         let name = |id: SectionId| table.image().memory_usage()[usize::from(id.0)].name.clone();

@@ -23,8 +23,8 @@ const ROUNDS: u32 = 400;
 
 /// Readers on other threads see a set of updates whole or not at all, in place and across rebuilds.
 ///
-/// Each round takes all rules of the one before out and puts its own in, under other numbers. Whatever a probe finds in one state is
-/// then of one round.
+/// Each round takes all rules of the one before out and puts its own in, under other numbers. Whatever a
+/// probe finds in one state is then of one round.
 pub fn live_readers<T: Tuple, E: ClassifyEngine<T>>() {
     let mut rng = Rng::new(31);
     live_readers_of::<T, E>(&sets::classes(&mut rng, 12, ROUND as usize - 1));
@@ -91,7 +91,8 @@ fn turn<T: Tuple>(rules: &[Rule<T>], round: u32) -> Vec<RuleUpdate<T>> {
     comes.chain(goes).collect()
 }
 
-/// Lets every reader have a pass, so that the writer isn't done before they begin; not for long, as one may have panicked.
+/// Lets every reader have a pass, so that the writer isn't done before they begin; not for long, as one may
+/// have panicked.
 fn wait_for(passes: &[AtomicU64; 2]) {
     let before = passes.each_ref().map(|passes| passes.load(Ordering::Relaxed));
     let end = Instant::now() + Duration::from_millis(100);

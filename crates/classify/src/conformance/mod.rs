@@ -1,16 +1,19 @@
-//! The suite that every engine of rules passes. An engine joins it in a line of its `tests/conformance.rs`, for each tuple:
+//! The suite that every engine of rules passes. An engine joins it in a line of its `tests/conformance.rs`,
+//! for each tuple:
 //!
 //! ```text
 //! conformance!(linear_ipv4, Ipv4Tuple, Linear<Ipv4Tuple>);
 //! conformance_on_real_sets!(linear_on_real_sets, Linear<Ipv4Tuple>, Linear<OpenFlowTuple>);
 //! ```
 //!
-//! What is held against the oracle: hand-picked sets (empty, one rule that matches all, exact ones only, 1,024 classes, all classes
-//! matching, equal priorities, masks with holes, ranges), random sets, random histories of updates (each state of the patched table,
-//! and a table built anew from the same rules), large classes, images saved, opened, mapped and damaged, live tables under concurrent
-//! readers, rules chosen to do harm, few rules that make much work, and real sets where `WIRESPEED_DATA` or `../shared/data` has them. In each state tuples are made of
-//! the rules: some that match, some that miss by a bit, some that are half of one rule and half of another; looked up single, in
-//! batches of odd sizes, on all cores, and step by step.
+//! What is held against the oracle: hand-picked sets (empty, one rule that matches all, exact ones only,
+//! 1,024 classes, all classes matching, equal priorities, masks with holes, ranges), random sets, random
+//! histories of updates (each state of the patched table, and a table built anew from the same rules), large
+//! classes, images saved, opened, mapped and damaged, live tables under concurrent readers, rules chosen to
+//! do harm, few rules that make much work, and real sets where `WIRESPEED_DATA` or `../shared/data` has them.
+//! In each state tuples are made of the rules: some that match, some that miss by a bit, some that are half
+//! of one rule and half of another; looked up single, in batches of odd sizes, on all cores, and step by
+//! step.
 //!
 //! An engine that ends somewhere may refuse a large set by a typed error; see [`Tally`].
 
@@ -101,7 +104,8 @@ macro_rules! conformance {
     };
 }
 
-/// Test modules that hold an engine of 5-tuples and 12-tuples against the suite with real sets: of 1 K and 10 K rules, and `#[ignore]`d those of 100 K.
+/// Test modules that hold an engine of 5-tuples and 12-tuples against the suite with real sets: of 1 K and 10
+/// K rules, and `#[ignore]`d those of 100 K.
 #[macro_export]
 macro_rules! conformance_on_real_sets {
     ($module:ident, $ipv4:ty, $openflow:ty) => {
@@ -126,8 +130,8 @@ macro_rules! conformance_on_real_sets {
     };
 }
 
-/// Holds a table against the right answers for every tuple given: in one batch, in batches too short for whatever an engine does at a
-/// time, single, and explained.
+/// Holds a table against the right answers for every tuple given: in one batch, in batches too short for
+/// whatever an engine does at a time, single, and explained.
 pub fn check<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: &impl Right<T>, tuples: &[T], what: &str) {
     let right: Vec<u32> = tuples.iter().map(|tuple| right.right(tuple)).collect();
     check_batch(table, &right, tuples, what);
@@ -245,7 +249,8 @@ pub fn random_sets<T: Tuple, E: ClassifyEngine<T>>() {
     tally.finish();
 }
 
-/// One class of 128 K rules, 1,024 classes of a few each and of one large, and what the paper has: 16 K rules in 64 classes.
+/// One class of 128 K rules, 1,024 classes of a few each and of one large, and what the paper has: 16 K rules
+/// in 64 classes.
 pub fn large_sets<T: Tuple, E: ClassifyEngine<T>>() {
     let tally = Tally::<T, E>::new("large_sets");
     for (what, rules) in sets::large::<T>() {

@@ -1,5 +1,6 @@
-//! Real-like sets, where they are at hand: the folder in `WIRESPEED_DATA`, or `../shared/data` beside the repository. ClassBench sets come
-//! with a trace and the right answers; OpenFlow sets are held against the fast oracle.
+//! Real-like sets, where they are at hand: the folder in `WIRESPEED_DATA`, or `../shared/data` beside the
+//! repository. ClassBench sets come with a trace and the right answers; OpenFlow sets are held against the
+//! fast oracle.
 
 use std::path::PathBuf;
 
@@ -70,8 +71,8 @@ pub fn openflow_set(file: &str) -> Option<RuleSet<OpenFlowTuple>> {
     Some(read_rules(&source, &ReadOptions::default()).expect("the flows are read").0.rules)
 }
 
-/// Every ClassBench set with its trace and its right answers: built whole, and patched with a tenth of its rules gone and back. Of
-/// the largest traces a part, as an engine may look at every rule.
+/// Every ClassBench set with its trace and its right answers: built whole, and patched with a tenth of its
+/// rules gone and back. Of the largest traces a part, as an engine may look at every rule.
 pub fn real_classbench<E: ClassifyEngine<Ipv4Tuple>>(sizes: &[&str]) {
     let tally = Tally::<Ipv4Tuple, E>::new("real_classbench");
     let mut there = false;

@@ -1,8 +1,9 @@
-//! Calls that fail: [what is promised of them](wirespeed_image::live#when-an-update-fails), with failures at every step.
+//! Calls that fail: [what is promised of them](wirespeed_image::live#when-an-update-fails), with failures at
+//! every step.
 //!
-//! An engine in a wrapper is made to fail at chosen operations of a history: a build, a taking in of changes, several in turn. After every
-//! call, Ok or Err, the rules are held against a map that took the calls that succeeded and no other, and readers and the actions that
-//! they see against its oracle.
+//! An engine in a wrapper is made to fail at chosen operations of a history: a build, a taking in of changes,
+//! several in turn. After every call, Ok or Err, the rules are held against a map that took the calls that
+//! succeeded and no other, and readers and the actions that they see against its oracle.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +25,8 @@ use crate::tuple::Tuple;
 use crate::update::RuleUpdate;
 
 thread_local! {
-    /// The operations that fail, by their number: builds and takings in of engines on this thread are counted together.
+    /// The operations that fail, by their number: builds and takings in of engines on this thread are counted
+    /// together.
     static FAILING: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
     static OPERATIONS: Cell<u32> = const { Cell::new(0) };
 }
@@ -179,8 +181,8 @@ impl<T: Tuple, E: ClassifyEngine<T>> Watched<T, E> {
     }
 }
 
-/// Some calls, of one update, of some, and of more than are taken in at once: rules come, go, come and go in one call, change places; once
-/// all go; some numbers can't be.
+/// Some calls, of one update, of some, and of more than are taken in at once: rules come, go, come and go in
+/// one call, change places; once all go; some numbers can't be.
 fn history<T: Tuple>(world: &sets::World<T>, rng: &mut Rng) -> Vec<Vec<RuleUpdate<T>>> {
     let update = |rng: &mut Rng| {
         let number = u32::try_from(1 + rng.below(60)).expect("small");
@@ -208,7 +210,8 @@ fn history<T: Tuple>(world: &sets::World<T>, rng: &mut Rng) -> Vec<Vec<RuleUpdat
     calls
 }
 
-/// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the rest did.
+/// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the
+/// rest did.
 pub fn refusals<T: Tuple, E: ClassifyEngine<T>>() {
     for seed in 0..3 {
         let mut rng = Rng::new(seed);

@@ -1,7 +1,7 @@
 //! [`Tally`]: which sets an engine held, and which it refused by a typed error.
 //!
-//! An engine whose structure ends somewhere may refuse a set that is large for it, and says with which numbers. Each test counts and
-//! prints these; small sets nobody may refuse.
+//! An engine whose structure ends somewhere may refuse a set that is large for it, and says with which
+//! numbers. Each test counts and prints these; small sets nobody may refuse.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;

@@ -1,5 +1,6 @@
-//! Sets of rules that make much work for few: wide ranges, of which each rule has tens of thousands of patterns; many rules that fix the same
-//! bits, or no two the same; and one tuple that all rules match. For the suite, and for `benches/hostile_speed.rs`.
+//! Sets of rules that make much work for few: wide ranges, of which each rule has tens of thousands of
+//! patterns; many rules that fix the same bits, or no two the same; and one tuple that all rules match. For
+//! the suite, and for `benches/hostile_speed.rs`.
 
 use wirespeed_rng::Rng;
 
@@ -18,7 +19,8 @@ use crate::rules::RuleSet;
 use crate::tuple::{Field, Tuple};
 use crate::update::RuleUpdate;
 
-/// Holds an engine against sets of few rules that make much work: built whole, put in by patches in a few calls, and taken out again.
+/// Holds an engine against sets of few rules that make much work: built whole, put in by patches in a few
+/// calls, and taken out again.
 pub fn wide_ranges<T: Tuple, E: ClassifyEngine<T>>() {
     let tally = Tally::<T, E>::new("wide_ranges");
     let mut all = hostile::<T>(150);
@@ -64,12 +66,14 @@ pub fn hostile<T: Tuple>(count: u32) -> Named<T> {
     ]
 }
 
-/// Rules of three wide ranges each, an address and two ports; each rule has another address range and another port to begin with.
+/// Rules of three wide ranges each, an address and two ports; each rule has another address range and another
+/// port to begin with.
 pub fn wide<T: Tuple>(count: u32) -> RuleSet<T> {
     (0..count).map(wide_rule).collect()
 }
 
-/// One of these, such as `src=7.0.0.1-197.255.255.254 sport=1-65534 dport=8-65534` for number 7. Of 128 at most.
+/// One of these, such as `src=7.0.0.1-197.255.255.254 sport=1-65534 dport=8-65534` for number 7. Of 128 at
+/// most.
 pub fn wide_rule<T: Tuple>(number: u32) -> Rule<T> {
     let (field, [dport, sport]) = (widest::<T>(), ports::<T>());
     let (number, byte) = (u128::from(number % 128), field.width - 8);

@@ -7,7 +7,8 @@ use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
-/// Tuples around so many of the rules, evenly over all of them, and some that are anything; the same in every run.
+/// Tuples around so many of the rules, evenly over all of them, and some that are anything; the same in every
+/// run.
 pub fn around<T: Tuple>(rules: &RuleSet<T>, most: usize) -> Vec<T> {
     let mut rng = Rng::new(17);
     let sorted = rules.sorted();

@@ -10,11 +10,12 @@ use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 use crate::update::RuleUpdate;
 
-/// So many updates of a set. A quarter each: a rule goes; one that went comes back; one gets the priority of another and the next action;
-/// one comes that is new, after all others, with the mask of another (now and then with what the masks of two have in common, which may
-/// be a class of its own).
+/// So many updates of a set. A quarter each: a rule goes; one that went comes back; one gets the priority of
+/// another and the next action; one comes that is new, after all others, with the mask of another (now and
+/// then with what the masks of two have in common, which may be a class of its own).
 ///
-/// Each says the number that it is about, so that all of them applied a second time lead to the same set. Without rules there are none.
+/// Each says the number that it is about, so that all of them applied a second time lead to the same set.
+/// Without rules there are none.
 pub fn churn<T: Tuple>(rules: &RuleSet<T>, count: usize, seed: u64) -> Vec<RuleUpdate<T>> {
     let known: Vec<_> =
         rules.sorted().into_iter().map(|(number, rule)| (number.get(), rule.clone())).collect();

@@ -1,8 +1,9 @@
-//! 5-tuple sets after the manner of ClassBench: access lists, firewalls and chains, by the shares of prefix lengths, port ranges and
-//! protocols that such sets are known for. No copy of its seeds: for measurements that are to be compared, take the real ones.
+//! 5-tuple sets after the manner of ClassBench: access lists, firewalls and chains, by the shares of prefix
+//! lengths, port ranges and protocols that such sets are known for. No copy of its seeds: for measurements
+//! that are to be compared, take the real ones.
 //!
-//! Addresses come from a few networks with many hosts each, so that rules overlap; the more a rule says the earlier it comes, and the
-//! first wins.
+//! Addresses come from a few networks with many hosts each, so that rules overlap; the more a rule says the
+//! earlier it comes, and the first wins.
 
 use std::str::FromStr;
 

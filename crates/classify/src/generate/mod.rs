@@ -1,5 +1,5 @@
-//! Seeded rule sets, traces and updates: what the paper measures with, sets after the manner of ClassBench, and tuples at the edges of
-//! rules.
+//! Seeded rule sets, traces and updates: what the paper measures with, sets after the manner of ClassBench,
+//! and tuples at the edges of rules.
 
 mod around;
 mod churn;
@@ -18,8 +18,9 @@ use wirespeed_rng::Rng;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
-/// So many tuples, each derived from a rule at random: what the rule doesn't say is at random, too. With `burst` over 1 each comes that
-/// many times in a row on average, as packets of a flow do. Without rules they are anything.
+/// So many tuples, each derived from a rule at random: what the rule doesn't say is at random, too. With
+/// `burst` over 1 each comes that many times in a row on average, as packets of a flow do. Without rules they
+/// are anything.
 pub fn tuples<T: Tuple>(rules: &RuleSet<T>, count: usize, burst: f64, seed: u64) -> Vec<T> {
     let mut rng = Rng::new(seed);
     let sorted = rules.sorted();

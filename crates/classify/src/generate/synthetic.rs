@@ -1,7 +1,8 @@
 //! [`Synthetic`]: the paper's synthetic sets (sections 6 and 7.3).
 //!
-//! N rules in C classes, F of which are full: each of the others has one rule, and these share the rest evenly. A tuple of the trace
-//! matches C_m classes: rules are made in bundles of so many, one value for all, each under the mask of another class.
+//! N rules in C classes, F of which are full: each of the others has one rule, and these share the rest
+//! evenly. A tuple of the trace matches C_m classes: rules are made in bundles of so many, one value for all,
+//! each under the mask of another class.
 
 use std::collections::BTreeSet;
 
@@ -122,7 +123,8 @@ impl<T: Tuple> Synthetic<T> {
         Ok(Self { rules: made.into_iter().collect(), bundles })
     }
 
-    /// So many tuples that match C_m classes each (more only by chance), derived from the rules by setting what these don't look at.
+    /// So many tuples that match C_m classes each (more only by chance), derived from the rules by setting
+    /// what these don't look at.
     pub fn trace(&self, count: usize, seed: u64) -> Vec<T> {
         let mut rng = Rng::new(seed);
         let one = |_| {
@@ -133,8 +135,8 @@ impl<T: Tuple> Synthetic<T> {
     }
 }
 
-/// Masks of so many classes: combinations of fields that are wildcards, as the paper has them, and where there are too few, prefixes
-/// of the addresses among them.
+/// Masks of so many classes: combinations of fields that are wildcards, as the paper has them, and where
+/// there are too few, prefixes of the addresses among them.
 fn masks<T: Tuple>(rng: &mut Rng, classes: usize) -> Result<Vec<T>, ShapeError> {
     /// Bits that make two values of a class differ, but by chance.
     const LEAST: u32 = 32;

@@ -1,14 +1,17 @@
 //! Linear search (the paper's section 4.1, Algorithms 1 to 3): a tuple is compared with entry after entry.
 //!
-//! The paper goes through all rules and keeps the best that matches; here they lie best first, so that the first that matches is the
-//! answer and a search can stop. What makes it fast enough for a thousand rules is that 16 entries are compared at once, a word of
-//! each in a vector. For sets of more than a few thousand rules any other engine is better; for a few dozen this one is.
+//! The paper goes through all rules and keeps the best that matches; here they lie best first, so that the
+//! first that matches is the answer and a search can stop. What makes it fast enough for a thousand rules is
+//! that 16 entries are compared at once, a word of each in a vector. For sets of more than a few thousand
+//! rules any other engine is better; for a few dozen this one is.
 //!
-//! Updates keep the order: entries lie in groups of 16 lanes that are left a little empty, so that one that comes moves those after it
-//! in its group. A group that is full shares with its neighbours, as many as it takes until they are less than full (a
-//! packed-memory array), and a table where all are is outgrown. See [`layout`] for the sections.
+//! Updates keep the order: entries lie in groups of 16 lanes that are left a little empty, so that one that
+//! comes moves those after it in its group. A group that is full shares with its neighbours, as many as it
+//! takes until they are less than full (a packed-memory array), and a table where all are is outgrown. See
+//! [`layout`] for the sections.
 //!
-//! Measured on one core of a Zen 4 by AVX-512 (`benches/classify_speed.rs`, batches of 8,192; a shared machine, so take ratios):
+//! Measured on one core of a Zen 4 by AVX-512 (`benches/classify_speed.rs`, batches of 8,192; a shared
+//! machine, so take ratios):
 //!
 //! | set | patterns | table | trace order, shuffled | live updates, 64 a call |
 //! |---|---|---|---|---|
@@ -19,8 +22,10 @@
 //! | ClassBench acl1 10K | 13,450 | 0.58 MiB | 2.6, 2.5 M/s | 0.38 M/s |
 //!
 //! What was tried, in the order of the table and in trace order:
-//! - Giving a group up after every second word only, instead of after each in which no lane is left: 14.1, 5.1, 16.4, 6.7, 1.4 M/s.
-//! - The same with two tuples at a time, so that a group is loaded once for both: 12.2, 6.1, 16.7, 4.3, 1.4 M/s.
+//! - Giving a group up after every second word only, instead of after each in which no lane is left: 14.1,
+//!   5.1, 16.4, 6.7, 1.4 M/s.
+//! - The same with two tuples at a time, so that a group is loaded once for both: 12.2, 6.1, 16.7, 4.3, 1.4
+//!   M/s.
 
 mod build;
 pub mod layout;

@@ -78,7 +78,8 @@ impl<T: Copy> Order<T> {
         self.groups.iter().rposition(|group| !group.is_empty()).map_or(0, |last| last + 1)
     }
 
-    /// Puts an entry in its place, or in that of the one with its key. O(log n), amortised O(log² n) where it is tight.
+    /// Puts an entry in its place, or in that of the one with its key. O(log n), amortised O(log² n) where it
+    /// is tight.
     pub(super) fn put(&mut self, held: Held<T>) -> Result<(), Full> {
         let group = self.group_of(held.key);
         let entries = &mut self.groups[group];
@@ -133,7 +134,8 @@ impl<T: Copy> Order<T> {
         }
     }
 
-    /// Puts an entry into a full group: the smallest neighbourhood that has room, of a power of two groups, is spread evenly.
+    /// Puts an entry into a full group: the smallest neighbourhood that has room, of a power of two groups,
+    /// is spread evenly.
     fn share(&mut self, group: usize, held: Held<T>) -> Result<(), Full> {
         let mut size = 2;
         loop {

@@ -25,7 +25,8 @@ impl<T: Tuple> Linear<T> {
         self.writes().finish(Some((rules.len() as u64, rules.last_number().into())))
     }
 
-    /// Takes the entries of a rule out and puts those in that it has now; what has the same key is written over.
+    /// Takes the entries of a rule out and puts those in that it has now; what has the same key is written
+    /// over.
     fn change(
         &mut self,
         number: RuleNumber,

@@ -17,7 +17,8 @@ use crate::tuple::Tuple;
 /// The control plane's copy of cells and ranks.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets<T> {
-    /// Cells by lane, the blocks of each one after the other: those of a 5-tuple are in one line, where the image has two.
+    /// Cells by lane, the blocks of each one after the other: those of a 5-tuple are in one line, where the
+    /// image has two.
     cells: HugeVec<Block>,
     ranks: HugeVec<Ranks>,
     space: Space,

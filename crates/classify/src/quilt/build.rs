@@ -59,7 +59,8 @@ impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
     }
 }
 
-/// Cells that the rules of a set may make, so many and some for each rule. Ranges of long addresses make a few hundred each.
+/// Cells that the rules of a set may make, so many and some for each rule. Ranges of long addresses make a
+/// few hundred each.
 const MOST_CELLS: u64 = 1 << 18;
 /// Cells that each rule adds to that: as many as one is taken apart into at most, where that is the choice.
 const CELLS_A_RULE: u64 = 32;
@@ -91,7 +92,8 @@ fn cells<T: Tuple>(rules: &RuleSet<T>) -> Result<Vec<(Cell<T>, Rank)>, BuildErro
     Ok(cells)
 }
 
-/// Groups of cells to be scanned that there is room for in any case. Where there are some, there is room for as many again.
+/// Groups of cells to be scanned that there is room for in any case. Where there are some, there is room for
+/// as many again.
 const SCAN_ROOM: u64 = 4;
 
 /// Groups that are free in a table without head room.

@@ -6,8 +6,9 @@
 //! mixed    some 16 bits so, some so
 //! ```
 //!
-//! A prefix of an address is two ranges of 16 bits, one of which is exact or all; a range of ports is one. Where 16 bits hold several
-//! fields, as in [`OpenFlowTuple`](crate::OpenFlowTuple), what a rule wants of them may be no range; masks say anything.
+//! A prefix of an address is two ranges of 16 bits, one of which is exact or all; a range of ports is one.
+//! Where 16 bits hold several fields, as in [`OpenFlowTuple`](crate::OpenFlowTuple), what a rule wants of
+//! them may be no range; masks say anything.
 //!
 //! A rule is one cell where it can be. Ranges of addresses make a cell for each of their [regions](Region),
 //! where prefixes would make one for each pattern. A cell with a range of ports beside a mask with holes is
@@ -19,12 +20,13 @@ use crate::rule::Rule;
 use crate::spans::{Spans, halves};
 use crate::tuple::Tuple;
 
-/// How a cell is compared: a bit for each 16 bits that are compared by a mask, the lowest for the high half of the first word; the others
-/// are ranges. Small, as control planes hold one with each cell.
+/// How a cell is compared: a bit for each 16 bits that are compared by a mask, the lowest for the high half
+/// of the first word; the others are ranges. Small, as control planes hold one with each cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Form(u32);
 
-/// The patterns that a rule is taken apart into rather than have a mixed cell: one range of ports makes 30 at most.
+/// The patterns that a rule is taken apart into rather than have a mixed cell: one range of ports makes 30 at
+/// most.
 const FEW_PATTERNS: usize = 32;
 
 /// What a rule wants.

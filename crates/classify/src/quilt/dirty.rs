@@ -41,7 +41,8 @@ impl Dirty {
         Taken(&mut self.places)
     }
 
-    /// Sorts the places: a few by comparing, more by digits from the lowest on. Each digit takes a pass over all.
+    /// Sorts the places: a few by comparing, more by digits from the lowest on. Each digit takes a pass over
+    /// all.
     fn sort(&mut self) {
         match self.places.len() {
             ..SOME => self.places.sort_unstable(),

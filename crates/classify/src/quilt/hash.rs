@@ -1,5 +1,5 @@
-//! The hash that leads to slots: products of pairs of words (NH of UMAC, Black et al. 1999), and what is made of it. Kernels compute the
-//! same.
+//! The hash that leads to slots: products of pairs of words (NH of UMAC, Black et al. 1999), and what is made
+//! of it. Kernels compute the same.
 //!
 //! ```text
 //! s    = Σ (w₂ᵢ + k₂ᵢ) · (w₂ᵢ₊₁ + k₂ᵢ₊₁)     words under the layer's mask; sums of 32 bits, products and their sum of 64

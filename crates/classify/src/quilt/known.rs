@@ -1,4 +1,5 @@
-//! [`Known`]: of each cell that rules have the layer that it is in, and the worse ones of these where they are several.
+//! [`Known`]: of each cell that rules have the layer that it is in, and the worse ones of these where they
+//! are several.
 //!
 //! ```text
 //! index    hash 32 | 0 | layer 31      of a cell that one rule is; what it is lies in its bucket alone
@@ -6,8 +7,8 @@
 //! shared   cell, layer, ranks but the best      by place
 //! ```
 //!
-//! Cells of one hash and one layer have equal entries, and any of these will do for any of them, until one is shared. So an entry that is
-//! shared is of one cell alone, and is looked for before the others.
+//! Cells of one hash and one layer have equal entries, and any of these will do for any of them, until one is
+//! shared. So an entry that is shared is of one cell alone, and is looked for before the others.
 
 use std::collections::BTreeSet;
 
@@ -186,7 +187,8 @@ impl<T: Tuple> Known<T> {
         self.index.replace_at(entry.at, place | SHARED);
     }
 
-    /// A cell with several rules, the best of which has the rank `best`, has one less. The best of those that are left.
+    /// A cell with several rules, the best of which has the rank `best`, has one less. The best of those that
+    /// are left.
     pub(super) fn remove_one(&mut self, entry: Entry, rank: Rank, best: Rank) -> Rank {
         let shared = &mut self.shared[entry.place()];
         let left = if rank == best {

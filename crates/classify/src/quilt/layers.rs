@@ -1,4 +1,5 @@
-//! [`Layers`]: masks and directories in the order in which lookups try them, and which of them a rule may be in.
+//! [`Layers`]: masks and directories in the order in which lookups try them, and which of them a rule may be
+//! in.
 
 use wirespeed_image::{At, Index, PatchBuilder};
 

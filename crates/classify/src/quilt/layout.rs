@@ -16,13 +16,16 @@
 //! scan_ranks  u64   by group: of 16 cells; 0 where there is none
 //! ```
 //!
-//! The *height* of a rank is what is left of it without its S lowest bits, as 32 bits, or all ones where these are too few: of two ranks
-//! the lower isn't the higher one's. S is the bits of the highest priority when the table was built.
+//! The *height* of a rank is what is left of it without its S lowest bits, as 32 bits, or all ones where
+//! these are too few: of two ranks the lower isn't the higher one's. S is the bits of the highest priority
+//! when the table was built.
 //!
-//! A scanned cell matches where of each 16 bits `(x & mask) - least ≤ span`, unsigned and wrapping. Scanned cells are compared after all layers,
-//! group by group in their order, until no later one has a rank above what was found; a group that has none is passed over.
+//! A scanned cell matches where of each 16 bits `(x & mask) - least ≤ span`, unsigned and wrapping. Scanned
+//! cells are compared after all layers, group by group in their order, until no later one has a rank above
+//! what was found; a group that has none is passed over.
 //!
-//! A cell that isn't there may match: its rank is that of no rule. Layers from L on and groups of scanned cells from G on are not read.
+//! A cell that isn't there may match: its rank is that of no rule. Layers from L on and groups of scanned
+//! cells from G on are not read.
 
 use std::marker::PhantomData;
 
@@ -104,7 +107,8 @@ pub const fn group_len<T: Tuple>() -> usize {
     blocks::<T>() * 4 * LANES
 }
 
-/// Where a cell has the first two words of a block's `a`; the other two come after, and `b` is [`B_AFTER`] on.
+/// Where a cell has the first two words of a block's `a`; the other two come after, and `b` is [`B_AFTER`]
+/// on.
 pub const fn cell_at<T: Tuple>(group: usize, block: usize, lane: usize) -> usize {
     group * group_len::<T>() + block * 4 * LANES + 2 * lane
 }
@@ -314,7 +318,8 @@ impl<T: Tuple> QuiltTable<T> {
         self.view().shift()
     }
 
-    /// Whether the bounds that lookups ask for descend along the layers, as in every image that an engine made.
+    /// Whether the bounds that lookups ask for descend along the layers, as in every image that an engine
+    /// made.
     pub fn descends(&self) -> bool {
         let records = self.view().layers.chunks_exact(record_len::<T>()).take(self.layers());
         records.step_by(LAYERS_AT_ONCE).map(|record| record[REST_AT]).is_sorted_by(|a, b| a >= b)

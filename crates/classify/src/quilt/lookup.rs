@@ -155,7 +155,8 @@ fn scanned<T: Tuple>(scan: ScanView<'_>, tuple: &T, mut best: u64, seen: &mut im
     best
 }
 
-/// Compares a tuple with each cell of a group: 0 where it matches. Written so that compilers make vectors of it.
+/// Compares a tuple with each cell of a group: 0 where it matches. Written so that compilers make vectors of
+/// it.
 #[inline(always)]
 fn differing<T: Tuple>(cells: &[u32], tuple: &T) -> [u32; SCAN_LANES] {
     let mut differ = [[0u16; 2]; SCAN_LANES];

@@ -1,7 +1,8 @@
 //! Which masks the layers of a set have.
 //!
-//! Greedy: of the masks that could be a layer's the one that takes most rules comes first, then that which takes most of the others,
-//! until all are in one. A bucket takes few cells, and those past the first group count less, as comparing them takes time; see [`tune`](super::tune).
+//! Greedy: of the masks that could be a layer's the one that takes most rules comes first, then that which
+//! takes most of the others, until all are in one. A bucket takes few cells, and those past the first group
+//! count less, as comparing them takes time; see [`tune`](super::tune).
 
 use std::collections::BinaryHeap;
 
@@ -65,8 +66,8 @@ impl<T: Tuple> Draft<T> {
         Self { forms }
     }
 
-    /// The layers that cells should have. What a mask takes of fewer cells is no more than what it took of all; so only those are weighed anew
-    /// that could still be the best.
+    /// The layers that cells should have. What a mask takes of fewer cells is no more than what it took of
+    /// all; so only those are weighed anew that could still be the best.
     pub(super) fn layers(&self, seeds: &Seeds, shape: &Shape) -> Vec<(T, Form)> {
         let mut layers = Vec::new();
         for Part { form, cells, masks } in &self.forms {
@@ -108,8 +109,8 @@ fn by_mask<T: Tuple>(cells: &[(T, T)]) -> Vec<(T, Vec<T>)> {
     classes.map(|class| (class[0].0, class.iter().map(|&(_, value)| value).collect())).collect()
 }
 
-/// A mask for what a rule's mask doesn't fit: the same with prefixes cut to whole bytes, of wide fields, and without what narrow ones
-/// have in part.
+/// A mask for what a rule's mask doesn't fit: the same with prefixes cut to whole bytes, of wide fields, and
+/// without what narrow ones have in part.
 pub(super) fn coarser<T: Tuple>(mask: &T) -> T {
     T::FIELDS.iter().fold(T::default(), |coarse, field| {
         let bits = mask.field(field);
@@ -117,7 +118,8 @@ pub(super) fn coarser<T: Tuple>(mask: &T) -> T {
     })
 }
 
-/// The bits of a field's mask, of a wide prefix so that its length is a multiple; of a narrow field all or none; others as they are.
+/// The bits of a field's mask, of a wide prefix so that its length is a multiple; of a narrow field all or
+/// none; others as they are.
 fn cut(field: &Field, bits: u128, step: u16) -> u128 {
     let length = u16::try_from(bits.count_ones()).expect("128 at most");
     match (bits == field.prefix(length), field.width > NARROW) {

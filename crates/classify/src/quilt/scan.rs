@@ -1,10 +1,12 @@
 //! [`Scan`]: cells that hashes can't tell apart, which lookups compare one after the other.
 //!
-//! A hash needs bits that a cell's tuples have in common. Wide ranges leave none, and where many cells want the same of the bits that they
-//! do fix, one bucket would have to hold them all. Comparing sixteen cells at once costs about as much as a layer does; so such cells
-//! lie here, and so do those of masks that few cells share, where there would be a layer for each.
+//! A hash needs bits that a cell's tuples have in common. Wide ranges leave none, and where many cells want
+//! the same of the bits that they do fix, one bucket would have to hold them all. Comparing sixteen cells at
+//! once costs about as much as a layer does; so such cells lie here, and so do those of masks that few cells
+//! share, where there would be a layer for each.
 //!
-//! A cell has a lane, which it keeps until it goes. Free lanes are given again, the lowest first, so that what is compared stays short.
+//! A cell has a lane, which it keeps until it goes. Free lanes are given again, the lowest first, so that
+//! what is compared stays short.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

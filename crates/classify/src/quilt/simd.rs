@@ -213,14 +213,14 @@ mod avx512 {
                 let mut slots = [0u64; WIDTH];
                 for (slot, &index) in slots.iter_mut().zip(&self.indices[row]) {
                     debug_assert!((index as usize) < view.slots.len());
-                    // SAFETY: a hash of `bits` bits after the directory's base is within the directory, which is within the
-                    // slots (`Directory::is_in`, held for all layers).
+                    // SAFETY: a hash of `bits` bits after the directory's base is within the directory, which
+                    // is within the slots (`Directory::is_in`, held for all layers).
                     *slot = unsafe { *view.slots.get_unchecked(index as usize) };
                 }
                 #[allow(clippy::cast_possible_truncation)] // 16 of them
                 let live = (live >> (vector * WIDTH)) as u16;
-                // SAFETY: 16 elements, half of them at a time; and of the rows of candidates there is a vector more than `found`
-                // can be.
+                // SAFETY: 16 elements, half of them at a time; and of the rows of candidates there is a
+                // vector more than `found` can be.
                 unsafe {
                     let (low, high) = (slots.as_ptr(), slots[WIDTH / 2..].as_ptr());
                     let (low, high) = (_mm512_loadu_si512(low.cast()), _mm512_loadu_si512(high.cast()));
@@ -327,7 +327,8 @@ mod avx512 {
             for (&slot, &tuple) in self.groups[..found].iter().zip(&self.askers[..found]) {
                 let (slot, tuple) = (Slot(slot.into()), tuple as usize % CHUNK);
                 let group = slot.group();
-                // SAFETY: a group of a slot is within the cells and the ranks (`admits`, held for all); four ranks.
+                // SAFETY: a group of a slot is within the cells and the ranks (`admits`, held for all); four
+                // ranks.
                 unsafe {
                     let mut differ = _mm512_setzero_si512();
                     for block in 0..blocks::<T>() {
@@ -376,7 +377,8 @@ mod avx512 {
         }
     }
 
-    /// Tuples that are held against a group of scanned cells while it is in registers: as many as a vector has ranks.
+    /// Tuples that are held against a group of scanned cells while it is in registers: as many as a vector
+    /// has ranks.
     const TOGETHER: usize = 8;
 
     /// The best rank for each of a few tuples: of what was found before, and of the scanned cells that match.

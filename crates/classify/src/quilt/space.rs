@@ -1,4 +1,5 @@
-//! [`Space`]: pieces of an array, of powers of two elements each at multiples of its size, split and merged as they are needed.
+//! [`Space`]: pieces of an array, of powers of two elements each at multiples of its size, split and merged
+//! as they are needed.
 
 /// Which pieces are free.
 #[derive(Clone, Debug)]

@@ -194,7 +194,8 @@ impl<T: Tuple> Store<T> {
         }
     }
 
-    /// What is known of a cell, and where it is; of one that is there with this rank, if it is the only rule's.
+    /// What is known of a cell, and where it is; of one that is there with this rank, if it is the only
+    /// rule's.
     #[inline(always)]
     fn find(&self, step: &Step<T>, rank: Option<Rank>) -> Result<(Entry, Place), At> {
         let first = self.known.first(step.hash)?;
@@ -323,8 +324,8 @@ impl<T: Tuple> Store<T> {
         Ok(false)
     }
 
-    /// Whether all cells of a bucket have the key of one that is to go there: no more slots will tell them apart. Ranges that fix the same
-    /// bits may have one.
+    /// Whether all cells of a bucket have the key of one that is to go there: no more slots will tell them
+    /// apart. Ranges that fix the same bits may have one.
     fn is_of_one_key(&self, layer: u32, step: &Step<T>) -> bool {
         let mask = &self.layers.layer(layer).mask;
         let slot = self.directories.slot(self.slot_at(layer, self.hash_of(layer, step)));

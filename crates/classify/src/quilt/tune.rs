@@ -1,7 +1,9 @@
-//! Which of several plans a set is built by: that whose lookups read least, over tuples that some of its rules match.
+//! Which of several plans a set is built by: that whose lookups read least, over tuples that some of its
+//! rules match.
 //!
-//! How many cells a bucket should have, and how many layers there are then, is another question for each set. Layers are tried in the
-//! order of how often they have the answer to these tuples, so that their heights rule out the others soon.
+//! How many cells a bucket should have, and how many layers there are then, is another question for each set.
+//! Layers are tried in the order of how often they have the answer to these tuples, so that their heights
+//! rule out the others soon.
 
 use rayon::prelude::*;
 use wirespeed_rng::Rng;
@@ -37,7 +39,8 @@ const MANY: usize = 16;
 const FEW: usize = 32;
 /// Tuples that plans are held against.
 const SAMPLES: usize = 3_000;
-/// What a lookup reads of one layer, bucket, group or group of scanned cells costs, in tenths of a nanosecond or thereabouts: of tables that are near.
+/// What a lookup reads of one layer, bucket, group or group of scanned cells costs, in tenths of a nanosecond
+/// or thereabouts: of tables that are near.
 const COSTS: [u64; 4] = [10, 15, 20, 25];
 /// Cells from so many on are far, and buckets and groups cost this many times as much.
 const FAR: (usize, u64) = (30_000, 2);

@@ -136,7 +136,8 @@ impl<T: Tuple> Store<T> {
         }
     }
 
-    /// Asks for the lane that a cell gets which comes, or for the slot of the next layer where its bucket is full.
+    /// Asks for the lane that a cell gets which comes, or for the slot of the next layer where its bucket is
+    /// full.
     #[inline]
     fn fetch_room(&self, step: &mut Step<T>) {
         let Some(fits) = step.fits.filter(|_| step.led.is_anywhere()) else { return };

@@ -63,7 +63,8 @@ impl<T: Tuple> Store<T> {
         }
     }
 
-    /// Puts the layers that win most first, and of these those of the best rules; and the best of what is scanned.
+    /// Puts the layers that win most first, and of these those of the best rules; and the best of what is
+    /// scanned.
     pub(super) fn sort_layers(&mut self, wins: &[u64]) {
         let empty: Vec<u32> =
             self.layers.in_order().filter(|(_, layer)| layer.cells == 0).map(|(id, _)| id).collect();

@@ -1,7 +1,8 @@
 //! [`Assumptions`]: facts about packets that no tuple holds, as the user states them.
 //!
-//! A firewall asks for more than header fields: the state of a connection, the interface, a mark, a rate. Who knows these of the
-//! packets in question says so, `ct=new` or `in=eth0`, and rules that depend on them are read as they are for such packets.
+//! A firewall asks for more than header fields: the state of a connection, the interface, a mark, a rate. Who
+//! knows these of the packets in question says so, `ct=new` or `in=eth0`, and rules that depend on them are
+//! read as they are for such packets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,9 +28,9 @@ pub struct Assumption {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum AssumptionKey {
-    /// The state of the packet's connection: `new`, `established`, `related`, `invalid` or `untracked`; with `+snat` or `+dnat` behind it
-    /// where its addresses are translated, else they aren't. With any state but the last, packets come without later fragments, as
-    /// connection tracking puts these together first.
+    /// The state of the packet's connection: `new`, `established`, `related`, `invalid` or `untracked`; with
+    /// `+snat` or `+dnat` behind it where its addresses are translated, else they aren't. With any state but
+    /// the last, packets come without later fragments, as connection tracking puts these together first.
     Ct,
     /// The direction of the packet within its connection: `original` or `reply`.
     CtDirection,
@@ -41,17 +42,18 @@ pub enum AssumptionKey {
     Mark,
     /// The connection's mark, a number, as it is before the first rule.
     CtMark,
-    /// Whether rates are `under` all limits, or `over` them. Counts of hits in lists of recent sources are such limits.
+    /// Whether rates are `under` all limits, or `over` them. Counts of hits in lists of recent sources are
+    /// such limits.
     Limit,
-    /// What the destination address is to the machine: `local`, `unicast`, `broadcast`, `multicast`, `anycast`, `blackhole`,
-    /// `unreachable`, `prohibit`, `throw`, `nat`, `xresolve` or `unspec`.
+    /// What the destination address is to the machine: `local`, `unicast`, `broadcast`, `multicast`,
+    /// `anycast`, `blackhole`, `unreachable`, `prohibit`, `throw`, `nat`, `xresolve` or `unspec`.
     DstType,
     /// What the source address is to the machine, by the words of [`DstType`](Self::DstType).
     SrcType,
     /// What the frame's destination is: `unicast`, `broadcast` or `multicast`.
     PacketType,
-    /// The TCP flags that are set, joined by `+`: `syn`, `syn+ack`; or `none`. They are `fin`, `syn`, `rst`, `psh`, `ack`, `urg`, `ece`
-    /// and `cwr`.
+    /// The TCP flags that are set, joined by `+`: `syn`, `syn+ack`; or `none`. They are `fin`, `syn`, `rst`,
+    /// `psh`, `ack`, `urg`, `ece` and `cwr`.
     TcpFlags,
     /// Whether the packet is a fragment other than the first, one without ports: `yes` or `no`.
     Fragment,

@@ -1,7 +1,8 @@
 //! ClassBench filters: `@SRC/LEN DST/LEN FROM : TO FROM : TO PROTO/MASK FLAGS/MASK`.
 //!
-//! The flags (of TCP) are no part of a 5-tuple; filters that look at some are taken without them, as the lists of right answers that
-//! are in use have it, and [counted](super::RuleReport::widened). The flags may be absent; anything else is no filter.
+//! The flags (of TCP) are no part of a 5-tuple; filters that look at some are taken without them, as the
+//! lists of right answers that are in use have it, and [counted](super::RuleReport::widened). The flags may
+//! be absent; anything else is no filter.
 
 use wirespeed_input::Input;
 

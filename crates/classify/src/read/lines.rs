@@ -1,6 +1,7 @@
 //! [`Lines`]: which line of its file a rule comes from.
 //!
-//! Where chains are written out, a rule's number says nothing of its place in the file, and one line may have become many rules.
+//! Where chains are written out, a rule's number says nothing of its place in the file, and one line may have
+//! become many rules.
 
 use std::fmt::Write as _;
 
@@ -16,7 +17,8 @@ pub struct Lines {
 /// A line of a file of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// The line, or the place among the elements of JSON, from 1; `None` of what no single line says, such as a chain's policy.
+    /// The line, or the place among the elements of JSON, from 1; `None` of what no single line says, such as
+    /// a chain's policy.
     pub line: Option<u64>,
     /// What it says.
     pub text: String,
@@ -48,8 +50,8 @@ impl Lines {
         self.last = number;
     }
 
-    /// All of it as lines of text, which [`from_text`](Self::from_text) reads: `first=12 line=7<TAB>-A INPUT -j ACCEPT`, and the number
-    /// of the last rule at the end.
+    /// All of it as lines of text, which [`from_text`](Self::from_text) reads:
+    /// `first=12 line=7<TAB>-A INPUT -j ACCEPT`, and the number of the last rule at the end.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for (first, SourceLine { line, text: said }) in &self.lines {

@@ -89,11 +89,13 @@ pub struct ReadOptions {
     pub table: u8,
     /// What is known of the packets in question beside their header fields.
     pub assume: Assumptions,
-    /// The sets that rules of `iptables` name, as `ipset save` writes them. A match of a set is left out where it isn't there.
+    /// The sets that rules of `iptables` name, as `ipset save` writes them. A match of a set is left out
+    /// where it isn't there.
     pub sets: Option<String>,
     /// The most rules that a chain may become; [`MOST_RULES`](Self::MOST_RULES) where not given.
     pub most_rules: Option<u64>,
-    /// The most patterns that the rules of a chain may make; [`MOST_PATTERNS`](Self::MOST_PATTERNS) where not given.
+    /// The most patterns that the rules of a chain may make; [`MOST_PATTERNS`](Self::MOST_PATTERNS) where not
+    /// given.
     pub most_patterns: Option<u64>,
 }
 
@@ -125,7 +127,8 @@ impl<T: Tuple> RuleFile<T> {
         self.actions.get(usize::try_from(action).ok()?).map(String::as_str)
     }
 
-    /// What could make an answer another one: the number of a rule, 0 of none, as a lookup of the tuple gave it.
+    /// What could make an answer another one: the number of a rule, 0 of none, as a lookup of the tuple gave
+    /// it.
     pub fn doubts(&self, tuple: &T, answer: u32) -> impl Iterator<Item = &Uncertain<T>> {
         self.doubts.of_answer(&self.rules, tuple, answer)
     }

@@ -23,9 +23,11 @@ pub struct RuleReport {
     pub entries: u64,
     /// Rules of chains or tables that were not asked for.
     pub elsewhere: u64,
-    /// Rules of what was asked for that give no verdict and change nothing that others look at: they count or log.
+    /// Rules of what was asked for that give no verdict and change nothing that others look at: they count or
+    /// log.
     pub without_verdict: u64,
-    /// Rules that were taken without a condition that no tuple holds: filters of ClassBench that look at TCP flags.
+    /// Rules that were taken without a condition that no tuple holds: filters of ClassBench that look at TCP
+    /// flags.
     pub widened: u64,
     /// The assumptions that decided something.
     pub assumed: Vec<Assumption>,
@@ -222,8 +224,8 @@ impl Reading {
         self.each_record(input, |at, line, report| parse(at, line?, report))
     }
 
-    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1, and takes what it came to. A line that
-    /// is too long is given as the fault that it is.
+    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1, and takes
+    /// what it came to. A line that is too long is given as the fault that it is.
     pub(super) fn each_record(
         &mut self,
         input: &mut Input<'_>,

@@ -1,5 +1,5 @@
-//! Traces: tuples to look up, in order. Each line is one in words, or five decimal numbers as ClassBench writes them (source,
-//! destination, ports, protocol; what comes after these is passed over).
+//! Traces: tuples to look up, in order. Each line is one in words, or five decimal numbers as ClassBench
+//! writes them (source, destination, ports, protocol; what comes after these is passed over).
 
 use std::io::Read;
 

@@ -1,8 +1,9 @@
 //! [`Doubts`]: what could make an answer another one.
 //!
-//! A rule that depends on what no tuple holds may be in effect or not. It is not among the rules that are looked up; it is kept beside
-//! them as an [`Uncertain`] one, and an answer is in doubt where such a rule matches, ranks ahead of the answer's rule, and could give
-//! another action. The answer's action and those of its doubts are all that the packet can meet with.
+//! A rule that depends on what no tuple holds may be in effect or not. It is not among the rules that are
+//! looked up; it is kept beside them as an [`Uncertain`] one, and an answer is in doubt where such a rule
+//! matches, ranks ahead of the answer's rule, and could give another action. The answer's action and those of
+//! its doubts are all that the packet can meet with.
 
 use std::fmt::Write as _;
 
@@ -22,8 +23,8 @@ pub struct Uncertain<T> {
     pub effect: Effect,
     /// The number of the first rule of its priority that comes after it.
     pub before: u32,
-    /// How many of the uncertain rules after it hang together with it, and are not reached by packets that it matches: lines of a chain
-    /// that is perhaps run through, where this one is behind no further condition.
+    /// How many of the uncertain rules after it hang together with it, and are not reached by packets that it
+    /// matches: lines of a chain that is perhaps run through, where this one is behind no further condition.
     pub skips: u32,
     /// The rule in the file, and what it depends on.
     pub why: LeftOut,
@@ -104,8 +105,8 @@ impl<T: Tuple> Doubts<T> {
         self.uncertain.is_empty()
     }
 
-    /// The rules that could make an answer another one, in order: the number of a rule, 0 of none, as a lookup of the tuple in the rules
-    /// gave it. O(n) of the uncertain rules.
+    /// The rules that could make an answer another one, in order: the number of a rule, 0 of none, as a
+    /// lookup of the tuple in the rules gave it. O(n) of the uncertain rules.
     pub fn of_answer(
         &self,
         rules: &RuleSet<T>,

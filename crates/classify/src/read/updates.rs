@@ -1,5 +1,5 @@
-//! Updates of a set: `A` and a rule in words that comes, under a number where one is given and else after all others; `W` and the number
-//! of a rule that goes.
+//! Updates of a set: `A` and a rule in words that comes, under a number where one is given and else after all
+//! others; `W` and the number of a rule that goes.
 
 use std::io::Read;
 

@@ -24,7 +24,8 @@ use crate::tuple::Tuple;
 
 /// Builds, and keeps up to date, a table for tuple search or Bloom search.
 ///
-/// It holds a copy of all slots and filters, four bits for each bit of a filter, and the worse rules of patterns that several have.
+/// It holds a copy of all slots and filters, four bits for each bit of a filter, and the worse rules of
+/// patterns that several have.
 #[derive(Clone, Debug)]
 pub struct Tss<T, F> {
     pub(super) classes: Vec<Option<Held<T>>>,

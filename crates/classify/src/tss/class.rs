@@ -50,7 +50,8 @@ pub(super) fn d_for(entries: u32, more: u32) -> u32 {
     u32::try_from(wanted.div_ceil(SUBTABLES as u64).max(1)).unwrap_or(u32::MAX / 4)
 }
 
-/// Whether a table of some d is too short for so many entries: more than seven eighths of its slots, or all three.
+/// Whether a table of some d is too short for so many entries: more than seven eighths of its slots, or all
+/// three.
 fn is_short(entries: u32, d: u32) -> bool {
     let slots = SUBTABLES as u64 * u64::from(d);
     u64::from(entries) > if d == 1 { slots } else { slots * 7 / 8 }
@@ -151,8 +152,8 @@ impl<T: Tuple, F: Form> Tss<T, F> {
         }
     }
 
-    /// An entry of some rank went, or got a worse one. The bound stays, where a table is long, until a share of its entries went
-    /// after it; so that looking for the best costs a few slots for each.
+    /// An entry of some rank went, or got a worse one. The bound stays, where a table is long, until a share
+    /// of its entries went after it; so that looking for the best costs a few slots for each.
     pub(super) fn lost(&mut self, number: u32, rank: Rank) {
         let held = self.held(number);
         if held.gone == 0 && rank != held.bound {
@@ -194,7 +195,8 @@ impl<T: Tuple, F: Form> Tss<T, F> {
         hash.bits(log).into_iter().for_each(|bit| self.filters.add(first_bits, bit));
     }
 
-    /// An entry is placed in a larger table with all others of its class. What is free after its old one can be a part of the new.
+    /// An entry is placed in a larger table with all others of its class. What is free after its old one can
+    /// be a part of the new.
     fn regrow(&mut self, number: u32, homeless: Entry) -> Result<(), Outgrown> {
         /// Sizes to try.
         const TRIES: u32 = 12;

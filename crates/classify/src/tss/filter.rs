@@ -1,7 +1,8 @@
-//! [`Filters`]: the Bloom filters of all classes, with counts, so that a bit goes when the last entry that has it does.
+//! [`Filters`]: the Bloom filters of all classes, with counts, so that a bit goes when the last entry that
+//! has it does.
 //!
-//! Counts are of four bits. One that reaches 15 stays, and with it its bit, until the filter is made anew; at two bits set of 32
-//! that takes a chance of one in 10^20.
+//! Counts are of four bits. One that reaches 15 stays, and with it its bit, until the filter is made anew; at
+//! two bits set of 32 that takes a chance of one in 10^20.
 
 /// Counts of bits, and the filters that follow from them.
 #[derive(Clone, Debug, Default)]

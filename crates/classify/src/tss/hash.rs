@@ -10,13 +10,15 @@
 //! bits      of a filter of 2^log bits: part 0 >> (32 - log), part 1 >> (32 - log)
 //! ```
 //!
-//! NH (Black et al., "UMAC: Fast and Secure Message Authentication", 1999): for any two tuples that differ, at most one in 2^32
-//! choices of keys makes their x alike, whatever the tuples are; so nobody who doesn't know the seed can choose rules or packets that
-//! collide. It is a multiplication of 32 × 32 bits for two words, which CPUs have for eight pairs at once, and a pair that a mask
-//! leaves no bit of is the same for all tuples. The rounds after it make its steps uneven: without the second one consecutive values
-//! would have places in arithmetic progression, which cuckoo tables take badly.
+//! NH (Black et al., "UMAC: Fast and Secure Message Authentication", 1999): for any two tuples that differ,
+//! at most one in 2^32 choices of keys makes their x alike, whatever the tuples are; so nobody who doesn't
+//! know the seed can choose rules or packets that collide. It is a multiplication of 32 × 32 bits for two
+//! words, which CPUs have for eight pairs at once, and a pair that a mask leaves no bit of is the same for
+//! all tuples. The rounds after it make its steps uneven: without the second one consecutive values would
+//! have places in arithmetic progression, which cuckoo tables take badly.
 //!
-//! A lookup in a filter takes two multiplications of 64 bits beside NH; the third is only for what is looked up in a table.
+//! A lookup in a filter takes two multiplications of 64 bits beside NH; the third is only for what is looked
+//! up in a table.
 
 /// Makes classes differ.
 pub const K: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -19,16 +19,16 @@
 //! filters   u32        bit b of a filter is bit b % 32 of element first + b / 32; tuple search: one element
 //! ```
 //!
-//! A slot is 32 bytes for tuples of up to 6 words and 48 for others: S is 8 or 12. A record that no class uses is zeros, but that in
-//! Bloom search its log is 5: whatever `order` says leads to slots and filters that are there. Where an entry lies and which bits its
-//! filter has is said by [`hash`](super::hash).
+//! A slot is 32 bytes for tuples of up to 6 words and 48 for others: S is 8 or 12. A record that no class
+//! uses is zeros, but that in Bloom search its log is 5: whatever `order` says leads to slots and filters
+//! that are there. Where an entry lies and which bits its filter has is said by [`hash`](super::hash).
 //!
-//! A lookup takes classes in order, and stops before one whose bound is no better than what it found. Bounds descend along the order.
-//! (Of an image that was tampered with, the lowest so far counts, so that answers don't depend on how many are looked up at once.)
-//! Of rules with one pattern only the best has an entry.
+//! A lookup takes classes in order, and stops before one whose bound is no better than what it found. Bounds
+//! descend along the order. (Of an image that was tampered with, the lowest so far counts, so that answers
+//! don't depend on how many are looked up at once.) Of rules with one pattern only the best has an entry.
 //!
-//! All that a lookup relies on is checked class by class: its slots and its filter end within their sections. That needs several
-//! elements of a record at a time, so [`TssTable`] has a `check` of its own.
+//! All that a lookup relies on is checked class by class: its slots and its filter end within their sections.
+//! That needs several elements of a record at a time, so [`TssTable`] has a `check` of its own.
 
 use std::marker::PhantomData;
 
@@ -165,7 +165,8 @@ pub struct TssTable<T, F> {
     tuple: PhantomData<fn() -> (T, F)>,
 }
 
-/// What lookups read. Every class's slots and filter are within `slots` and `filters`, and every number in `order` is of a class.
+/// What lookups read. Every class's slots and filter are within `slots` and `filters`, and every number in
+/// `order` is of a class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'t> {
     pub(super) keys: Keys,
@@ -240,15 +241,16 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
         self.image.section::<u32>(FILTERS).len() as u64
     }
 
-    /// Whether an element of a slot may be that. There is nothing beside an odd last word: who compares words and who compares elements
-    /// would find different things.
+    /// Whether an element of a slot may be that. There is nothing beside an odd last word: who compares words
+    /// and who compares elements would find different things.
     #[inline]
     fn admits_in_slot(at: usize, value: u64, results: u64) -> bool {
         let is_rest = T::WORDS % 2 == 1 && at == value_elements(T::WORDS) - 1;
         (at != Self::SLOT - 1 || is_rank(value, results)) && (!is_rest || value >> 32 == 0)
     }
 
-    /// Whether every record that a patch writes to is one of a class afterwards. The writes to a record are beside one another.
+    /// Whether every record that a patch writes to is one of a class afterwards. The writes to a record are
+    /// beside one another.
     fn admits_records(&self, patch: &Patch) -> bool {
         let (slots, filters) = (self.slots_len(), self.filters_len());
         let records = self.image.section::<u32>(CLASSES).as_chunks::<CLASS_WORDS>().0;

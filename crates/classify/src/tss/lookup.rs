@@ -1,20 +1,25 @@
 //! Lookups: single, and many tuples at once through one class after the other.
 //!
-//! A batch goes in groups of [`GROUP`] tuples, word by word (structure of arrays), so that a class's mask and keys are read once for
-//! all, and sixteen tuples are masked, hashed and asked of the filter in a few vectors. Whatever has the first of its two bits in a filter
-//! is noted, and asked for the second one without a branch; what the filter lets pass has its slots fetched ahead, and they are looked at
-//! when enough wait. A tuple that has found what no class left can better leaves its lane to the last of the group, so that lanes stay
-//! full.
+//! A batch goes in groups of [`GROUP`] tuples, word by word (structure of arrays), so that a class's mask and
+//! keys are read once for all, and sixteen tuples are masked, hashed and asked of the filter in a few
+//! vectors. Whatever has the first of its two bits in a filter is noted, and asked for the second one without
+//! a branch; what the filter lets pass has its slots fetched ahead, and they are looked at when enough wait.
+//! A tuple that has found what no class left can better leaves its lane to the last of the group, so that
+//! lanes stay full.
 //!
-//! 131,072 rules in 512 classes under tuples of 9 words are instructions, not misses: some 75 cycles for sixteen tuples and a class. What
-//! was tried there, on one core of a Zen 4 (`ENGINES=bloom cargo bench -p wirespeed-classify --features conformance --bench
-//! classify_speed -- of:131072:512 fw1_10k`, ratios of runs beside one another):
-//! - A gather for the words of filters, and hashes that pass compressed into rows: 1.05 M/s, and 5.0 on fw1 of 10 K. With words loaded one
-//!   by one, as a gather is microcode there, and whole vectors of hashes stored: 1.25 and 5.6. With plans of classes made once for a batch
-//!   and keys loaded once for two vectors: 1.35 times the first on the one, 1.2 times on the other.
-//! - Filters of up to 256 words held in vectors and looked into by permutations instead of a gather: no difference (0.96 to 1.10 M/s).
-//! - What a pair of words adds to the hash computed once for all classes that mask it alike (27 such pairs here): 2 to 5 % more, and 10 to
-//!   20 % less on 5-tuples, which have two pairs. Adding it takes two loads where computing takes few more instructions.
+//! 131,072 rules in 512 classes under tuples of 9 words are instructions, not misses: some 75 cycles for
+//! sixteen tuples and a class. What was tried there, on one core of a Zen 4
+//! (`ENGINES=bloom cargo bench -p wirespeed-classify --features conformance --bench classify_speed -- of:131072:512 fw1_10k`,
+//! ratios of runs beside one another):
+//! - A gather for the words of filters, and hashes that pass compressed into rows: 1.05 M/s, and 5.0 on fw1
+//!   of 10 K. With words loaded one by one, as a gather is microcode there, and whole vectors of hashes
+//!   stored: 1.25 and 5.6. With plans of classes made once for a batch and keys loaded once for two vectors:
+//!   1.35 times the first on the one, 1.2 times on the other.
+//! - Filters of up to 256 words held in vectors and looked into by permutations instead of a gather: no
+//!   difference (0.96 to 1.10 M/s).
+//! - What a pair of words adds to the hash computed once for all classes that mask it alike (27 such pairs
+//!   here): 2 to 5 % more, and 10 to 20 % less on 5-tuples, which have two pairs. Adding it takes two loads
+//!   where computing takes few more instructions.
 
 use std::marker::PhantomData;
 
@@ -116,7 +121,8 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
     }
 
     /// The share of tuples that get past the filter of a class which they don't match, by the formula
-    /// `(1 - e^(-kn/m))^k` of the paper's section 4.3, on average over the classes. `None` without classes or filters. O(table).
+    /// `(1 - e^(-kn/m))^k` of the paper's section 4.3, on average over the classes. `None` without classes or
+    /// filters. O(table).
     pub fn expected_false_positives(&self) -> Option<f64> {
         const K: f64 = 2.0;
         let view = self.view();
@@ -222,7 +228,8 @@ impl Passed {
         Hash(joined([self.low[lane], self.high[lane]]))
     }
 
-    /// Drops those lanes for which a filter has not the second bit. Without a branch, as few are dropped in a row.
+    /// Drops those lanes for which a filter has not the second bit. Without a branch, as few are dropped in a
+    /// row.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn drop_others(&mut self, filter: &[u32], log: u32) {
@@ -239,8 +246,8 @@ impl Passed {
 
 /// What tuples are hashed and asked of a filter with, a vector at a time.
 pub(super) trait Lanes: Copy {
-    /// The tuples of the first so many lanes that a class may match: those that get past its filter, or in tuple search all, or fewer
-    /// where the slots say so at a glance.
+    /// The tuples of the first so many lanes that a class may match: those that get past its filter, or in
+    /// tuple search all, or fewer where the slots say so at a glance.
     fn pass<T: Tuple, F: Form>(
         self,
         view: &View<'_>,

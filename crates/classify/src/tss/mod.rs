@@ -1,7 +1,8 @@
 //! Classes in cuckoo tables: what tuple search and Bloom search share (the paper's sections 4.2 and 4.3).
 //!
-//! The rules of one mask are a class. A class has a cuckoo table of three subtables, where a value lies in one of three slots that
-//! its hash says, and in Bloom search a filter that says of most tuples that they have nothing there.
+//! The rules of one mask are a class. A class has a cuckoo table of three subtables, where a value lies in
+//! one of three slots that its hash says, and in Bloom search a filter that says of most tuples that they
+//! have nothing there.
 //!
 //! ```text
 //! order   class 7 ─► class 2 ─► class 5 ─► …        the best rule of each is no better than that of the one before

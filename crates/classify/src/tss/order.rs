@@ -34,7 +34,8 @@ impl Order {
         self.moved.push((class, before, now));
     }
 
-    /// Places whose class is another than in the image, ascending, as the image is to have them. O(C) where any class moved.
+    /// Places whose class is another than in the image, ascending, as the image is to have them. O(C) where
+    /// any class moved.
     pub(super) fn writes(&mut self) -> impl Iterator<Item = (usize, u32)> {
         let touched = self.settle();
         let Self { listed, written, .. } = self;

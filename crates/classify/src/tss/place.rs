@@ -1,7 +1,9 @@
-//! [`Slots`]: the control plane's own copy of all slots, and where a value finds its place among three (section 4.2).
+//! [`Slots`]: the control plane's own copy of all slots, and where a value finds its place among three
+//! (section 4.2).
 //!
-//! A value goes to a vacant one of its three slots. Where there is none it takes one of them at random, and whoever was there goes on
-//! in the same way. That ends soon in a table that is five sixths full; after [`WALK`] steps the table is made larger.
+//! A value goes to a vacant one of its three slots. Where there is none it takes one of them at random, and
+//! whoever was there goes on in the same way. That ends soon in a table that is five sixths full; after
+//! [`WALK`] steps the table is made larger.
 
 use std::collections::{BTreeSet, HashMap};
 

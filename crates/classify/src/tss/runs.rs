@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Hands out parts of a section; a part that comes back is joined with what is free beside it, and the shortest that is long enough
-/// is handed out first. O(log of the free parts).
+/// Hands out parts of a section; a part that comes back is joined with what is free beside it, and the
+/// shortest that is long enough is handed out first. O(log of the free parts).
 #[derive(Clone, Debug)]
 pub(super) struct Runs {
     /// Lengths of free parts by their start.

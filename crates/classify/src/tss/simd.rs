@@ -92,7 +92,8 @@ mod avx512 {
         run::<T, F>(Vectors(()), view, tuples, results);
     }
 
-    /// Shows that the CPU has the features of [`batch`], which alone makes one, and that slots hold fewer than 2^31 u32.
+    /// Shows that the CPU has the features of [`batch`], which alone makes one, and that slots hold fewer
+    /// than 2^31 u32.
     #[derive(Clone, Copy)]
     struct Vectors(());
 
@@ -179,14 +180,15 @@ mod avx512 {
         }
     }
 
-    /// Lanes for which a class's filter has the bit that the high part of the hash says. Its words are loaded one by one, as a gather takes
-    /// longer.
+    /// Lanes for which a class's filter has the bit that the high part of the hash says. Its words are loaded
+    /// one by one, as a gather takes longer.
     ///
     /// # Safety
     /// The CPU must have the features of [`batch`].
     #[inline(always)]
     unsafe fn have_bit(filter: &[u32], log: u32, part: __m512i) -> u16 {
-        // SAFETY: as our caller promises. An index is the upper bits of a part, log - 5 of them, and the filter has 2^(log - 5) words.
+        // SAFETY: as our caller promises. An index is the upper bits of a part, log - 5 of them, and the
+        // filter has 2^(log - 5) words.
         unsafe {
             let bit = _mm512_srl_epi32(part, _mm_cvtsi32_si128((32 - log).cast_signed()));
             let mut at = [0u32; LANES];
@@ -229,9 +231,10 @@ mod avx512 {
     ) -> u16 {
         let (word, mask) = plan.telling;
         let row: &[u32] = &rows[word][from..from + LANES];
-        // SAFETY: as our caller promises. A place is below d, so that a slot is one of the three subtables', which end within `slots`:
-        // every record of a table was held against that by `from_image` or `check`, or written by the engine; where d is 0 the slot
-        // is the first, which is there. A telling word is one of a slot's elements.
+        // SAFETY: as our caller promises. A place is below d, so that a slot is one of the three subtables',
+        // which end within `slots`: every record of a table was held against that by `from_image` or `check`,
+        // or written by the engine; where d is 0 the slot is the first, which is there. A telling word is one
+        // of a slot's elements.
         unsafe {
             let wanted = _mm512_and_si512(
                 _mm512_loadu_si512(row.as_ptr().cast()),
@@ -290,7 +293,8 @@ mod avx512 {
     /// Hashes N times sixteen lanes, and adds those of the first so many that pass.
     ///
     /// # Safety
-    /// The CPU must have the features of [`batch`], slots hold fewer than 2^31 u32, and a filter is as long as its log says.
+    /// The CPU must have the features of [`batch`], slots hold fewer than 2^31 u32, and a filter is as long
+    /// as its log says.
     #[inline(always)]
     unsafe fn pass<T: Tuple, F: Form, const N: usize>(
         view: &View<'_>,
@@ -328,14 +332,16 @@ mod avx512 {
             passed: &mut Passed,
         ) {
             passed.len = 0;
-            // Its words, which are there: every record of a table was held against that by `from_image` or `check`, or written by the engine.
+            // Its words, which are there: every record of a table was held against that by `from_image` or
+            // `check`, or written by the engine.
             let filter = if F::FILTERED {
                 &view.filters[plan.first_bits as usize..][..1 << (plan.log - LEAST_LOG)]
             } else {
                 &[]
             };
             let mut from = 0;
-            // SAFETY: whoever has a `Vectors` has the features, and slots that are few enough; the filter is as long as its log says.
+            // SAFETY: whoever has a `Vectors` has the features, and slots that are few enough; the filter is
+            // as long as its log says.
             unsafe {
                 // What a pair of words is masked and added with is loaded once for two vectors.
                 while open - from > LANES {

@@ -162,7 +162,8 @@ fn a_search_stops_where_nothing_better_is_left() {
     assert!(steps[1].meaning.starts_with("result 51"));
 }
 
-/// Kernels compare words, CPUs elements of two: what an odd last word doesn't fill must be nothing, or they would find different rules.
+/// Kernels compare words, CPUs elements of two: what an odd last word doesn't fill must be nothing, or they
+/// would find different rules.
 #[test]
 fn nothing_lies_beside_an_odd_last_word() {
     let set: RuleSet<OpenFlowTuple> = [Rule::new(Pattern::all(), 1, 0)].into_iter().collect();

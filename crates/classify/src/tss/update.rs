@@ -1,7 +1,7 @@
 //! Patches: entries that come, go, and change their rank.
 //!
-//! A change touches the three slots of its value, and in Bloom search two counts and two elements of a filter. More only where a value
-//! makes others move, a class comes, grows or goes, or its best entry does.
+//! A change touches the three slots of its value, and in Bloom search two counts and two elements of a
+//! filter. More only where a value makes others move, a class comes, grows or goes, or its best entry does.
 
 use wirespeed_image::{Patch, PatchBuilder};
 

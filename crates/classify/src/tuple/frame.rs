@@ -1,6 +1,8 @@
-//! Reads tuples from frames: Ethernet, VLAN tags, ARP, IPv4, IPv6 and what of TCP, UDP and ICMP a tuple holds.
+//! Reads tuples from frames: Ethernet, VLAN tags, ARP, IPv4, IPv6 and what of TCP, UDP and ICMP a tuple
+//! holds.
 //!
-//! Nothing is trusted: a header that isn't whole, or that says that it is longer than what is there, is an error that says so.
+//! Nothing is trusted: a header that isn't whole, or that says that it is longer than what is there, is an
+//! error that says so.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -199,8 +201,8 @@ impl Transport<'_> {
     }
 }
 
-/// An IPv4 packet. What comes after the length in its header, as short frames have it, is no part of it; a length of 0, as
-/// captured before the network card filled it in, says nothing.
+/// An IPv4 packet. What comes after the length in its header, as short frames have it, is no part of it; a
+/// length of 0, as captured before the network card filled it in, says nothing.
 pub(super) fn ipv4(packet: &[u8]) -> Result<Ip<'_, u32>, FrameError> {
     let layer = Layer::Ipv4;
     let (head, _) = split::<20>(packet, layer)?;
@@ -253,7 +255,8 @@ fn extensions(first: u8, payload: &[u8]) -> Result<Transport<'_>, FrameError> {
                     return Ok(Transport { proto, header: None });
                 }
             }
-            // Hop by hop, routing, destination options, mobility, host identity, shim6; authentication counts words.
+            // Hop by hop, routing, destination options, mobility, host identity, shim6; authentication counts
+            // words.
             0 | 43 | 60 | 135 | 139 | 140 | 51 => {
                 let (head, _) = split::<8>(rest, Layer::Extension)?;
                 let units = usize::from(head[1]);

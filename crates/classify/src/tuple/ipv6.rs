@@ -7,8 +7,8 @@ use super::{Field, Kind, Tuple, words};
 
 /// Source, destination, source port, destination port and protocol: 296 bits in 10 words.
 ///
-/// The protocol is that after all extension headers that can be followed: ESP, and what only the first of several fragments holds,
-/// can't be. Ports are as those of [`Ipv4Tuple`](super::Ipv4Tuple).
+/// The protocol is that after all extension headers that can be followed: ESP, and what only the first of
+/// several fragments holds, can't be. Ports are as those of [`Ipv4Tuple`](super::Ipv4Tuple).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Ipv6Tuple([u32; 10]);

@@ -1,8 +1,8 @@
 //! Tuples: the header fields of a packet that rules look at.
 //!
-//! A tuple is a row of 32-bit words. Its fields lie in it one after the other from the highest bit of the first word on, each with
-//! its own highest bit first, so that a field's number can be read from a word by a shift, and a prefix of an address is a prefix of
-//! a word:
+//! A tuple is a row of 32-bit words. Its fields lie in it one after the other from the highest bit of the
+//! first word on, each with its own highest bit first, so that a field's number can be read from a word by a
+//! shift, and a prefix of an address is a prefix of a word:
 //!
 //! ```text
 //! Ipv4Tuple      src | dst | sport,dport | proto,0,0,0                            4 words, 13 bytes packed
@@ -11,8 +11,8 @@
 //!                | pcp,0,dl_type | tos,proto,0,0 | nw_src | nw_dst | tp_src,tp_dst    9 words, 36 bytes packed
 //! ```
 //!
-//! In memory and in images the words are little-endian, as engines and kernels read them; the packed form is the same words in network
-//! order without the padding at the end, as the fields stand on the wire.
+//! In memory and in images the words are little-endian, as engines and kernels read them; the packed form is
+//! the same words in network order without the padding at the end, as the fields stand on the wire.
 
 mod field;
 mod frame;
@@ -58,7 +58,8 @@ pub trait Tuple:
     /// The words for writing.
     fn words_mut(&mut self) -> &mut [u32];
 
-    /// A tuple of as many words; bits that belong to no field are dropped. Panics where it is another number of words.
+    /// A tuple of as many words; bits that belong to no field are dropped. Panics where it is another number
+    /// of words.
     fn from_words(words: &[u32]) -> Self {
         let mut tuple = Self::default();
         tuple.words_mut().copy_from_slice(words);
@@ -146,7 +147,8 @@ pub trait Tuple:
         Self::FIELDS.iter().find(|field| field.is_called(name))
     }
 
-    /// The tuple of an Ethernet frame that came in on a port; see each type for what it makes of packets that lack some of it.
+    /// The tuple of an Ethernet frame that came in on a port; see each type for what it makes of packets that
+    /// lack some of it.
     fn of_frame(in_port: u16, frame: &[u8]) -> Result<Self, FrameError>;
 }
 

@@ -1,8 +1,9 @@
-//! Tuple search (the paper's section 4.2, Algorithm 4): a cuckoo table for each class, each looked up in, the class with the best
-//! rule first, until no class left has a better one than what was found.
+//! Tuple search (the paper's section 4.2, Algorithm 4): a cuckoo table for each class, each looked up in, the
+//! class with the best rule first, until no class left has a better one than what was found.
 //!
-//! A lookup costs three slots a class, whatever the number of rules. For sets of a few dozen classes, or where most of them match,
-//! it is as good as [Bloom search](crate::bloom); with more, that one is better. See [`tss`](crate::tss) for both.
+//! A lookup costs three slots a class, whatever the number of rules. For sets of a few dozen classes, or
+//! where most of them match, it is as good as [Bloom search](crate::bloom); with more, that one is better.
+//! See [`tss`](crate::tss) for both.
 
 use crate::tss::{Form, Tss, TssTable};
 

@@ -1,4 +1,5 @@
-//! Engines that are each wrong in one way, and the tests of the suite that see it: proof that each test can fail.
+//! Engines that are each wrong in one way, and the tests of the suite that see it: proof that each test can
+//! fail.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -165,7 +166,8 @@ fn best<K: Ord>(table: &Right, tuple: &T, key: impl Fn(&Lane) -> K) -> u32 {
     matching.max_by_key(key).map_or(0, |lane| lane.number)
 }
 
-/// A fault as a type that replaces some methods, and a test module in which each of the named tests must fail of it.
+/// A fault as a type that replaces some methods, and a test module in which each of the named tests must fail
+/// of it.
 macro_rules! faults {
     ($($(#[doc = $doc:literal])+ $name:ident: $($test:ident $(= $message:literal)?),+ => { $($method:item)* })+) => {
         $(

@@ -1,4 +1,5 @@
-//! The suite that every engine of rules passes, with every tuple; and broken engines that each of its tests must fail.
+//! The suite that every engine of rules passes, with every tuple; and broken engines that each of its tests
+//! must fail.
 
 #![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
 

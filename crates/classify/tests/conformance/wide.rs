@@ -1,4 +1,5 @@
-//! A hundred rules of three wide ranges, of five million patterns: built, looked up in and updated in little time and memory, or refused.
+//! A hundred rules of three wide ranges, of five million patterns: built, looked up in and updated in little
+//! time and memory, or refused.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +54,8 @@ fn wide_ranges_take_little() {
     takes_little::<OpenFlowTuple>();
 }
 
-/// Other engines make patterns of ranges. They say how many there are and how many they take, before they make any.
+/// Other engines make patterns of ranges. They say how many there are and how many they take, before they
+/// make any.
 fn is_refused<E: ClassifyEngine<Ipv4Tuple>>() {
     let rules = wide::wide::<Ipv4Tuple>(100);
     let start = Instant::now();

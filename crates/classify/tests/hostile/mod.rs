@@ -1,7 +1,9 @@
-//! Hostile files of rules, made by their meaning: words in any order, values joined to them, negations, and words that nobody knows.
+//! Hostile files of rules, made by their meaning: words in any order, values joined to them, negations, and
+//! words that nobody knows.
 //!
-//! The second reading is none: a file is written from what its rules mean, so that nothing has to be understood to know the answers.
-//! A rule with an unknown word has to be left out or refused: it may decide nothing, and what it could decide has to be in doubt.
+//! The second reading is none: a file is written from what its rules mean, so that nothing has to be
+//! understood to know the answers. A rule with an unknown word has to be left out or refused: it may decide
+//! nothing, and what it could decide has to be in doubt.
 
 use wirespeed_classify::oracle::{Oracle, Right};
 use wirespeed_classify::read::{
@@ -57,7 +59,8 @@ impl Meaning {
     }
 }
 
-/// Makes a file of a format and holds what is read of it against what it means; whether nothing was in doubt or refused.
+/// Makes a file of a format and holds what is read of it against what it means; whether nothing was in doubt
+/// or refused.
 pub(crate) fn check(choose: Choices<'_>) -> bool {
     let format = RuleFormat::ALL[choose(RuleFormat::ALL.len())];
     let rules: Vec<Meaning> = (0..1 + choose(8)).map(|_| Meaning::of(choose, format)).collect();
@@ -115,7 +118,8 @@ fn compare(text: &str, format: RuleFormat, rules: &[Meaning], policy: bool, choo
     is_sure
 }
 
-/// Filters have no actions, and those of plain rules are numbers: the rules that were taken are the unspoilt ones in order.
+/// Filters have no actions, and those of plain rules are numbers: the rules that were taken are the unspoilt
+/// ones in order.
 fn answer_by_number(
     rules: &[Meaning],
     number: u32,

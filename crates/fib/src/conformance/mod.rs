@@ -4,14 +4,14 @@
 //! wirespeed_fib::conformance!(sail_l_v4, wirespeed_fib::V4, wirespeed_sail::SailL);
 //! ```
 //!
-//! What is held against the oracle: hand-picked tables, random tables, random histories of updates (each state of
-//! the patched table, and a table built anew from the same Rib), images saved, opened and mapped, live tables
-//! under concurrent readers, calls that fail at every step, and full real tables where `../shared/data` has them. In each state every prefix
-//! is probed at its first and last address, one before and one after, along with random addresses; single, in
-//! batches of odd sizes, and step by step.
+//! What is held against the oracle: hand-picked tables, random tables, random histories of updates (each
+//! state of the patched table, and a table built anew from the same Rib), images saved, opened and mapped,
+//! live tables under concurrent readers, calls that fail at every step, and full real tables where
+//! `../shared/data` has them. In each state every prefix is probed at its first and last address, one before
+//! and one after, along with random addresses; single, in batches of odd sizes, and step by step.
 //!
-//! An engine whose images are of megabytes however few the routes goes through the same tests in fewer rounds, as
-//! [`rounds`] says; those that count the routes through all of them.
+//! An engine whose images are of megabytes however few the routes goes through the same tests in fewer
+//! rounds, as [`rounds`] says; those that count the routes through all of them.
 
 mod real;
 mod refusals;
@@ -286,8 +286,9 @@ pub fn images<A: Address, E: Engine<A>>() {
     assert!(E::Table::from_image(bare.expect("an empty image")).is_err(), "sections are missing");
 }
 
-/// Elements that no engine wrote: an image either refuses them or still answers every lookup with something. Each value
-/// is tried in a copy of the image; where these would be too many bytes in all, some values are, the same in every run.
+/// Elements that no engine wrote: an image either refuses them or still answers every lookup with something.
+/// Each value is tried in a copy of the image; where these would be too many bytes in all, some values are,
+/// the same in every run.
 fn hostile<A: Address, E: Engine<A>>(rib: &Rib<A>, table: &E::Table, what: &str) {
     /// Bytes of copies.
     const BUDGET: u64 = 2 << 30;
@@ -321,7 +322,8 @@ fn hostile<A: Address, E: Engine<A>>(rib: &Rib<A>, table: &E::Table, what: &str)
             let mut raw = image.clone();
             raw.apply(&patch).expect("the element is there");
             let taken = E::Table::from_image(raw);
-            // All that `apply` does before it writes; a copy for each value would cost more than the rest of the suite.
+            // All that `apply` does before it writes; a copy for each value would cost more than the rest of
+            // the suite.
             let patched = table.check(&patch);
             assert_eq!(taken.is_ok(), patched.is_ok(), "{what}: {section}[{index}] = {value}");
             if let Ok(taken) = taken {
@@ -399,8 +401,9 @@ pub fn live_readers<A: Address, E: Engine<A>>() {
     assert!(probes.iter().all(|&a| !live.reader().enter().lookup(a).is_some()));
 }
 
-/// A hundred and fifty thousand random updates and then everything withdrawn, and the same again: answers are right on the way, and
-/// what the first round took in storage serves the second. A live table that is emptied is that of an empty Rib to the last byte.
+/// A hundred and fifty thousand random updates and then everything withdrawn, and the same again: answers are
+/// right on the way, and what the first round took in storage serves the second. A live table that is emptied
+/// is that of an empty Rib to the last byte.
 pub fn churn<A: Address, E: Engine<A>>() {
     let calls = affordable::<A, E>(150);
     let pool = tables::scattered_routes::<A>(4_000);

@@ -1,4 +1,5 @@
-//! Full real tables with a day of real updates, where they are at hand: `../shared/data` beside the repository.
+//! Full real tables with a day of real updates, where they are at hand: `../shared/data` beside the
+//! repository.
 
 use std::path::PathBuf;
 
@@ -22,8 +23,8 @@ fn data() -> Option<PathBuf> {
     found
 }
 
-/// Every table of `../shared/data/fib` that has prefixes of this family, built whole and probed at each prefix;
-/// then the table that has updates, after each of the first of them and after all.
+/// Every table of `../shared/data/fib` that has prefixes of this family, built whole and probed at each
+/// prefix; then the table that has updates, after each of the first of them and after all.
 pub fn real_tables<A: InFib, E: Engine<A>>() {
     let Some(data) = data() else { return };
     let files = std::fs::read_dir(data.join("fib")).expect("the folder can be listed");

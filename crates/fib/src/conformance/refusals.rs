@@ -1,7 +1,9 @@
-//! Calls that fail: [what is promised of them](wirespeed_image::live#when-an-update-fails), with failures at every step.
+//! Calls that fail: [what is promised of them](wirespeed_image::live#when-an-update-fails), with failures at
+//! every step.
 //!
-//! An engine in a wrapper is made to fail at chosen operations of a history: a build, an update, several in turn. After every call, Ok or
-//! Err, the Rib is held against one that took the calls that succeeded and no other, and readers and a follower against its oracle.
+//! An engine in a wrapper is made to fail at chosen operations of a history: a build, an update, several in
+//! turn. After every call, Ok or Err, the Rib is held against one that took the calls that succeeded and no
+//! other, and readers and a follower against its oracle.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -24,7 +26,8 @@ use crate::synth::rng::Rng;
 use crate::update::Update;
 
 thread_local! {
-    /// The operations that fail, by their number: builds and updates of engines on this thread are counted together.
+    /// The operations that fail, by their number: builds and updates of engines on this thread are counted
+    /// together.
     static FAILING: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
     static OPERATIONS: Cell<u32> = const { Cell::new(0) };
 }
@@ -206,7 +209,8 @@ fn history<A: Address>(rng: &mut Rng) -> Vec<Vec<Update<A>>> {
     calls
 }
 
-/// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the rest did.
+/// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the
+/// rest did.
 pub fn refusals<A: Address, E: Engine<A>>() {
     // Of so many operations one is the first that fails.
     let plays = affordable::<A, E>(24).clamp(2, 24);

@@ -104,7 +104,8 @@ pub fn random_updates<A: Address>(updates: Range<usize>) -> impl Strategy<Value 
     proptest::collection::vec(update, updates)
 }
 
-/// Prefixes of all lengths in a few corners of the space, the same in every run: they nest, and each corner has many.
+/// Prefixes of all lengths in a few corners of the space, the same in every run: they nest, and each corner
+/// has many.
 pub fn scattered_routes<A: Address>(count: usize) -> Vec<Prefix<A>> {
     let mut rng = Rng::new(3);
     let corners: Vec<A> = (0..24).map(|_| A::from_u128_low(rng.bits128())).collect();

@@ -1,5 +1,5 @@
-//! `bgpdump -m`: one record a line, columns separated by `|`. Tables hold an entry a peer and prefix (`B`), update
-//! dumps announcements (`A`) and withdrawals (`W`).
+//! `bgpdump -m`: one record a line, columns separated by `|`. Tables hold an entry a peer and prefix (`B`),
+//! update dumps announcements (`A`) and withdrawals (`W`).
 //!
 //! ```text
 //! TABLE_DUMP2|1687212000|B|147.28.7.1|3130|1.6.165.0/24|3130 1239|IGP|147.28.7.1|0|2|3130:380|NAG||

@@ -1,6 +1,8 @@
-//! What can go wrong while reading, and where: one enum for the caller, and the small ones that the parsers use.
+//! What can go wrong while reading, and where: one enum for the caller, and the small ones that the parsers
+//! use.
 //!
-//! Readers of other things than routes have formats `F` and reasons `R` of their own; without these the types are those of routes.
+//! Readers of other things than routes have formats `F` and reasons `R` of their own; without these the types
+//! are those of routes.
 
 use std::fmt::{self, Debug, Display};
 use std::io;

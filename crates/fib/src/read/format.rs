@@ -94,7 +94,8 @@ impl Format {
         }
         while let Some(line) = significant.next() {
             match Self::of_line(line.trim_ascii_start()) {
-                // `ip route` puts nothing but the prefix before the lines of a group; else it is a list of prefixes.
+                // `ip route` puts nothing but the prefix before the lines of a group; else it is a list of
+                // prefixes.
                 Some(Self::Plain)
                     if is_one_word(line) && significant.peek().is_some_and(|next| is_member(next)) =>
                 {

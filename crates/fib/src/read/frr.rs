@@ -1,13 +1,13 @@
-//! What FRR's `show ip route json` and `show ipv6 route json` print: an object by prefix, each value a list of
-//! candidates. The one selected and installed is taken, with those of its next hops that are in the FIB.
+//! What FRR's `show ip route json` and `show ipv6 route json` print: an object by prefix, each value a list
+//! of candidates. The one selected and installed is taken, with those of its next hops that are in the FIB.
 //!
 //! ```text
 //! {"10.0.0.0/8":[{"prefix":"10.0.0.0/8","protocol":"bgp","vrfName":"default","selected":true,"installed":true,
 //!                 "nexthops":[{"fib":true,"ip":"192.0.2.1","afi":"ipv4","interfaceName":"eth0","active":true}]}]}
 //! ```
 //!
-//! With `vrf all` it is such an object for each VRF: by the VRF's name within another object since FRR 10.1, one after the other
-//! before that, where each route's `vrfName` tells.
+//! With `vrf all` it is such an object for each VRF: by the VRF's name within another object since FRR 10.1,
+//! one after the other before that, where each route's `vrfName` tells.
 //!
 //! ```text
 //! {"default":{"10.0.0.0/8":[…]},"red":{"10.0.0.0/8":[…]}}                      {"10.0.0.0/8":[…]}{"10.0.0.0/8":[…]}

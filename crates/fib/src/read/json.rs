@@ -1,7 +1,7 @@
 //! What the JSON readers share: the entries of an array or object one by one, however many there are.
 //!
-//! Only one entry is held at a time, as a `Value`, so that a bad one can be passed over. Several arrays or objects
-//! may follow each other in a file, as from `ip -4 -j route; ip -6 -j route`.
+//! Only one entry is held at a time, as a `Value`, so that a bad one can be passed over. Several arrays or
+//! objects may follow each other in a file, as from `ip -4 -j route; ip -6 -j route`.
 
 use std::cell::Cell;
 use std::fmt;
@@ -29,8 +29,8 @@ pub(super) struct Entry<'e> {
     pub(super) value: &'e Value,
 }
 
-/// Gives every entry to `take`. What `take` answers goes to the ledger. An object whose key in the outermost one `is_group` is no
-/// entry: those in it are.
+/// Gives every entry to `take`. What `take` answers goes to the ledger. An object whose key in the outermost
+/// one `is_group` is no entry: those in it are.
 pub(super) fn each_entry(
     input: &mut Input<'_>,
     ledger: &mut Ledger,

@@ -5,10 +5,10 @@
 //!                                                             └────► TimedUpdate, one by one
 //! ```
 //!
-//! All readers stream: none holds a file. By default they are strict: the first bad line, or a file that is cut
-//! off, is one error that says where. With [`ReadOptions::lenient`] bad lines are passed over and counted by
-//! reason, and of a cut-off file what is whole is taken. What is normal to pass over (comments, entries of other
-//! peers, families other than IPv4 and IPv6 unicast) is counted in both.
+//! All readers stream: none holds a file. By default they are strict: the first bad line, or a file that is
+//! cut off, is one error that says where. With [`ReadOptions::lenient`] bad lines are passed over and counted
+//! by reason, and of a cut-off file what is whole is taken. What is normal to pass over (comments, entries of
+//! other peers, families other than IPv4 and IPv6 unicast) is counted in both.
 //!
 //! ```
 //! use wirespeed_fib::read::{self, ReadOptions};
@@ -45,10 +45,11 @@ mod vrfs;
 use std::io::Read;
 use std::ops::ControlFlow;
 
-/// What readers are made of, for those of other things than routes: lines with their places, strict and lenient reading, reports.
+/// What readers are made of, for those of other things than routes: lines with their places, strict and
+/// lenient reading, reports.
 ///
-/// A reader has formats `F` and reasons `R` of its own, opens a [`Ledger`] on an [`Input`], and gives each line's
-/// [`Fault`](parts::Fault) to it through [`each_line`](parts::each_line).
+/// A reader has formats `F` and reasons `R` of its own, opens a [`Ledger`] on an [`Input`], and gives each
+/// line's [`Fault`](parts::Fault) to it through [`each_line`](parts::each_line).
 ///
 /// ```
 /// use wirespeed_fib::read::parts::{Ledger, each_line, split_word};
@@ -101,24 +102,26 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Whether to pass over bad lines and the loss of a file's end, rather than refuse the file.
     pub lenient: bool,
-    /// Whose routes to take from a file with those of many peers. By default those of one peer, for each family: of a
-    /// table the one with most prefixes, of updates the table's ([`peers_of_table`](Self::peers_of_table)), else the one
-    /// with most updates.
+    /// Whose routes to take from a file with those of many peers. By default those of one peer, for each
+    /// family: of a table the one with most prefixes, of updates the table's
+    /// ([`peers_of_table`](Self::peers_of_table)), else the one with most updates.
     pub peer: Option<PeerChoice>,
-    /// The peers that the table's routes are of, where updates are read: [`ReadReport::peer_by_family`] of the table.
+    /// The peers that the table's routes are of, where updates are read: [`ReadReport::peer_by_family`] of
+    /// the table.
     pub peers_of_table: [Option<Peer>; 2],
     /// The VRF whose routes to take from a file with those of several (FRR). Without it such a file is
     /// refused.
     pub vrf: Option<String>,
-    /// Whether to mask host bits of prefixes, and count them, rather than refuse the prefix. MRT has none that count.
+    /// Whether to mask host bits of prefixes, and count them, rather than refuse the prefix. MRT has none
+    /// that count.
     pub mask_host_bits: bool,
 }
 
 /// Reads a table.
 ///
-/// A file with the routes of many peers is read twice, unless [`ReadOptions::peer`] makes that needless: first to
-/// find the peer with most prefixes. Standard input is kept for that, in memory up to 64 MiB and in a temporary
-/// file past that.
+/// A file with the routes of many peers is read twice, unless [`ReadOptions::peer`] makes that needless:
+/// first to find the peer with most prefixes. Standard input is kept for that, in memory up to 64 MiB and in
+/// a temporary file past that.
 pub fn read_fib(source: &Source, options: &ReadOptions) -> Result<(Fib, ReadReport), ReadError> {
     read_table(&Again::new(source)?, options)
 }
@@ -135,7 +138,8 @@ pub fn read_fib_from(
 /// Reads updates and gives each to `give`, until that breaks off. Next hops get their indexes in `next_hops`:
 /// give that of the table, if the updates are for one.
 ///
-/// A file with the updates of many peers is read twice, as a table is, unless [`ReadOptions::peer`] makes that needless.
+/// A file with the updates of many peers is read twice, as a table is, unless [`ReadOptions::peer`] makes
+/// that needless.
 pub fn read_updates(
     source: &Source,
     options: &ReadOptions,

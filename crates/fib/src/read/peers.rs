@@ -1,9 +1,10 @@
 //! Which peer's routes to take from a file that holds those of many.
 //!
-//! By default, for each family, those of the peer with most prefixes, which is known only after the whole file has
-//! been looked over: a first pass then counts, and a second one reads. One pass is enough where the file's own peer
-//! table, or an address asked for, leaves a single peer to choose from. Updates are counted in the same way; where they
-//! are for a table that is one peer's, and have updates of it, that peer's are taken, however few.
+//! By default, for each family, those of the peer with most prefixes, which is known only after the whole
+//! file has been looked over: a first pass then counts, and a second one reads. One pass is enough where the
+//! file's own peer table, or an address asked for, leaves a single peer to choose from. Updates are counted
+//! in the same way; where they are for a table that is one peer's, and have updates of it, that peer's are
+//! taken, however few.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -22,8 +23,8 @@ pub enum PeerChoice {
     Address(IpAddr),
     /// The one of an AS; of several the one with most prefixes.
     As(u32),
-    /// A bare number: the place in the file's peer table, or the AS where it has no such table. Of updates for a table
-    /// whose peer is known, that peer.
+    /// A bare number: the place in the file's peer table, or the AS where it has no such table. Of updates
+    /// for a table whose peer is known, that peer.
     Number(u32),
     /// All peers of updates, mixed. A table has one peer, found as if none was asked for.
     All,
@@ -218,7 +219,8 @@ impl PeerBook {
 
     fn fits(&self, id: PeerId) -> bool {
         match self.choice {
-            // A place in the peer table of another file says nothing of this one: the peer that it stood for does.
+            // A place in the peer table of another file says nothing of this one: the peer that it stood for
+            // does.
             Some(PeerChoice::Number(_)) if self.of_table != [None; 2] => {
                 self.is_of_table(id, 0) || self.is_of_table(id, 1)
             }

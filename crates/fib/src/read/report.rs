@@ -1,7 +1,7 @@
 //! What a reading found beside the routes: a report for the caller, and the ledger in which readers keep it.
 //!
-//! The ledger is also where strict and lenient part ways: a reader hands it every fault, and the ledger either
-//! counts it or makes it the error that ends the reading.
+//! The ledger is also where strict and lenient part ways: a reader hands it every fault, and the ledger
+//! either counts it or makes it the error that ends the reading.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -106,8 +106,8 @@ impl<F, R: Reason> ReadReport<F, R> {
         self.peers.iter().filter(|peer| peer.chosen != [false; 2])
     }
 
-    /// The peers whose routes were taken, by family (IPv4, IPv6), for [`ReadOptions::peers_of_table`] where updates of the table are
-    /// read next. `None` where there is none, or not one alone.
+    /// The peers whose routes were taken, by family (IPv4, IPv6), for [`ReadOptions::peers_of_table`] where
+    /// updates of the table are read next. `None` where there is none, or not one alone.
     ///
     /// [`ReadOptions::peers_of_table`]: super::ReadOptions::peers_of_table
     pub fn peer_by_family(&self) -> [Option<Peer>; 2] {
@@ -197,7 +197,8 @@ impl<F, R: Reason> Ledger<F, R> {
         }
     }
 
-    /// Takes what a parser answered instead of a result. `what` is the text that was there, or anything that helps.
+    /// Takes what a parser answered instead of a result. `what` is the text that was there, or anything that
+    /// helps.
     pub fn fault(
         &mut self,
         fault: Fault<F, R>,

@@ -88,7 +88,8 @@ pub fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
     std::str::from_utf8(word).map_err(|_| SkipReason::NextHop)
 }
 
-/// A word as a prefix of either family, with the reason when it is none; a bare address is one of full length.
+/// A word as a prefix of either family, with the reason when it is none; a bare address is one of full
+/// length.
 pub(super) fn prefix_in_words(word: &[u8]) -> Result<AnyPrefix, PrefixError> {
     let text = std::str::from_utf8(word).map_err(|_| PrefixError::Address)?;
     if word.contains(&b':') { text.parse().map(AnyPrefix::V6) } else { text.parse().map(AnyPrefix::V4) }
@@ -145,9 +146,11 @@ pub(super) fn mask_len(mask: IpAddr) -> Option<u32> {
     (bits.count_ones() == len && len <= width).then_some(len)
 }
 
-/// How a ledger takes prefixes: those with a netmask in place of a length, and those with host bits where these are to be masked.
+/// How a ledger takes prefixes: those with a netmask in place of a length, and those with host bits where
+/// these are to be masked.
 impl Ledger {
-    /// A word as a prefix of either family: `address/length`, `address/netmask`, or a bare address as one of full length.
+    /// A word as a prefix of either family: `address/length`, `address/netmask`, or a bare address as one of
+    /// full length.
     #[inline]
     pub(super) fn prefix(&mut self, word: &[u8]) -> Result<AnyPrefix, SkipReason> {
         match v4_prefix(word) {
@@ -190,7 +193,8 @@ impl Ledger {
         self.prefix_of_len(address, len.parse().unwrap_or(u32::MAX))
     }
 
-    /// A prefix of an address and a length, both checked; host bits are masked and counted where that is asked for.
+    /// A prefix of an address and a length, both checked; host bits are masked and counted where that is
+    /// asked for.
     pub(super) fn prefix_of_len(&mut self, address: IpAddr, len: u32) -> Result<AnyPrefix, PrefixError> {
         match AnyPrefix::from_ip(address, len) {
             Err(PrefixError::HostBits) if self.masks_host_bits => {
@@ -202,7 +206,8 @@ impl Ledger {
     }
 }
 
-/// Whether a word that is no prefix is a line of CSV: commas are in no prefix, and before a semicolon there is one.
+/// Whether a word that is no prefix is a line of CSV: commas are in no prefix, and before a semicolon there
+/// is one.
 fn looks_like_csv(word: &str) -> bool {
     let cell = first_cell(word);
     word.contains(',') || cell.len() < word.len() && prefix_in_words(cell.as_bytes()).is_ok()

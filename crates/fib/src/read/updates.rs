@@ -1,7 +1,7 @@
 //! Updates: where the readers of every format send them, and the plain format.
 //!
-//! Plain updates are `A prefix [next-hop]` and `W prefix`, one a line, with an optional time in seconds before
-//! them, and `#` comments. `A` without a next hop keeps the one that the prefix has.
+//! Plain updates are `A prefix [next-hop]` and `W prefix`, one a line, with an optional time in seconds
+//! before them, and `#` comments. `A` without a next hop keeps the one that the prefix has.
 
 use std::net::IpAddr;
 use std::ops::ControlFlow;

@@ -1,7 +1,7 @@
 //! Which VRF's routes to take from a file that holds those of several.
 //!
-//! One table is one VRF's. Where none was asked for there may be one alone that has routes: a prefix of one VRF and the same prefix
-//! of another are two routes, and neither is in place of the other.
+//! One table is one VRF's. Where none was asked for there may be one alone that has routes: a prefix of one
+//! VRF and the same prefix of another are two routes, and neither is in place of the other.
 
 use super::error::ReadError;
 
@@ -45,7 +45,8 @@ impl<'o> Vrfs<'o> {
         }
     }
 
-    /// All VRFs met: an error where the one asked for is not among them, or several have routes and none was asked for.
+    /// All VRFs met: an error where the one asked for is not among them, or several have routes and none was
+    /// asked for.
     pub(super) fn close(self, file: &str) -> Result<(), ReadError> {
         let with_routes = self.met.iter().filter(|vrf| vrf.has_routes).count();
         match self.wanted {

@@ -7,11 +7,13 @@ use super::preorder::{AT, PLACES};
 use crate::address::Address;
 use crate::next_hop::NextHop;
 
-/// A position in a table: a path of whole octets under which there are routes. It answers for the octet after it.
+/// A position in a table: a path of whole octets under which there are routes. It answers for the octet after
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a, A> {
     rib: &'a Rib<A>,
-    /// The node at this depth or, within a compressed edge, the one at its end; or the first leaf of a list beneath the path.
+    /// The node at this depth or, within a compressed edge, the one at its end; or the first leaf of a list
+    /// beneath the path.
     at: Child,
     depth: u8,
 }
@@ -69,8 +71,8 @@ impl<'a, A: Address> Cursor<'a, A> {
         }
     }
 
-    /// The longest route that ends in this octet within its first `bits` bits and covers those of `octet`: its length
-    /// and next hop. For strides that don't end where octets do.
+    /// The longest route that ends in this octet within its first `bits` bits and covers those of `octet`:
+    /// its length and next hop. For strides that don't end where octets do.
     #[inline]
     pub fn best_within(&self, octet: u8, bits: u8) -> Option<(u8, NextHop)> {
         match self.stand() {
@@ -96,8 +98,8 @@ impl<'a, A: Address> Cursor<'a, A> {
         }
     }
 
-    /// The next hop of each of the 256 octets by the routes that end in this octet; `inherited` where there is
-    /// none. (Leaf pushing of one stride.)
+    /// The next hop of each of the 256 octets by the routes that end in this octet; `inherited` where there
+    /// is none. (Leaf pushing of one stride.)
     #[inline]
     pub fn expand(&self, inherited: NextHop, into: &mut [NextHop; 256]) {
         into.fill(inherited);
@@ -138,7 +140,8 @@ impl<'a, A: Address> Cursor<'a, A> {
         }
     }
 
-    /// The leaves beneath the path, the first of which is `head`, with their octets here. All are longer than the path.
+    /// The leaves beneath the path, the first of which is `head`, with their octets here. All are longer than
+    /// the path.
     #[inline]
     fn listed(&self, head: LeafId) -> impl Iterator<Item = (u8, Listed<A>)> + use<'a, A> {
         let (path, depth) = (self.rib.leaves.address(head), self.depth);

@@ -20,7 +20,8 @@ pub struct Routes<'a, A> {
 enum Frame<A> {
     /// A node.
     Node(Part),
-    /// A list, with the next leaf. Leaves that the prefix of this address and length doesn't cover are passed over.
+    /// A list, with the next leaf. Leaves that the prefix of this address and length doesn't cover are passed
+    /// over.
     List(LeafId, A, u8),
 }
 

@@ -4,18 +4,21 @@
 //! node ── octet ──► 2001:db8:77::/48 ──► 2001:db8:77:5::/64 ──► 2001:db8:80::/48      at most MOST, in table order
 //! ```
 //!
-//! A node takes some 190 bytes, a leaf 25 (IPv4: 13). In a table of scattered routes nearly every route is alone beneath
-//! its octet, and lists take the place of the nodes that would hold one route each. Where a list gets longer than [`MOST`] a
-//! node takes its place, and a node that is left with [`FEW`] routes beneath it becomes a list again.
+//! A node takes some 190 bytes, a leaf 25 (IPv4: 13). In a table of scattered routes nearly every route is
+//! alone beneath its octet, and lists take the place of the nodes that would hold one route each. Where a
+//! list gets longer than [`MOST`] a node takes its place, and a node that is left with [`FEW`] routes beneath
+//! it becomes a list again.
 
 use super::node::{FIRST_LIST, split};
 use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
-/// Most routes of a list. With 8 scattered tables take less memory at worst, but a look at a list takes longer.
+/// Most routes of a list. With 8 scattered tables take less memory at worst, but a look at a list takes
+/// longer.
 pub(super) const MOST: usize = 4;
-/// Most routes of a list that takes the place of a node: fewer than [`MOST`], so that a route that flaps doesn't make both in turn.
+/// Most routes of a list that takes the place of a node: fewer than [`MOST`], so that a route that flaps
+/// doesn't make both in turn.
 pub(super) const FEW: usize = 2;
 
 /// Index of a leaf.
@@ -208,8 +211,8 @@ impl<A: Address> Leaves<A> {
     }
 }
 
-/// Adds an element. Doubling, as `Vec` does, would leave up to half of what is held unused; large pieces of memory grow in
-/// place mostly.
+/// Adds an element. Doubling, as `Vec` does, would leave up to half of what is held unused; large pieces of
+/// memory grow in place mostly.
 fn push<T>(column: &mut Vec<T>, element: T) {
     if column.len() == column.capacity() {
         column.reserve_exact((column.len() / 8).max(64));
@@ -217,7 +220,8 @@ fn push<T>(column: &mut Vec<T>, element: T) {
     column.push(element);
 }
 
-/// How many octets all routes of a list share, and none of them ends in: the depth of the node that can take its place.
+/// How many octets all routes of a list share, and none of them ends in: the depth of the node that can take
+/// its place.
 pub(super) fn shared_depth<A: Address>(routes: &[(Prefix<A>, NextHop)]) -> u8 {
     let (first, last) = (routes[0].0.address(), routes[routes.len() - 1].0.address());
     let ends = routes.iter().map(|(prefix, _)| split(prefix.len()).0).min().unwrap_or(0);

@@ -1,13 +1,13 @@
 //! [`Rib`]: the table that the user owns, from which every engine is built.
 //!
-//! A path-compressed trie of one octet a step. A node holds the prefixes that end in its octet as a bit set in
-//! preorder with packed values (`preorder.rs` has the picture), so that a table of a million IPv4 prefixes takes
-//! three steps at most, exact and longest matches are a few words of bit arithmetic each, a walk comes in table
-//! order, and what a prefix covers is one run. Octet steps are also the steps of the engines' levels, which build
-//! from a [`Cursor`] without searching.
+//! A path-compressed trie of one octet a step. A node holds the prefixes that end in its octet as a bit set
+//! in preorder with packed values (`preorder.rs` has the picture), so that a table of a million IPv4 prefixes
+//! takes three steps at most, exact and longest matches are a few words of bit arithmetic each, a walk comes
+//! in table order, and what a prefix covers is one run. Octet steps are also the steps of the engines'
+//! levels, which build from a [`Cursor`] without searching.
 //!
-//! A prefix with few others near it is a leaf of a list in place of a node of its own (`leaf.rs`), so that a table of scattered
-//! routes takes some 35 bytes a prefix, too.
+//! A prefix with few others near it is a leaf of a list in place of a node of its own (`leaf.rs`), so that a
+//! table of scattered routes takes some 35 bytes a prefix, too.
 
 mod cursor;
 mod iter;
@@ -25,8 +25,8 @@ use crate::update::{Undo, Update};
 use leaf::{FEW, LeafId, Leaves, MOST, Put, shared_depth};
 use node::{Child, ChildId, Node, NodeId, split};
 
-/// A routing table: prefixes of one family with their next hops, one each. All operations take time by the number
-/// of octets of a prefix, whatever the size of the table, and the size of their result.
+/// A routing table: prefixes of one family with their next hops, one each. All operations take time by the
+/// number of octets of a prefix, whatever the size of the table, and the size of their result.
 #[derive(Clone, Debug)]
 pub struct Rib<A> {
     nodes: Vec<Node<A>>,
@@ -192,8 +192,8 @@ impl<A: Address> Rib<A> {
         best.map(|(node, at, next_hop)| (node.prefix_at(at), next_hop))
     }
 
-    /// The longest prefix that covers `prefix` and is not itself, with its next hop: what decides about its addresses
-    /// when it is gone.
+    /// The longest prefix that covers `prefix` and is not itself, with its next hop: what decides about its
+    /// addresses when it is gone.
     pub fn cover(&self, prefix: Prefix<A>) -> Option<(Prefix<A>, NextHop)> {
         let (depth, bits) = split(prefix.parent()?.len());
         let mut best = None;
@@ -262,7 +262,8 @@ impl<A: Address> Rib<A> {
         &self.nodes[id.index()]
     }
 
-    /// Whether `child` leads to the node of `address` at `depth`: it is not deeper, and they share all its octets.
+    /// Whether `child` leads to the node of `address` at `depth`: it is not deeper, and they share all its
+    /// octets.
     #[inline]
     fn is_on_path(&self, child: NodeId, address: A, depth: u8) -> bool {
         let child = &self.nodes[child.index()];
@@ -344,8 +345,8 @@ impl<A: Address> Rib<A> {
         }
     }
 
-    /// Takes out the nodes at the end of `path` that are no longer needed: one with few routes beneath it, and one that only
-    /// leads on to a single child.
+    /// Takes out the nodes at the end of `path` that are no longer needed: one with few routes beneath it,
+    /// and one that only leads on to a single child.
     fn prune(&mut self, path: &[NodeId]) {
         for pair in path.windows(2).rev() {
             let (parent, id) = (pair[0], pair[1]);

@@ -62,8 +62,9 @@ impl NodeId {
     }
 }
 
-/// The prefixes of `8 * depth + 1` to `8 * depth + 8` bits under `base` (the root holds the default route too), in
-/// preorder, and children by octet. Values and children are packed: the n-th set bit owns the n-th entry.
+/// The prefixes of `8 * depth + 1` to `8 * depth + 8` bits under `base` (the root holds the default route
+/// too), in preorder, and children by octet. Values and children are packed: the n-th set bit owns the n-th
+/// entry.
 #[derive(Clone, Debug)]
 pub(super) struct Node<A> {
     /// The first `depth` octets, the others zero.

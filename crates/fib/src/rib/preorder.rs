@@ -1,7 +1,7 @@
 //! Where a prefix stands inside a node: its place in a preorder walk of a binary trie of height 8.
 //!
-//! A node holds the prefixes of one octet, of 0 to 8 bits: 511 places. Numbered in preorder (a node, all below
-//! its 0 branch, all below its 1 branch) three things come for free:
+//! A node holds the prefixes of one octet, of 0 to 8 bits: 511 places. Numbered in preorder (a node, all
+//! below its 0 branch, all below its 1 branch) three things come for free:
 //!
 //! ```text
 //!            *  0                       ascending place  = ascending (address, length), the order of a table
@@ -21,8 +21,8 @@ pub(super) type PlaceSet = [u64; 8];
 #[inline]
 pub(super) const fn place(octet: u8, bits: u8) -> u16 {
     debug_assert!(bits <= 8);
-    // Each 1 branch taken at depth i skips the 2^(9-i) - 1 places of the 0 branch beside it, and each step down
-    // is one place.
+    // Each 1 branch taken at depth i skips the 2^(9-i) - 1 places of the 0 branch beside it, and each step
+    // down is one place.
     let value = (octet as u16) >> (8 - bits);
     bits as u16 + (value << (9 - bits)) - count_ones(value)
 }
@@ -72,8 +72,8 @@ pub(super) static PATH: [PlaceSet; 256] = {
     path
 };
 
-/// Bits with the number of those set before each word beside them: a rank is then one count of bits, which on a CPU that
-/// may lack an instruction for it is a dozen others.
+/// Bits with the number of those set before each word beside them: a rank is then one count of bits, which on
+/// a CPU that may lack an instruction for it is a dozen others.
 #[derive(Clone, Debug)]
 pub(super) struct Ranked<const N: usize> {
     words: [u64; N],

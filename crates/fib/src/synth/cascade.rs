@@ -12,7 +12,8 @@ use crate::prefix::Prefix;
 #[derive(Clone, Copy)]
 enum Task<A> {
     Draw(Node<A>),
-    /// The right half of its parent over again what has been drawn from `from` on; `bit` is what tells them apart.
+    /// The right half of its parent over again what has been drawn from `from` on; `bit` is what tells them
+    /// apart.
     Copy {
         bit: u128,
         from: usize,
@@ -73,8 +74,8 @@ impl Cascade {
         twice.and_then(|twice| u64::try_from(twice - 1).ok()).unwrap_or(u64::MAX)
     }
 
-    /// Most prefixes that a subtree at `depth` holds as a rule: a full block, its aggregate, and an eighth over. The
-    /// splits on the way down to a full block would blur it otherwise.
+    /// Most prefixes that a subtree at `depth` holds as a rule: a full block, its aggregate, and an eighth
+    /// over. The splits on the way down to a full block would blur it otherwise.
     fn usual_room(&self, depth: u8) -> u64 {
         match 1u64.checked_shl(u32::from(self.full_len.saturating_sub(depth))) {
             Some(full) if depth <= self.full_len => full.saturating_add((full / 8).max(1)),
@@ -82,8 +83,9 @@ impl Cascade {
         }
     }
 
-    /// Draws `n` prefixes below a region, in table order. `dense` is how many times more there are than in the
-    /// table that was measured, 1 or more: far from the bottom a node looks up its choices as one with so many fewer.
+    /// Draws `n` prefixes below a region, in table order. `dense` is how many times more there are than in
+    /// the table that was measured, 1 or more: far from the bottom a node looks up its choices as one with so
+    /// many fewer.
     pub(super) fn draw<A: Address>(
         &self,
         rng: &mut Rng,
@@ -237,8 +239,8 @@ fn of<T>(table: &[T], place: Place) -> &T {
     &table[index.min(table.len() - a_depth + index % a_depth)]
 }
 
-/// How many of `n` go left, by the weights of the bins. A bin that `n` doesn't have, which only a borrowed row can
-/// lead to, is as good as half.
+/// How many of `n` go left, by the weights of the bins. A bin that `n` doesn't have, which only a borrowed
+/// row can lead to, is as good as half.
 #[inline]
 fn draw_left(weights: &[u16; BINS], rng: &mut Rng, n: u64) -> u64 {
     if n == 1 {
@@ -265,8 +267,8 @@ fn draw_left(weights: &[u16; BINS], rng: &mut Rng, n: u64) -> u64 {
     }
 }
 
-/// A table over every (depth, class, cover, kind), down to the last depth that has rows. A gap takes the row for all
-/// kinds; where that is missing too, the nearest one of these, of the same depth and cover first.
+/// A table over every (depth, class, cover, kind), down to the last depth that has rows. A gap takes the row
+/// for all kinds; where that is missing too, the nearest one of these, of the same depth and cover first.
 fn fill<T: Copy>(rows: &[Row<T>], none: T) -> Vec<T> {
     let depths = rows.iter().map(|row| row.place.depth).max().unwrap_or(0) + 1;
     let mut known: Vec<Option<T>> = vec![None; usize::from(depths) * CLASSES * 2 * KINDS];
@@ -274,8 +276,8 @@ fn fill<T: Copy>(rows: &[Row<T>], none: T) -> Vec<T> {
         known[at(row.place)] = Some(row.value);
     }
     let classes = || 0u8..CLASSES.try_into().unwrap_or(u8::MAX);
-    // By depth and cover: the rows for all kinds by class, each gap filled from the nearest class; none if there is
-    // no row. Two classes away the parity is the same.
+    // By depth and cover: the rows for all kinds by class, each gap filled from the nearest class; none if
+    // there is no row. Two classes away the parity is the same.
     let by_class = |depth: u8, covered: bool| -> Option<Vec<T>> {
         let common = |class| known[at(Place { depth, class, covered, kind: ANY_KIND })];
         let nearest = |class: u8| {

@@ -10,8 +10,8 @@ const BLOCKS: [&str; 3] = ["192.0.2", "198.51.100", "203.0.113"];
 /// The first private AS number of 32 bits (RFC 6996), the name of the first next hop of a large table.
 const FIRST_AS: u64 = 4_200_000_000;
 
-/// A synthetic table of either or both families. Next hops are named by [`next_hop_texts`], as many as the larger of
-/// the two specifications asks for. `None` leaves a family empty.
+/// A synthetic table of either or both families. Next hops are named by [`next_hop_texts`], as many as the
+/// larger of the two specifications asks for. `None` leaves a family empty.
 pub fn fib(v4: Option<&TableSpec>, v6: Option<&TableSpec>) -> Result<Fib, SynthError> {
     let specs = [v4, v6];
     let count = specs.iter().flatten().map(|spec| spec.next_hops).max().unwrap_or(0);

@@ -16,8 +16,8 @@
 //! popularity     u32        fresh next hops by octave of rank
 //! ```
 //!
-//! Weights are on a logarithmic scale, six steps an octave, which is half the size of plain ones. (A linear scale of
-//! as few steps was tried: what it makes of the rare splits doubles the number of full blocks.)
+//! Weights are on a logarithmic scale, six steps an octave, which is half the size of plain ones. (A linear
+//! scale of as few steps was tried: what it makes of the rare splits doubles the number of full blocks.)
 
 use wirespeed_image::{Element, Image, ImageError};
 

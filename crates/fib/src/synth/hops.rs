@@ -1,9 +1,10 @@
 //! [`HopShape`]: which next hop a prefix has, given those around it.
 //!
-//! Whoever holds a block announces much of it the same way: a prefix tends to have the next hop of the prefix that
-//! covers it, or of the sibling before it, or of one a little earlier. The shape counts these four outcomes (cover,
-//! previous, recent, any) by what is there to take after; "any" is drawn by popularity, in octaves of rank. Holders
-//! beyond the number of next hops asked for share them evenly, as many origins share few exits.
+//! Whoever holds a block announces much of it the same way: a prefix tends to have the next hop of the prefix
+//! that covers it, or of the sibling before it, or of one a little earlier. The shape counts these four
+//! outcomes (cover, previous, recent, any) by what is there to take after; "any" is drawn by popularity, in
+//! octaves of rank. Holders beyond the number of next hops asked for share them evenly, as many origins share
+//! few exits.
 
 use std::collections::VecDeque;
 
@@ -14,9 +15,9 @@ use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
-/// Situations: covered or not, three states of the previous sibling, next to it or not, as long or not, and how long
-/// its siblings before it have been of one next hop (none, up to 3, more). Some holders announce all one way and
-/// others all another, and the streak is what tells them apart.
+/// Situations: covered or not, three states of the previous sibling, next to it or not, as long or not, and
+/// how long its siblings before it have been of one next hop (none, up to 3, more). Some holders announce all
+/// one way and others all another, and the streak is what tells them apart.
 pub(super) const SITUATIONS: usize = 2 * 3 * 2 * 2 * 3;
 
 /// Routes that count as recent.

@@ -1,5 +1,5 @@
-//! Prefix lengths in exact numbers: how many of each length a table of a given size has, and the last adjustment that
-//! makes a drawn table have just that many.
+//! Prefix lengths in exact numbers: how many of each length a table of a given size has, and the last
+//! adjustment that makes a drawn table have just that many.
 
 use rustc_hash::FxHashSet;
 
@@ -7,8 +7,8 @@ use super::rng::Rng;
 use crate::address::Address;
 use crate::prefix::Prefix;
 
-/// `total` shared out in the ratio of `weights`, by largest remainder. `None` where all weights are 0 and `total`
-/// isn't. O(weights log weights).
+/// `total` shared out in the ratio of `weights`, by largest remainder. `None` where all weights are 0 and
+/// `total` isn't. O(weights log weights).
 pub(super) fn apportion(total: usize, weights: &[u32]) -> Option<Vec<usize>> {
     let sum: u128 = weights.iter().map(|&w| u128::from(w)).sum();
     if sum == 0 {
@@ -30,9 +30,9 @@ pub(super) fn apportion(total: usize, weights: &[u32]) -> Option<Vec<usize>> {
     Some(shares)
 }
 
-/// Makes a sorted table have exactly `wanted` prefixes of each length, with as few changes as that takes: prefixes
-/// of a length there are too many of are drawn by lot and given the nearest length that is short, at their own place
-/// or close by. Sorted again at the end. `wanted` has to fit into the address space.
+/// Makes a sorted table have exactly `wanted` prefixes of each length, with as few changes as that takes:
+/// prefixes of a length there are too many of are drawn by lot and given the nearest length that is short, at
+/// their own place or close by. Sorted again at the end. `wanted` has to fit into the address space.
 pub(super) fn fit<A: Address>(rng: &mut Rng, table: &mut Vec<Prefix<A>>, wanted: &[usize]) {
     let mut have = vec![0usize; wanted.len()];
     for prefix in table.iter() {
@@ -71,8 +71,8 @@ pub(super) fn fit<A: Address>(rng: &mut Rng, table: &mut Vec<Prefix<A>>, wanted:
     table.sort();
 }
 
-/// A free prefix of length `len`: around or inside the anchor if there is one, else ever farther from it, at last
-/// the first free one of all.
+/// A free prefix of length `len`: around or inside the anchor if there is one, else ever farther from it, at
+/// last the first free one of all.
 fn place<A: Address>(
     rng: &mut Rng,
     anchor: Prefix<A>,

@@ -1,7 +1,8 @@
-//! Synthetic routing tables and update streams that behave like real ones: seeded, the same on every platform.
+//! Synthetic routing tables and update streams that behave like real ones: seeded, the same on every
+//! platform.
 //!
-//! A table is drawn in three steps: `cascade` places as many prefixes as are asked for by a [`Shape`], `lengths`
-//! makes the number of each length exact, `hops` gives next hops that go with their surroundings.
+//! A table is drawn in three steps: `cascade` places as many prefixes as are asked for by a [`Shape`],
+//! `lengths` makes the number of each length exact, `hops` gives next hops that go with their surroundings.
 //!
 //! ```
 //! use wirespeed_fib::synth::{self, TableSpec};
@@ -40,8 +41,8 @@ use rng::Rng;
 pub struct TableSpec {
     /// Number of prefixes, exactly.
     pub prefixes: usize,
-    /// Next hops to draw from, with indexes from 1; at least 1 unless there are no prefixes. A table much larger than
-    /// this uses all of them.
+    /// Next hops to draw from, with indexes from 1; at least 1 unless there are no prefixes. A table much
+    /// larger than this uses all of them.
     pub next_hops: u32,
     /// The seed.
     pub seed: u64,
@@ -111,8 +112,8 @@ pub fn table<A: Address>(spec: &TableSpec) -> Result<Rib<A>, SynthError> {
 
 /// A table that looks like the one a shape was measured on. O(prefixes * bits).
 ///
-/// Lengths are in exact proportion. A smaller table consists of whole blocks of a full one and is as dense where it
-/// has prefixes at all; a larger one is denser.
+/// Lengths are in exact proportion. A smaller table consists of whole blocks of a full one and is as dense
+/// where it has prefixes at all; a larger one is denser.
 pub fn table_of<A: Address>(shape: &Shape, spec: &TableSpec) -> Result<Rib<A>, SynthError> {
     let routes = routes(shape, spec)?;
     Ok(routes.into_iter().collect())
@@ -161,7 +162,8 @@ fn place<A: Address>(rng: &mut Rng, shape: &Shape, count: usize) -> Vec<Prefix<A
     table
 }
 
-/// `count` prefixes of a table as whole blocks of `bits` bits drawn by lot, with a fair part of what is shorter.
+/// `count` prefixes of a table as whole blocks of `bits` bits drawn by lot, with a fair part of what is
+/// shorter.
 fn thin<A: Address>(rng: &mut Rng, table: &[Prefix<A>], count: usize, bits: u8) -> Vec<Prefix<A>> {
     let mut blocks: Vec<&[Prefix<A>]> = table
         .chunk_by(|a, b| {

@@ -1,7 +1,8 @@
 //! Powers of real numbers that come out the same on every platform.
 //!
-//! `f64::powf` is the platform's own and differs in the last digit, which would shift every table of a Zipf trace.
-//! These use only IEEE additions, products and quotients, which are exact by the standard; good to about 1e-14.
+//! `f64::powf` is the platform's own and differs in the last digit, which would shift every table of a Zipf
+//! trace. These use only IEEE additions, products and quotients, which are exact by the standard; good to
+//! about 1e-14.
 
 use std::f64::consts::LN_2;
 

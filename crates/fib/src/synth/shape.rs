@@ -1,9 +1,9 @@
 //! [`Shape`]: how the prefixes of a table lie, as numbers small enough to keep beside the code.
 //!
-//! The idea: walk the binary trie of a table from the top, and at each node write down what it does by *how many
-//! prefixes lie below it*: whether the node itself is a prefix, and what part of the others lies in its left half.
-//! `cascade` walks the other way: it starts from a number of prefixes and draws the same choices, so that dense blocks
-//! come out as dense, runs of siblings as long, and nests as deep as they were.
+//! The idea: walk the binary trie of a table from the top, and at each node write down what it does by *how
+//! many prefixes lie below it*: whether the node itself is a prefix, and what part of the others lies in its
+//! left half. `cascade` walks the other way: it starts from a number of prefixes and draws the same choices,
+//! so that dense blocks come out as dense, runs of siblings as long, and nests as deep as they were.
 //!
 //! ```text
 //!            n = 40, not covered              by (depth, about 40, covered or not, kind of sibling):
@@ -13,13 +13,13 @@
 //!                                               the halves are copies           probability, where k = n-k
 //! ```
 //!
-//! How many prefixes a large part of the address space holds is history, not chance: for the first 8 bits of IPv4
-//! and 16 of IPv6 the shape lists the counts themselves ([`Shape::regions`]).
+//! How many prefixes a large part of the address space holds is history, not chance: for the first 8 bits of
+//! IPv4 and 16 of IPv6 the shape lists the counts themselves ([`Shape::regions`]).
 //!
-//! What each part is for, by what the full IPv4 table was without it: 42 % of the prefixes right after one as long
-//! instead of the real 56 % without kinds, copies and runs (53 % with them); twice as many blocks full to the brim
-//! with sizes classed by octave only or splits by eighths. Tried and dropped: letting a lone prefix take after the
-//! one before it, which changed nothing.
+//! What each part is for, by what the full IPv4 table was without it: 42 % of the prefixes right after one as
+//! long instead of the real 56 % without kinds, copies and runs (53 % with them); twice as many blocks full
+//! to the brim with sizes classed by octave only or splits by eighths. Tried and dropped: letting a lone
+//! prefix take after the one before it, which changed nothing.
 
 use std::collections::BTreeMap;
 
@@ -29,12 +29,13 @@ use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 
-/// What a split does with the prefixes of a node: none left, all left, half, or one of the [`MAGNITUDES`] with the
-/// smaller part on the left, then on the right.
+/// What a split does with the prefixes of a node: none left, all left, half, or one of the [`MAGNITUDES`]
+/// with the smaller part on the left, then on the right.
 pub(super) const BINS: usize = 3 + 2 * MAGNITUDES;
 
-/// Ranges of the smaller part of `n`, closest together near nothing and near half: from n/4 down by halves, and from
-/// n/4 up ever nearer to half. Blocks that are full or hold one thing are exact, and eighths would blur them.
+/// Ranges of the smaller part of `n`, closest together near nothing and near half: from n/4 down by halves,
+/// and from n/4 up ever nearer to half. Blocks that are full or hold one thing are exact, and eighths would
+/// blur them.
 pub(super) const MAGNITUDES: usize = 8;
 
 /// Size classes of a number of prefixes by [`class_of`].
@@ -58,8 +59,8 @@ pub(super) const KINDS: usize = 11;
 /// The rows for nodes of whatever kind.
 pub(super) const ANY_KIND: u8 = 10;
 
-/// What a node is to its sibling: alone, left or right of one; whether they share their prefixes evenly; for the
-/// right one whether the left is a prefix itself. Siblings are alike, which makes runs.
+/// What a node is to its sibling: alone, left or right of one; whether they share their prefixes evenly; for
+/// the right one whether the left is a prefix itself. Siblings are alike, which makes runs.
 #[inline]
 pub(super) fn kind(sibling: Sibling, even: bool) -> u8 {
     let even = u8::from(even);
@@ -145,15 +146,17 @@ pub(super) struct Row<T> {
     pub(super) value: T,
 }
 
-/// How the prefixes below a node are split. Its place counts the node's own prefix as cover, and not in the class.
+/// How the prefixes below a node are split. Its place counts the node's own prefix as cover, and not in the
+/// class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Split {
-    /// The probability, of [`SURE`], that all of it is one run of prefixes of one length: from the start of the node
-    /// on, and up to its end.
+    /// The probability, of [`SURE`], that all of it is one run of prefixes of one length: from the start of
+    /// the node on, and up to its end.
     pub(super) runs: [u16; 2],
     /// Weights of the bins for what is no run.
     pub(super) bins: [u16; BINS],
-    /// The probability, of [`SURE`], that of two halves with equally many prefixes the right is the left one over again.
+    /// The probability, of [`SURE`], that of two halves with equally many prefixes the right is the left one
+    /// over again.
     pub(super) copy: u16,
 }
 
@@ -242,8 +245,8 @@ fn saturate(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The size class of a number: each up to 16 its own, then six an octave: a power of two, one more (a full block,
-/// without and with its aggregate), and in either half of the octave the other even and odd ones.
+/// The size class of a number: each up to 16 its own, then six an octave: a power of two, one more (a full
+/// block, without and with its aggregate), and in either half of the octave the other even and odd ones.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // under CLASSES
 pub(super) fn class_of(n: u64) -> u8 {
@@ -261,7 +264,8 @@ pub(super) fn class_of(n: u64) -> u8 {
 /// Orders of runs.
 pub(super) const ORDERS: u16 = 32;
 
-/// The runs that are drawn alike: below nodes of a depth, covered or not, of up to so many prefixes as a power of two.
+/// The runs that are drawn alike: below nodes of a depth, covered or not, of up to so many prefixes as a
+/// power of two.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // under 64
 pub(super) fn run_kind(depth: u8, n: u64, covered: bool) -> u16 {
@@ -328,8 +332,8 @@ impl Share {
     }
 }
 
-/// Whether two or more prefixes below a node are one run: of one length, without a gap, from the start of the node on
-/// (`Some(false)`), or up to its end (`Some(true)`).
+/// Whether two or more prefixes below a node are one run: of one length, without a gap, from the start of the
+/// node on (`Some(false)`), or up to its end (`Some(true)`).
 fn run_of<A: Address>(depth: u8, prefixes: &[Prefix<A>]) -> Option<bool> {
     let (first, last) = (prefixes.first()?, prefixes.last()?);
     let step = |pair: &[Prefix<A>]| {

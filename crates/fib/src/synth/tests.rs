@@ -167,8 +167,8 @@ fn a_seed_is_a_table_on_every_platform() {
     }
 }
 
-/// Prefixes, next hops, seed, and the digests of both families. They change with every change of the generators or the
-/// shapes, and with nothing else.
+/// Prefixes, next hops, seed, and the digests of both families. They change with every change of the
+/// generators or the shapes, and with nothing else.
 const DIGESTS: [(usize, u32, u64, u64, u64); 4] = [
     (1_000, 5, 7, 6_605_386_050_921_442_362, 13_500_762_792_488_910_917),
     (20_000, 62, 42, 11_324_881_023_918_976_593, 662_289_651_433_449_302),
@@ -247,8 +247,8 @@ fn write_shapes() {
 }
 
 fn write_shape<A: Address>(table: &str, file: &str) {
-    // Who goes with whom from the next hops, of which one is much like another; how many there are and how unequal
-    // from the origins.
+    // Who goes with whom from the next hops, of which one is much like another; how many there are and how
+    // unequal from the origins.
     let Some(rib) = real::<A>(&format!("{table}.txt.zst")) else { return };
     let Some(origins) = real::<A>(&format!("{table}-asn.txt.zst")) else { return };
     let mut shape = Shape::of(&rib);

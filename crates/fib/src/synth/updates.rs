@@ -1,12 +1,13 @@
 //! [`Updates`]: an endless stream of updates to a table.
 //!
-//! Real update streams hit few prefixes often: over 24 hours of May 2026 an eighth of the IPv4 table changed at all,
-//! and 1,000 prefixes got 28 % of all updates. The stream draws from a *hot set*, its members ranked, the rank by a
-//! power law, and keeps in mind which of them are withdrawn, so that each update is what a router could get then: a
-//! withdrawal of a prefix that is there, a return of one that is gone, a new prefix that was not there.
+//! Real update streams hit few prefixes often: over 24 hours of May 2026 an eighth of the IPv4 table changed
+//! at all, and 1,000 prefixes got 28 % of all updates. The stream draws from a *hot set*, its members ranked,
+//! the rank by a power law, and keeps in mind which of them are withdrawn, so that each update is what a
+//! router could get then: a withdrawal of a prefix that is there, a return of one that is gone, a new prefix
+//! that was not there.
 //!
-//! Defaults are from that trace (IPv4 1,393,421, IPv6 1,238,235 updates): 48 % say nothing new, 46-48 % change the
-//! next hop, 2.1-2.8 % withdraw, as many bring back, 0.3-0.4 % announce a new prefix.
+//! Defaults are from that trace (IPv4 1,393,421, IPv6 1,238,235 updates): 48 % say nothing new, 46-48 %
+//! change the next hop, 2.1-2.8 % withdraw, as many bring back, 0.3-0.4 % announce a new prefix.
 
 use std::time::Duration;
 
@@ -34,7 +35,8 @@ pub struct UpdateSpec {
     pub new_prefixes: f64,
     /// Share of the table that flaps at all, 0 to 1; at least one prefix.
     pub hot: f64,
-    /// How unequally the hot prefixes flap: the n-th most active is drawn in proportion to n^-skew, 0 for evenly.
+    /// How unequally the hot prefixes flap: the n-th most active is drawn in proportion to n^-skew, 0 for
+    /// evenly.
     pub skew: f64,
     /// Updates a second; timestamps count from 0. Arrivals are evenly spaced.
     pub rate: f64,
@@ -45,7 +47,8 @@ pub struct UpdateSpec {
 }
 
 impl UpdateSpec {
-    /// The mix of the real trace of a family, at its average rate (16 updates a second for IPv4, 14 for IPv6).
+    /// The mix of the real trace of a family, at its average rate (16 updates a second for IPv4, 14 for
+    /// IPv6).
     pub fn real(family: Family) -> Self {
         let common = Self {
             duplicates: 0.4848,
@@ -85,8 +88,8 @@ pub struct Timed<A: Address> {
     pub update: Update<A>,
 }
 
-/// An endless stream of updates, each valid against the table that all before it have left; take as many as wanted.
-/// A table of 0 prefixes gets only new ones until it has some. A step is O(log hot set).
+/// An endless stream of updates, each valid against the table that all before it have left; take as many as
+/// wanted. A table of 0 prefixes gets only new ones until it has some. A step is O(log hot set).
 #[derive(Clone, Debug)]
 pub struct Updates<A: Address> {
     spec: UpdateSpec,

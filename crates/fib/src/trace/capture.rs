@@ -1,10 +1,10 @@
 //! Traces from captures, pcap and pcapng: the destination of each packet.
 //!
-//! A capture is parsed from a window that slides over the source, so it may be of any length; a block may be of up to
-//! 16 MiB, as much as any tool writes. Micro- and nanoseconds, either byte order, several interfaces and sections.
-//! pcap records come from the `pcap-file` crate, unchecked: it takes a snapshot shorter than the packet for an
-//! error. pcapng blocks are framed here: the crate wants option lists to end as most, but not all tools end them, and
-//! the destinations of packets need no options.
+//! A capture is parsed from a window that slides over the source, so it may be of any length; a block may be
+//! of up to 16 MiB, as much as any tool writes. Micro- and nanoseconds, either byte order, several interfaces
+//! and sections. pcap records come from the `pcap-file` crate, unchecked: it takes a snapshot shorter than
+//! the packet for an error. pcapng blocks are framed here: the crate wants option lists to end as most, but
+//! not all tools end them, and the destinations of packets need no options.
 
 use std::io::{self, Read};
 
@@ -27,8 +27,8 @@ pub fn is_capture(head: &[u8]) -> bool {
     })
 }
 
-/// Reads the destinations of a capture. One that is cut off or broken after its header gives what is whole before
-/// that, and says so in [`Trace::damage`].
+/// Reads the destinations of a capture. One that is cut off or broken after its header gives what is whole
+/// before that, and says so in [`Trace::damage`].
 pub fn from_capture<A: Address>(source: impl Read, name: &str) -> Result<Trace<A>, TraceError> {
     let mut window = Window::new(source);
     let mut trace = Trace::default();
@@ -183,8 +183,8 @@ impl<R: Read> Window<R> {
         &self.buffer[self.start..self.end]
     }
 
-    /// Parses one item, with as much of the source as it takes; `None` at the end. `parse` returns the length of the
-    /// item.
+    /// Parses one item, with as much of the source as it takes; `None` at the end. `parse` returns the length
+    /// of the item.
     fn parse<T>(
         &mut self,
         mut parse: impl FnMut(&[u8]) -> Result<(usize, T), PcapError>,

@@ -4,13 +4,14 @@ use crate::address::Address;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 
-/// Addresses whose lookup is longest, one or two for each of the worst prefixes, in table order; none of an empty
-/// table. O(prefixes).
+/// Addresses whose lookup is longest, one or two for each of the worst prefixes, in table order; none of an
+/// empty table. O(prefixes).
 ///
-/// Worst means, in this order: a longest match that takes most octets of the address, so that a multi-bit trie goes
-/// down all its levels, and is covered by most others, so that one that looks for the longest first or shorter ones
-/// on the way has most to try. There are as many as the worst few: all prefixes of the deepest whole octet, most
-/// nested first, but at least 4096 where the table has them, of one less octet then, and at most a million.
+/// Worst means, in this order: a longest match that takes most octets of the address, so that a multi-bit
+/// trie goes down all its levels, and is covered by most others, so that one that looks for the longest first
+/// or shorter ones on the way has most to try. There are as many as the worst few: all prefixes of the
+/// deepest whole octet, most nested first, but at least 4096 where the table has them, of one less octet
+/// then, and at most a million.
 pub fn deepest<A: Address>(table: &Rib<A>) -> Vec<A> {
     let mut by_depth: Vec<Worst<A>> = Vec::with_capacity(table.len());
     let mut stack: Vec<Prefix<A>> = Vec::new();

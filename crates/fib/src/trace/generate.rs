@@ -17,8 +17,8 @@ pub enum TraceKind {
     Random,
     /// A prefix uniformly, then an address uniformly inside it.
     Prefix,
-    /// A prefix by Zipf's law with this skew, 0 or more, over all prefixes in an order drawn by the seed; then an
-    /// address uniformly inside it.
+    /// A prefix by Zipf's law with this skew, 0 or more, over all prefixes in an order drawn by the seed;
+    /// then an address uniformly inside it.
     Zipf(f64),
     /// Addresses whose longest match is as long and as deeply nested as any, in turns; see [`deepest`].
     Deepest,
@@ -66,8 +66,8 @@ pub struct KindError(String);
 #[error("a trace by prefix needs a table with prefixes, and this one is empty")]
 pub struct NoPrefixes;
 
-/// `count` keys for a table. The same table, kind and seed give the same keys. O(prefixes + count), with a factor of
-/// log(prefixes) for Zipf.
+/// `count` keys for a table. The same table, kind and seed give the same keys. O(prefixes + count), with a
+/// factor of log(prefixes) for Zipf.
 pub fn keys<A: Address>(
     table: &Rib<A>,
     kind: TraceKind,

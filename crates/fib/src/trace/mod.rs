@@ -1,7 +1,7 @@
 //! Traces: the keys of lookups, generated from a table or read from a file.
 //!
-//! [`TraceKind`] names the generators, [`keys`] runs them. [`from_reader`] takes text, packed addresses and captures by
-//! content; [`from_text`], [`from_packed`] and [`capture::from_capture`] take one format each.
+//! [`TraceKind`] names the generators, [`keys`] runs them. [`from_reader`] takes text, packed addresses and
+//! captures by content; [`from_text`], [`from_packed`] and [`capture::from_capture`] take one format each.
 //!
 //! ```
 //! use wirespeed_fib::trace::{self, TraceKind};

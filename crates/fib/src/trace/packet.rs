@@ -1,4 +1,5 @@
-//! The destination of a captured packet, by link type. Looks at no more than it needs, so a short snapshot will do.
+//! The destination of a captured packet, by link type. Looks at no more than it needs, so a short snapshot
+//! will do.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -81,9 +81,9 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of what starts with `head`, a few dozen bytes or all there is, by content: captures by magic
-    /// number, text if it is all printable. What is neither is packed addresses, but so may text be: packed addresses
-    /// that happen to be printable need to be called so.
+    /// The format of what starts with `head`, a few dozen bytes or all there is, by content: captures by
+    /// magic number, text if it is all printable. What is neither is packed addresses, but so may text be:
+    /// packed addresses that happen to be printable need to be called so.
     pub fn of(head: &[u8]) -> Self {
         let printable = |&byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
         if capture::is_capture(head) {
@@ -104,8 +104,8 @@ fn whole_chars(head: &[u8]) -> &[u8] {
     }
 }
 
-/// Reads a trace; `format` is recognised by content when it isn't given. `name` is for messages. The source is
-/// uncompressed.
+/// Reads a trace; `format` is recognised by content when it isn't given. `name` is for messages. The source
+/// is uncompressed.
 pub fn from_reader<A: Address>(
     mut source: impl Read,
     name: &str,

@@ -1,8 +1,8 @@
 //! [`Zipf`]: ranks drawn by Zipf's law, exactly.
 //!
-//! Rejection-inversion (Hörmann and Derflinger, 1996) needs no table, but several powers a draw. A table of sums, here
-//! 8 bytes a prefix, costs one binary search, is exact for any skew, 0 and 1 included, and finite by construction;
-//! a first guess by the top bits keeps the search to a few steps where the weight is.
+//! Rejection-inversion (Hörmann and Derflinger, 1996) needs no table, but several powers a draw. A table of
+//! sums, here 8 bytes a prefix, costs one binary search, is exact for any skew, 0 and 1 included, and finite
+//! by construction; a first guess by the top bits keeps the search to a few steps where the weight is.
 
 use crate::synth::power::power;
 use crate::synth::rng::Rng;

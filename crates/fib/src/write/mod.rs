@@ -1,7 +1,7 @@
 //! Writing tables and updates in the formats that [`read`](crate::read) reads.
 //!
-//! Whatever a table holds can be written as [`Format::Plain`] and reads back the same. The other formats can hold
-//! less (pfx2as only AS numbers, MRT only addresses); a next hop that a format can't hold is an error.
+//! Whatever a table holds can be written as [`Format::Plain`] and reads back the same. The other formats can
+//! hold less (pfx2as only AS numbers, MRT only addresses); a next hop that a format can't hold is an error.
 
 mod json;
 mod mrt;

@@ -1,7 +1,7 @@
 //! MRT: tables as TABLE_DUMP_V2 with one peer of AS 0, updates as BGP4MP_ET messages from it.
 //!
-//! The encoder of `bgpkit-parser` keeps a whole table in a hash map and writes MP_REACH_NLRI in tables in its long
-//! form, which RFC 6396 (4.3.4) does not allow; a route needs three attributes, so here they are.
+//! The encoder of `bgpkit-parser` keeps a whole table in a hash map and writes MP_REACH_NLRI in tables in its
+//! long form, which RFC 6396 (4.3.4) does not allow; a route needs three attributes, so here they are.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -21,8 +21,8 @@ const RIB_IPV6_UNICAST: u16 = 4;
 const MESSAGE_AS4: u16 = 4;
 const UNICAST: u8 = 1;
 
-/// Attributes, each with its flags: well-known ones are transitive, the multiprotocol ones optional with a length
-/// of two octets.
+/// Attributes, each with its flags: well-known ones are transitive, the multiprotocol ones optional with a
+/// length of two octets.
 const ORIGIN_IGP: [u8; 4] = [0x40, 1, 1, 0];
 const EMPTY_AS_PATH: [u8; 3] = [0x40, 2, 0];
 const NEXT_HOP: [u8; 2] = [0x40, 3];

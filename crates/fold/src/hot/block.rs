@@ -5,9 +5,10 @@
 //!           b1  b2  b3  0     value of the elements below b1, from b1, from b2, from b3 on
 //! ```
 //!
-//! Boundaries ascend. A value is a next hop, or [`ESCAPE`]: the elements of that run are not all equal, or lead on to longer
-//! prefixes, so ask the chunk. Boundaries say only which runs are worth knowing: any are right as long as the values are
-//! taken from the chunk, which is all that an update does. They are chosen when a table is built.
+//! Boundaries ascend. A value is a next hop, or [`ESCAPE`]: the elements of that run are not all equal, or
+//! lead on to longer prefixes, so ask the chunk. Boundaries say only which runs are worth knowing: any are
+//! right as long as the values are taken from the chunk, which is all that an update does. They are chosen
+//! when a table is built.
 
 /// Runs of a block.
 pub(super) const RUNS: usize = 4;
@@ -21,9 +22,9 @@ pub(super) const ESCAPE: u8 = u8::MAX;
 pub(super) struct Block(pub(super) u64);
 
 impl Block {
-    /// The block of a chunk whose runs start at 0 and at the boundaries, which ascend and are fewer than [`RUNS`]. Where there
-    /// are fewer than they could be, the last one is repeated,
-    /// and without any it is the last element.
+    /// The block of a chunk whose runs start at 0 and at the boundaries, which ascend and are fewer than
+    /// [`RUNS`]. Where there are fewer than they could be, the last one is repeated, and without any it is
+    /// the last element.
     pub(super) fn new(boundaries: &[u8], chunk: &[u8]) -> Self {
         let mut bytes = [0; 8];
         let last = boundaries.last().copied().unwrap_or(u8::MAX);
@@ -81,8 +82,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the boundaries and the chunk: a value is that of every element of its run, and only runs that are not
-        /// of one value have none.
+        /// Whatever the boundaries and the chunk: a value is that of every element of its run, and only runs
+        /// that are not of one value have none.
         #[test]
         fn a_block_tells_of_its_chunk(
             mut boundaries in proptest::collection::vec(any::<u8>(), 0..RUNS),

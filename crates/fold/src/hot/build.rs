@@ -29,8 +29,8 @@ impl Engine<V4> for FoldHot {
         }
         // All ones is taken.
         let width = width_for(u64::from(widest) + 1);
-        // One byte's next hops take nothing to speak of; of more, room for those to come, and what is left of two bytes is
-        // for the numbers of chunks.
+        // One byte's next hops take nothing to speak of; of more, room for those to come, and what is left of
+        // two bytes is for the numbers of chunks.
         let base = match width {
             1 => 1 << 8,
             _ => (widest + widest / 8 + 64).min(MAX_NEXT_HOP + 1),

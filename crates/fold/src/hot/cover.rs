@@ -1,10 +1,11 @@
 //! The runs of chunks that are worth a place in shared memory: [`Block`]s are made of these when a table is
 //! built.
 //!
-//! What a run is worth is the share of keys that it answers, of the traffic that a table is likely to see: 0.8 × keys drawn by
-//! prefix, each prefix as often as any other and any address of it as often, and 0.2 × keys drawn from the whole space. Of
-//! a chunk with more runs than a block has, a dynamic program over its runs picks those that are worth most; between them
-//! lie stretches without a value, which take a run of the block too. The chunks whose blocks are worth most get one.
+//! What a run is worth is the share of keys that it answers, of the traffic that a table is likely to see:
+//! 0.8 × keys drawn by prefix, each prefix as often as any other and any address of it as often, and 0.2 ×
+//! keys drawn from the whole space. Of a chunk with more runs than a block has, a dynamic program over its
+//! runs picks those that are worth most; between them lie stretches without a value, which take a run of the
+//! block too. The chunks whose blocks are worth most get one.
 
 use wirespeed_fib::{Rib, V4};
 
@@ -107,7 +108,8 @@ fn runs(elements: &[u8], differences: &[f32; SHORT]) -> Vec<Run> {
 const STRETCH: usize = 0;
 const CHOSEN: usize = 1;
 
-/// The runs to choose so that they, and the stretches between them, are [`RUNS`] at most and worth most; what they are worth.
+/// The runs to choose so that they, and the stretches between them, are [`RUNS`] at most and worth most; what
+/// they are worth.
 fn cover(runs: &[Run]) -> (f32, Vec<bool>) {
     if runs.len() <= RUNS {
         return (runs.iter().map(|run| run.worth).sum(), vec![true; runs.len()]);

@@ -1,7 +1,9 @@
-//! [`Form`]: which slot has a next hop and which a chunk, who shares it, and the hot blocks of the first chunks.
+//! [`Form`]: which slot has a next hop and which a chunk, who shares it, and the hot blocks of the first
+//! chunks.
 //!
-//! It is filled slot by slot from the Rib, the same way whether a table is built or updated. A build then numbers the chunks
-//! anew by what their hot blocks are worth, and copies all into an image; an update writes down what became different.
+//! It is filled slot by slot from the Rib, the same way whether a table is built or updated. A build then
+//! numbers the chunks anew by what their hot blocks are worth, and copies all into an image; an update writes
+//! down what became different.
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{BuildError, BuildOptions, NextHop, Outgrown, Rib, V4};
@@ -103,11 +105,12 @@ impl Form {
         Ok(image)
     }
 
-    /// How many chunks of level 24 to have room for: as ever, or somewhat fewer where these keep c16 at two bytes.
+    /// How many chunks of level 24 to have room for: as ever, or somewhat fewer where these keep c16 at two
+    /// bytes.
     fn room_for_chunks(&self, options: &BuildOptions) -> u32 {
         let in_use = self.short.in_use();
-        // Every slot has one chunk at most, so there are never more in use, but for the moment in which one takes the place
-        // of another.
+        // Every slot has one chunk at most, so there are never more in use, but for the moment in which one
+        // takes the place of another.
         let wanted = with_head_room(in_use, SLOTS_AND_ONE + 1, options);
         let narrow = (1u32 << 16).saturating_sub(self.base);
         if in_use + in_use / 64 + 65 <= narrow { wanted.min(narrow) } else { wanted }

@@ -11,10 +11,10 @@
 //! hot   u64 × H           hot blocks: for each of the first chunks of level 24 the next hops of a few runs of elements
 //! ```
 //!
-//! Chunks of equal content are one chunk, in n24 as in n32. The two arrays are of words of 8 bytes so that a patch writes
-//! eight narrow elements at a time; lookups read elements of `W` bytes: 1, 2 or 4, the narrowest that holds every next
-//! hop below all ones. Chunks and blocks of c24 are numbered from 1, number 0 of each stays zero. The first five
-//! sections are those of `v4`, at another split.
+//! Chunks of equal content are one chunk, in n24 as in n32. The two arrays are of words of 8 bytes so that a
+//! patch writes eight narrow elements at a time; lookups read elements of `W` bytes: 1, 2 or 4, the narrowest
+//! that holds every next hop below all ones. Chunks and blocks of c24 are numbered from 1, number 0 of each
+//! stays zero. The first five sections are those of `v4`, at another split.
 //!
 //! A hot block is what a GPU reads in place of the chunk:
 //!
@@ -23,13 +23,13 @@
 //!           b1  b2  b3  0     next hop of the elements below b1, from b1, from b2, from b3 on; 255: ask the chunk
 //! ```
 //!
-//! There are hot blocks only where elements are of one byte and those of c16 of two, so that c16 (128 KB) and all of them
-//! fit the shared memory of a block of threads together. Chunks are numbered so that those with a hot block that answers
-//! most keys come first. A CPU takes no notice of them.
+//! There are hot blocks only where elements are of one byte and those of c16 of two, so that c16 (128 KB) and
+//! all of them fit the shared memory of a block of threads together. Chunks are numbered so that those with a
+//! hot block that answers most keys come first. A CPU takes no notice of them.
 //!
-//! The real table of 2026 has 18,356 chunks: 5.3 MB in n24, head room included, 128 KB in c16 and 12,544 hot blocks of 100 KB
-//! in all. With c16 these answer 43 % of keys drawn by prefix and 81 % of random ones, and after a day of updates without
-//! a new build 31 % and 78 % (`benches/hot_share.rs`).
+//! The real table of 2026 has 18,356 chunks: 5.3 MB in n24, head room included, 128 KB in c16 and 12,544 hot
+//! blocks of 100 KB in all. With c16 these answer 43 % of keys drawn by prefix and 81 % of random ones, and
+//! after a day of updates without a new build 31 % and 78 % (`benches/hot_share.rs`).
 
 use wirespeed_image::{
     Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, width_for,

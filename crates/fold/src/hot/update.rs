@@ -1,10 +1,11 @@
 //! Updates as patches.
 //!
-//! For each changed prefix the elements that it covers, or that lead to it, take their value from the Rib as it is after
-//! all changes; an element that a longer prefix decides is passed over. The slot then gets its new content: a next hop, a
-//! chunk that is there already, its own changed in place where nobody else has it, or a free one. Only words that became
-//! different are written. The hot block of a chunk that changed keeps its boundaries and has its values taken anew, a word
-//! at most; a chunk that gets a number with a block takes over the boundaries.
+//! For each changed prefix the elements that it covers, or that lead to it, take their value from the Rib as
+//! it is after all changes; an element that a longer prefix decides is passed over. The slot then gets its
+//! new content: a next hop, a chunk that is there already, its own changed in place where nobody else has it,
+//! or a free one. Only words that became different are written. The hot block of a chunk that changed keeps
+//! its boundaries and has its values taken anew, a word at most; a chunk that gets a number with a block
+//! takes over the boundaries.
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{NextHop, Outgrown, Prefix, Rib, V4};
@@ -96,8 +97,8 @@ mod tests {
     use super::super::layout::{C16, HOT, N24, SHORT};
     use super::*;
 
-    /// Holds every block of a chunk in use against the chunk: what it says of an element is the element, and it says so
-    /// wherever all elements of the run are alike. How many elements it tells of.
+    /// Holds every block of a chunk in use against the chunk: what it says of an element is the element, and
+    /// it says so wherever all elements of the run are alike. How many elements it tells of.
     fn check(table: &FoldHotTable) -> usize {
         let image = table.image();
         let chunks: &[u8] = bytemuck::cast_slice(image.section::<u64>(N24));

@@ -43,8 +43,9 @@ impl Engine<V4> for FoldV4 {
     }
 }
 
-/// Bytes that an image takes at most: as if no two chunks were equal, with next hops of one byte and without head room. Real tables stay
-/// far below, scattered host routes take all of it. Nothing is built: a pass over the routes.
+/// Bytes that an image takes at most: as if no two chunks were equal, with next hops of one byte and without
+/// head room. Real tables stay far below, scattered host routes take all of it. Nothing is built: a pass over
+/// the routes.
 pub fn most_bytes(rib: &Rib<V4>) -> u64 {
     #[allow(clippy::cast_possible_truncation)] // 18
     const SHORT_FROM: u8 = SLOT_BITS as u8;

@@ -43,8 +43,8 @@ impl<const WORDS: usize> Content<WORDS> {
         Some(u32::from_le_bytes(value))
     }
 
-    /// Sets an element; whether it had another value. The value fits: the width was chosen for it, or the update
-    /// refused.
+    /// Sets an element; whether it had another value. The value fits: the width was chosen for it, or the
+    /// update refused.
     #[inline]
     pub(crate) fn set(&mut self, at: usize, value: u32) -> bool {
         /// Sets an element of a known width, so that this is a load, a comparison and a store.

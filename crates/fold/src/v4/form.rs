@@ -1,7 +1,7 @@
 //! [`Form`]: which chunk is where and who shares it.
 //!
-//! It is filled slot by slot from the Rib, the same way whether a table is built or updated; only that a build then copies
-//! the chunks into an image whole, and an update writes down what became different.
+//! It is filled slot by slot from the Rib, the same way whether a table is built or updated; only that a
+//! build then copies the chunks into an image whole, and an update writes down what became different.
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{BuildError, BuildOptions, NextHop, Outgrown, Rib, V4};
@@ -90,8 +90,8 @@ impl Form {
         results: u32,
         options: &BuildOptions,
     ) -> Result<Image, BuildError> {
-        // Every slot has one chunk, so there are never more in use, but for the moment in which one takes the place of
-        // another.
+        // Every slot has one chunk, so there are never more in use, but for the moment in which one takes the
+        // place of another.
         let short = with_head_room(self.short.in_use(), (1 << SLOT_BITS) + 2, options);
         let room = Room {
             width: self.width,
@@ -142,8 +142,8 @@ impl Form {
         Ok(())
     }
 
-    /// Gives the four slots under two octets one next hop throughout. `even` is the chunk of a next hop that is known
-    /// to be in use.
+    /// Gives the four slots under two octets one next hop throughout. `even` is the chunk of a next hop that
+    /// is known to be in use.
     pub(super) fn make_even(
         &mut self,
         octets: u32,

@@ -9,12 +9,14 @@
 //! w     u8, u16 or u32 × 1   an element of this section is as wide as those of chunks, W
 //! ```
 //!
-//! Chunks of equal content are one chunk, in n24 as in n32. The two arrays are of words of 8 bytes so that a patch
-//! writes eight narrow elements at a time; lookups read elements of `W` bytes: 1, 2 or 4, the narrowest that holds
-//! every next hop below all ones. Chunks and blocks are numbered from 1, number 0 of each stays zero.
+//! Chunks of equal content are one chunk, in n24 as in n32. The two arrays are of words of 8 bytes so that a
+//! patch writes eight narrow elements at a time; lookups read elements of `W` bytes: 1, 2 or 4, the narrowest
+//! that holds every next hop below all ones. Chunks and blocks are numbered from 1, number 0 of each stays
+//! zero.
 //!
-//! Bytes of a lookup of the real table of 2026 (42,298 chunks, one-byte elements): one of c18 (0.5 MB), one of n24
-//! (2.7 MB). Only prefixes longer than 24 bits, of which that table has none, lead on to the three others.
+//! Bytes of a lookup of the real table of 2026 (42,298 chunks, one-byte elements): one of c18 (0.5 MB), one
+//! of n24 (2.7 MB). Only prefixes longer than 24 bits, of which that table has none, lead on to the three
+//! others.
 
 use wirespeed_fib::V4;
 use wirespeed_image::{
@@ -209,13 +211,13 @@ impl Table for FoldTableV4 {
     }
 }
 
-/// How a family of tables splits addresses: by so many bits into slots, at bit 24 into elements of the slot's chunk. The first
-/// five sections are those of FOLD, each in its place.
+/// How a family of tables splits addresses: by so many bits into slots, at bit 24 into elements of the slot's
+/// chunk. The first five sections are those of FOLD, each in its place.
 pub(crate) trait Split {
     /// Bits that choose a slot.
     const SLOT_BITS: u32;
-    /// Whether an element of the slots is a next hop where it is below the table's base, and a chunk counted from there
-    /// otherwise; if not, it is always a chunk.
+    /// Whether an element of the slots is a next hop where it is below the table's base, and a chunk counted
+    /// from there otherwise; if not, it is always a chunk.
     const DIRECT: bool;
     /// Names of the sections that have an element for each slot: chunks of level 24, blocks of level 32.
     const SLOT_SECTIONS: [&'static str; 2];
@@ -246,8 +248,8 @@ impl Split for At18 {
     const SLOT_SECTIONS: [&'static str; 2] = ["c18", "b18"];
 }
 
-/// Whether each element of so many bytes in a word of a chunk may have its value: a next hop or, where that leads on, all
-/// ones.
+/// Whether each element of so many bytes in a word of a chunk may have its value: a next hop or, where that
+/// leads on, all ones.
 pub(crate) fn admits_word(word: u64, width: usize, results: u64, marked: bool) -> bool {
     let mark = u64::from(mark(width));
     (0..WORD / width).all(|at| {

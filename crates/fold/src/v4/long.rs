@@ -1,5 +1,5 @@
-//! [`Long`]: level 32, for the slots that have prefixes longer than 24 bits: which block a slot has, and which chunk each of
-//! its elements.
+//! [`Long`]: level 32, for the slots that have prefixes longer than 24 bits: which block a slot has, and
+//! which chunk each of its elements.
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::rib::Cursor;

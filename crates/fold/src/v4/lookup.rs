@@ -1,10 +1,10 @@
 //! Lookups, alone and in batches.
 //!
-//! Two dependent reads, of c18 and of n24, and no branch that depends on a key, but for the few keys whose element is
-//! all ones: those are finished after the others.
+//! Two dependent reads, of c18 and of n24, and no branch that depends on a key, but for the few keys whose
+//! element is all ones: those are finished after the others.
 //!
-//! A single lookup among one-byte elements is 33 instructions of x86-64: 12 look up, the others choose between the
-//! widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
+//! A single lookup among one-byte elements is 33 instructions of x86-64: 12 look up, the others choose
+//! between the widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4, Way};
 use wirespeed_image::{Element, Image, SectionId, Table, WORD, number};
@@ -96,8 +96,8 @@ pub(crate) fn batch<S: Split, I: Element, W: Element>(
     portable::<S, I, W>(image, base, &addresses[done..], &mut next_hops[done..]);
 }
 
-/// A batch block by block, each level for the whole block before the next, so that as many reads are under way as the core
-/// can hold; what is left of the last block key by key.
+/// A batch block by block, each level for the whole block before the next, so that as many reads are under
+/// way as the core can hold; what is left of the last block key by key.
 fn portable<S: Split, I: Element, W: Element>(
     image: &Image,
     base: u32,

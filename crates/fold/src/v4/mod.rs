@@ -1,4 +1,5 @@
-//! IPv4: 18 bits choose a chunk of 64 elements, 6 bits one of them; where there are longer prefixes, 8 more bits one of 256.
+//! IPv4: 18 bits choose a chunk of 64 elements, 6 bits one of them; where there are longer prefixes, 8 more
+//! bits one of 256.
 
 mod build;
 pub(crate) mod content;

@@ -1,14 +1,15 @@
 //! Batches by vector gathers, AVX-512 or AVX2: the only unsafe code of the IPv4 engines.
 //!
-//! A gather of c18 and a gather of n24 for so many vectors at a time that the second finds what the first asked for;
-//! keys to come are prefetched. Keys that lead on are collected and finished one by one.
+//! A gather of c18 and a gather of n24 for so many vectors at a time that the second finds what the first
+//! asked for; keys to come are prefetched. Keys that lead on are collected and finished one by one.
 
 use wirespeed_fib::{NextHop, V4, Way};
 use wirespeed_image::{Element, Image};
 
 use super::layout::Split;
 
-/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many that were.
+/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many
+/// that were.
 pub(super) fn batch<S: Split, I: Element, W: Element>(
     way: Way,
     image: &Image,
@@ -19,8 +20,8 @@ pub(super) fn batch<S: Split, I: Element, W: Element>(
     #[cfg(target_arch = "x86_64")]
     if way.is_here() {
         #[allow(unsafe_code)]
-        // SAFETY: the CPU has the feature; the image is that of a table, whose elements are of these types and whose
-        // numbers of chunks start from `base`.
+        // SAFETY: the CPU has the feature; the image is that of a table, whose elements are of these types
+        // and whose numbers of chunks start from `base`.
         unsafe {
             match way {
                 Way::Avx512 => return avx512::batch::<S, I, W>(image, base, addresses, next_hops),
@@ -67,8 +68,8 @@ mod avx512 {
     /// Eight vectors at a time, then four, then one; how many keys that were.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F. `image` must be that of a table of split `S` whose slots are of type `I`, whose
-    /// chunk elements are of type `W` and whose numbers of chunks start from `base`.
+    /// The CPU must have AVX-512F. `image` must be that of a table of split `S` whose slots are of type `I`,
+    /// whose chunk elements are of type `W` and whose numbers of chunks start from `base`.
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn batch<S: Split, I: Element, W: Element>(
         image: &Image,
@@ -109,8 +110,8 @@ mod avx512 {
             let mut key = [_mm512_setzero_si512(); VECTORS];
             let mut slot = [_mm512_setzero_si512(); VECTORS];
             for v in 0..VECTORS {
-                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and the
-                // first bits of a key are an element of the slots.
+                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and
+                // the first bits of a key are an element of the slots.
                 unsafe {
                     _mm_prefetch::<_MM_HINT_T0>(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
                     key[v] = _mm512_loadu_si512(keys.as_ptr().add(v * LANES).cast());
@@ -124,9 +125,9 @@ mod avx512 {
                 let element = _mm512_and_si512(_mm512_srli_epi32::<8>(key[v]), element_mask);
                 let chunk = _mm512_sub_epi32(slot[v], bases);
                 let index = _mm512_or_si512(_mm512_sll_epi32(chunk, short_shift), element);
-                // SAFETY: an element of the slots from `base` on, and any where they are not direct, is a chunk of n24,
-                // which every image and patch is checked for, and its elements are fewer than 2^29; a load from the last
-                // one ends in the padding.
+                // SAFETY: an element of the slots from `base` on, and any where they are not direct, is a
+                // chunk of n24, which every image and patch is checked for, and its elements are fewer than
+                // 2^29; a load from the last one ends in the padding.
                 let found = unsafe {
                     match S::DIRECT {
                         true => {
@@ -162,12 +163,12 @@ mod avx512 {
         [32 - S::SLOT_BITS, S::SHORT.trailing_zeros()].map(|bits| _mm_cvtsi32_si128(bits.cast_signed()))
     }
 
-    /// Elements of type `T` at the indexes where the mask is set, widened; elsewhere what was there, of which there must
-    /// not be more than `T` holds.
+    /// Elements of type `T` at the indexes where the mask is set, widened; elsewhere what was there, of which
+    /// there must not be more than `T` holds.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F. Each index where the mask is set must be of an element of `bytes`, at least 3 bytes
-    /// before its end.
+    /// The CPU must have AVX-512F. Each index where the mask is set must be of an element of `bytes`, at
+    /// least 3 bytes before its end.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn gather_where<T: Element>(
@@ -196,7 +197,8 @@ mod avx512 {
     /// Elements of type `T` at the indexes, widened.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F. Each index must be of an element of `bytes`, at least 3 bytes before its end.
+    /// The CPU must have AVX-512F. Each index must be of an element of `bytes`, at least 3 bytes before its
+    /// end.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn gather<T: Element>(index: __m512i, bytes: &[u8]) -> __m512i {
@@ -244,8 +246,8 @@ mod avx2 {
     /// Looks up keys, eight vectors at a time, while there are enough; how many keys that were.
     ///
     /// # Safety
-    /// The CPU must have AVX2. `image` must be that of a table of split `S` whose slots are of type `I`, whose chunk
-    /// elements are of type `W` and whose numbers of chunks start from `base`.
+    /// The CPU must have AVX2. `image` must be that of a table of split `S` whose slots are of type `I`,
+    /// whose chunk elements are of type `W` and whose numbers of chunks start from `base`.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn batch<S: Split, I: Element, W: Element>(
         image: &Image,
@@ -263,8 +265,8 @@ mod avx2 {
             let mut key = [_mm256_setzero_si256(); VECTORS];
             let mut slot = [_mm256_setzero_si256(); VECTORS];
             for v in 0..VECTORS {
-                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and the
-                // first bits of a key are an element of the slots.
+                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and
+                // the first bits of a key are an element of the slots.
                 unsafe {
                     _mm_prefetch::<_MM_HINT_T0>(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
                     key[v] = _mm256_loadu_si256(keys.as_ptr().add(v * LANES).cast());
@@ -276,9 +278,9 @@ mod avx2 {
                 let element = _mm256_and_si256(_mm256_srli_epi32::<8>(key[v]), element_mask);
                 let chunk = _mm256_sub_epi32(slot[v], bases);
                 let index = _mm256_or_si256(_mm256_sll_epi32(chunk, short_shift), element);
-                // SAFETY: an element of the slots from `base` on, and any where they are not direct, is a chunk of n24,
-                // which every image and patch is checked for, and its elements are fewer than 2^29; a load from the last
-                // one ends in the padding.
+                // SAFETY: an element of the slots from `base` on, and any where they are not direct, is a
+                // chunk of n24, which every image and patch is checked for, and its elements are fewer than
+                // 2^29; a load from the last one ends in the padding.
                 let found = unsafe {
                     match S::DIRECT {
                         true => {
@@ -309,12 +311,12 @@ mod avx2 {
         [32 - S::SLOT_BITS, S::SHORT.trailing_zeros()].map(|bits| _mm_cvtsi32_si128(bits.cast_signed()))
     }
 
-    /// Elements of type `T` at the indexes, widened, but in lanes of all ones what was there, of which there must not be
-    /// more than `T` holds.
+    /// Elements of type `T` at the indexes, widened, but in lanes of all ones what was there, of which there
+    /// must not be more than `T` holds.
     ///
     /// # Safety
-    /// The CPU must have AVX2. Each index in a lane of zeros must be of an element of `bytes`, at least 3 bytes before
-    /// its end.
+    /// The CPU must have AVX2. Each index in a lane of zeros must be of an element of `bytes`, at least 3
+    /// bytes before its end.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn gather_unless<T: Element>(

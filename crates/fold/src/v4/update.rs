@@ -1,9 +1,9 @@
 //! Updates as patches.
 //!
-//! For each changed prefix the elements that it covers, or that lead to it, take their value from the Rib as it is after
-//! all changes; an element that a longer prefix decides is passed over. The slot then gets the chunk of its new
-//! content: one that is there already, its own changed in place where nobody else has it, or a free one. Only words
-//! that became different are written.
+//! For each changed prefix the elements that it covers, or that lead to it, take their value from the Rib as
+//! it is after all changes; an element that a longer prefix decides is passed over. The slot then gets the
+//! chunk of its new content: one that is there already, its own changed in place where nobody else has it, or
+//! a free one. Only words that became different are written.
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{NextHop, Outgrown, Prefix, Rib, V4};
@@ -22,7 +22,8 @@ impl FoldV4 {
                 // The others are admitted where they decide an element.
                 self.admit(rib.get(prefix).unwrap_or(NextHop::NONE))?;
             }
-            // Slots before the one at hand have what they will have, so a chunk that one of them got stays in use.
+            // Slots before the one at hand have what they will have, so a chunk that one of them got stays in
+            // use.
             let mut even = None;
             changed_16(rib, prefix, |octets, cursor, inherited| {
                 if cursor.is_none() && prefix.len() <= 16 {

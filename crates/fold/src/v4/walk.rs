@@ -3,8 +3,8 @@
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{NextHop, Prefix, Rib, V4};
 
-/// Visits every /16, in order: its two octets as a number, the way to longer routes if there are any, and the next hop where
-/// there are none.
+/// Visits every /16, in order: its two octets as a number, the way to longer routes if there are any, and the
+/// next hop where there are none.
 pub(crate) fn every_16<E>(
     rib: &Rib<V4>,
     visit: impl FnMut(u32, Option<Cursor<'_, V4>>, NextHop) -> Result<(), E>,

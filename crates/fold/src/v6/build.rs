@@ -1,5 +1,5 @@
-//! [`FoldV6`]: build and update, on top of the [`Form`]. A table is built by bringing an empty one up to date with
-//! everything at once.
+//! [`FoldV6`]: build and update, on top of the [`Form`]. A table is built by bringing an empty one up to date
+//! with everything at once.
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Strides, V6};
 use wirespeed_image::{Changes, Image, Patch, WORD};
@@ -63,7 +63,8 @@ impl Engine<V6> for FoldV6 {
     }
 }
 
-/// The shape that was asked for, or the fastest one, unless the table is so scattered that another takes less where it matters.
+/// The shape that was asked for, or the fastest one, unless the table is so scattered that another takes less
+/// where it matters.
 fn shape_for(rib: &Rib<V6>, strides: &Strides) -> Result<&'static [u8], BuildError> {
     if let Strides::Given(given) = strides {
         return SHAPES
@@ -80,8 +81,9 @@ fn shape_for(rib: &Rib<V6>, strides: &Strides) -> Result<&'static [u8], BuildErr
     Ok(if is_scattered { SMALLEST } else { FASTEST })
 }
 
-/// Bytes that an image takes at most: as if no two chunks were equal, with next hops of two bytes and without head room. Real tables stay
-/// far below, scattered host routes take all of it. Nothing is built: passes over the routes.
+/// Bytes that an image takes at most: as if no two chunks were equal, with next hops of two bytes and without
+/// head room. Real tables stay far below, scattered host routes take all of it. Nothing is built: passes over
+/// the routes.
 pub fn most_bytes(rib: &Rib<V6>, strides: &Strides) -> u64 {
     let shape = shape_for(rib, strides).unwrap_or(FASTEST);
     bytes_of(shape, &places(rib, shape))
@@ -104,7 +106,8 @@ fn bytes_of(shape: &[u8], chunks: &[u64]) -> u64 {
     shape.iter().map(bytes).zip(chunks).map(|(bytes, chunks)| bytes * chunks).sum()
 }
 
-/// Counts for each step the places where it begins that have longer routes: its chunks, where no two are equal.
+/// Counts for each step the places where it begins that have longer routes: its chunks, where no two are
+/// equal.
 fn places(rib: &Rib<V6>, shape: &[u8]) -> Vec<u64> {
     let mut count = vec![0; shape.len()];
     // Of each step, the last route that is longer than what comes before it. They come in order.

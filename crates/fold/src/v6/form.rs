@@ -1,8 +1,8 @@
 //! [`Form`]: the place of each chunk, and what leads to it.
 //!
-//! An element of a chunk is either a next hop or, from `base` on, a link to a chunk of the next step. A shared chunk
-//! holds one link to each chunk that it leads to, however many lead to itself; who makes a content for one holds those
-//! links until it is placed.
+//! An element of a chunk is either a next hop or, from `base` on, a link to a chunk of the next step. A
+//! shared chunk holds one link to each chunk that it leads to, however many lead to itself; who makes a
+//! content for one holds those links until it is placed.
 
 use wirespeed_fib::{NextHop, Outgrown, Prefix, V6};
 use wirespeed_image::{Changes, Placed, Pool, SharedPool};
@@ -146,8 +146,8 @@ impl Form {
         Ok(())
     }
 
-    /// The element that leads to what `old` led to, brought up to date where a change reaches. Takes the link that
-    /// `old` is, and gives one.
+    /// The element that leads to what `old` led to, brought up to date where a change reaches. Takes the link
+    /// that `old` is, and gives one.
     fn refresh_shared(
         &mut self,
         walk: &mut Walk<'_>,

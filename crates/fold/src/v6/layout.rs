@@ -1,7 +1,7 @@
 //! The sections of an IPv6 table and what their elements say.
 //!
-//! An address is cut into strides ([`SHAPES`]). The first chooses an element of `t0`; each further one an element of
-//! a chunk of 2^stride elements of the next section.
+//! An address is cut into strides ([`SHAPES`]). The first chooses an element of `t0`; each further one an
+//! element of a chunk of 2^stride elements of the next section.
 //!
 //! ```text
 //! t0 … t14  u64   words of elements of W bytes: below `base` the next hop, else chunk `element - base` of the next
@@ -11,12 +11,12 @@
 //! w         u8, u16 or u32 × 1: an element of this section is as wide as those of the chunks, W
 //! ```
 //!
-//! To the 32nd bit each chunk is its own and changes in place: these are few and large. Beneath, chunks of equal content
-//! are one chunk. Chunks are numbered from 1, chunk 0 of each section stays zero. Sections are of words of 8 bytes so
-//! that a patch writes several narrow elements at a time.
+//! To the 32nd bit each chunk is its own and changes in place: these are few and large. Beneath, chunks of
+//! equal content are one chunk. Chunks are numbered from 1, chunk 0 of each section stays zero. Sections are
+//! of words of 8 bytes so that a patch writes several narrow elements at a time.
 //!
-//! With two-byte elements a chunk of 5 bits is one cache line. The real table of 2026 takes 2 MB in t0 (of which
-//! lookups touch little), 5.5 MB in t1 and 2.2 MB in all others.
+//! With two-byte elements a chunk of 5 bits is one cache line. The real table of 2026 takes 2 MB in t0 (of
+//! which lookups touch little), 5.5 MB in t1 and 2.2 MB in all others.
 
 use wirespeed_fib::V6;
 use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, WORD};
@@ -25,7 +25,8 @@ use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError,
 pub const FASTEST: &[u8] = &[20, 12, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
 /// The strides that take the least memory for scattered prefixes.
 pub const SMALLEST: &[u8] = &[16, 8, 8, 5, 5, 6, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
-/// The strides that are the fastest on a GPU: every read costs the same 32 bytes there, so it is their number that counts.
+/// The strides that are the fastest on a GPU: every read costs the same 32 bytes there, so it is their number
+/// that counts.
 pub const ON_GPU: &[u8] = &[16, 16, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
 /// The ways to cut an address. Each has a cut at bit 32 and one at bit 64, and strides of 8 from there.
 pub const SHAPES: [&[u8]; 3] = [FASTEST, SMALLEST, ON_GPU];
@@ -184,7 +185,8 @@ impl FoldTableV6 {
 
     fn first_bad<W: Element>(&self, step: usize, results: u64) -> Option<usize> {
         let elements: &[W] = bytemuck::cast_slice(self.image.section::<u64>(section(step)));
-        // Most elements are next hops: a pass that finds only these, or nothing bad, runs at the speed of memory.
+        // Most elements are next hops: a pass that finds only these, or nothing bad, runs at the speed of
+        // memory.
         let (base, chunks) = (u64::from(self.base), self.chunks.get(step + 1).copied().unwrap_or(0));
         let bad = |value: u64| (value > results) & (value < base) | (value >= base + chunks);
         if !elements.iter().fold(false, |any, &value| any | bad(value.into())) {

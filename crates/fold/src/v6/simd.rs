@@ -1,8 +1,8 @@
 //! Batches by AVX-512 gathers: the only unsafe code of the IPv6 engine.
 //!
-//! Sixteen keys a vector, four vectors at a time (with eight the registers don't hold what there is of each, and it
-//! was slower), one gather a step for the keys that are not done. Vectors go to bit 64; the keys that lead on from there
-//! are finished one by one.
+//! Sixteen keys a vector, four vectors at a time (with eight the registers don't hold what there is of each,
+//! and it was slower), one gather a step for the keys that are not done. Vectors go to bit 64; the keys that
+//! lead on from there are finished one by one.
 
 #[cfg(target_arch = "x86_64")]
 use wirespeed_fib::Way;
@@ -41,8 +41,8 @@ mod avx512 {
 
     /// Keys in a vector.
     const LANES: usize = 16;
-    /// How far ahead keys are prefetched, in keys: past the reads that are under way. Not for the caches that tables
-    /// lie in: keys pass through once.
+    /// How far ahead keys are prefetched, in keys: past the reads that are under way. Not for the caches that
+    /// tables lie in: keys pass through once.
     const AHEAD: usize = 128;
 
     /// Four vectors at a time, then one; how many keys that were.
@@ -117,9 +117,9 @@ mod avx512 {
                     let chunk = _mm512_sllv_epi32(_mm512_sub_epi32(found[v], base), shift);
                     let index = _mm512_or_si512(chunk, _mm512_srlv_epi32(upper[v], rest));
                     upper[v] = _mm512_sllv_epi32(upper[v], shift);
-                    // SAFETY: an open lane has the number of a chunk of this step, which every image and patch is
-                    // checked for, and the step's elements are fewer than 2^31; a load from the last one ends in the
-                    // padding.
+                    // SAFETY: an open lane has the number of a chunk of this step, which every image and
+                    // patch is checked for, and the step's elements are fewer than 2^31; a load from the last
+                    // one ends in the padding.
                     found[v] = unsafe { gather::<W>(found[v], open, index, elements) };
                 }
                 if any == 0 {
@@ -154,8 +154,8 @@ mod avx512 {
     /// Elements of type `W` at the indexes of the lanes in the mask, widened; `found` in the others.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F. Each index in the mask must be of an element of `bytes`, at least 3 bytes before
-    /// its end.
+    /// The CPU must have AVX-512F. Each index in the mask must be of an element of `bytes`, at least 3 bytes
+    /// before its end.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn gather<W: Element>(found: __m512i, mask: __mmask16, index: __m512i, bytes: &[u8]) -> __m512i {

@@ -1,8 +1,8 @@
 //! Updates as patches: the table is brought up to date with each prefix that changed.
 //!
-//! On the way down to what a prefix reaches, chunks of the first 32 bits change in place. Beneath, a chunk takes the place of
-//! another: one of that content that is there already, itself changed in place where nothing else leads to it, or a
-//! free one; and so on up to the 32nd bit.
+//! On the way down to what a prefix reaches, chunks of the first 32 bits change in place. Beneath, a chunk
+//! takes the place of another: one of that content that is there already, itself changed in place where
+//! nothing else leads to it, or a free one; and so on up to the 32nd bit.
 
 use wirespeed_fib::{Outgrown, Prefix, Rib, V6};
 use wirespeed_image::{Changes, Patch};

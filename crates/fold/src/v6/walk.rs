@@ -3,7 +3,8 @@
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Rib, V6};
 
-/// Answers for one place of the address space after another; cheap where a place shares octets with the one before.
+/// Answers for one place of the address space after another; cheap where a place shares octets with the one
+/// before.
 pub(super) struct Walk<'a> {
     /// Octets of the last address, each with what was known before it. The first entry is before any.
     path: Vec<Stop<'a>>,

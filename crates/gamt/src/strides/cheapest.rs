@@ -1,15 +1,18 @@
 //! [`cheapest`]: the choice for today's caches.
 //!
-//! A batch goes through a level together: the step is taken by all its keys as long as one is not done, and only those that
-//! are not done read. So a level costs a lookup the step, if any of the keys that it goes along with reads the level, then
-//! what its own read takes in so many bytes, if it reads, and the price of the level's bytes, which take room in the caches
-//! from all other levels. That is a sum over levels, so one pass over depths finds its least. Where that choice takes more memory
-//! than it may, the pass keeps at each depth not the best way alone but every one that no other beats in cost and bytes both,
-//! which is exact as well. The bytes that the rest takes at the least prune what can't end under the cap.
+//! A batch goes through a level together: the step is taken by all its keys as long as one is not done, and
+//! only those that are not done read. So a level costs a lookup the step, if any of the keys that it goes
+//! along with reads the level, then what its own read takes in so many bytes, if it reads, and the price of
+//! the level's bytes, which take room in the caches from all other levels. That is a sum over levels, so one
+//! pass over depths finds its least. Where that choice takes more memory than it may, the pass keeps at each
+//! depth not the best way alone but every one that no other beats in cost and bytes both, which is exact as
+//! well. The bytes that the rest takes at the least prune what can't end under the cap.
 //!
-//! On the real IPv6 table of 2026, with 1 MB of L2, these choices ran at, by prefix (M/s, medians of one run):
-//! 14-14-4-4-4-4-4 147, 16-16-4-4-4-4 162, 14-14-4-4-4-8 147, 14-14-4-8-8 124; with 1,024 keys over and over, 207, 237, 231 and
-//! 264. Fewer levels are faster until they leave the caches, which the price stands for. Counting but the cache lines that
+//! On the real IPv6 table of 2026, with 1 MB of L2, these choices ran at, by prefix (M/s, medians of one
+//! run): 14-14-4-4-4-4-4 147, 16-16-4-4-4-4 162, 14-14-4-4-4-8 147, 14-14-4-8-8 124; with 1,024 keys over and
+//! over, 207, 237, 231 and
+//! 264. Fewer levels are faster until they leave the caches, which the price stands for. Counting but the
+//!      cache lines that
 //! have longer prefixes in them as a level's bytes chose 16-17-7-8, with too many pages.
 
 use super::{Costs, MAX_STRIDE, NARROW, Profile, narrow_unit};
@@ -23,7 +26,8 @@ pub struct Objective {
     pub step: f64,
     /// Keys that take a step together.
     pub together: u16,
-    /// The part of lookups, from 0 to 1, whose addresses are drawn from prefixes; the others are uniformly random.
+    /// The part of lookups, from 0 to 1, whose addresses are drawn from prefixes; the others are uniformly
+    /// random.
     pub prefix_traffic: f64,
     /// What a megabyte (2^20 bytes) of levels is worth in nanoseconds a lookup.
     pub price: f64,
@@ -32,8 +36,8 @@ pub struct Objective {
 }
 
 impl Default for Objective {
-    /// The default costs, steps of 64 keys that take 0.6 ns a key, half of each traffic, a fifth of a nanosecond a
-    /// megabyte, and no cap.
+    /// The default costs, steps of 64 keys that take 0.6 ns a key, half of each traffic, a fifth of a
+    /// nanosecond a megabyte, and no cap.
     fn default() -> Self {
         let (step, together) = (0.6, 64);
         Self { costs: Costs::default(), step, together, prefix_traffic: 0.5, price: 0.2, cap: u64::MAX }
@@ -60,7 +64,8 @@ impl Objective {
 /// Strides, of any number of levels, with the least expected cost of a lookup under the cap. They add up to
 /// [`Profile::deepest`]. Equal costs go to fewer bytes, then to shorter last levels.
 ///
-/// Counts with units as narrow as each level allows ([`Units::Narrow`](super::Units::Narrow)). O(bits × [`MAX_STRIDE`]) unless the cap binds.
+/// Counts with units as narrow as each level allows ([`Units::Narrow`](super::Units::Narrow)). O(bits ×
+/// [`MAX_STRIDE`]) unless the cap binds.
 pub fn cheapest(profile: &Profile, largest_leaf: u32, objective: &Objective) -> Vec<u8> {
     let by_end = |end| narrow_unit(profile, end, largest_leaf).into();
     let unit_bytes: Vec<u64> = (0..=profile.deepest()).map(by_end).collect();

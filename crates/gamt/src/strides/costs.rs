@@ -1,8 +1,9 @@
 //! [`Costs`]: what one read of a level costs, by the level's size.
 //!
-//! In a batch many lookups are under way, so a read costs not its latency but its share of what the memory system can have
-//! under way. The default is one AVX-512 gather of 4-byte units after another, at random places of an array in huge pages, on a
-//! core of an AMD EPYC of the Zen 4 kind with 32 KB of L1, 1 MB of L2, and 32 MB of shared L3 of which about half is to be had:
+//! In a batch many lookups are under way, so a read costs not its latency but its share of what the memory
+//! system can have under way. The default is one AVX-512 gather of 4-byte units after another, at random
+//! places of an array in huge pages, on a core of an AMD EPYC of the Zen 4 kind with 32 KB of L1, 1 MB of L2,
+//! and 32 MB of shared L3 of which about half is to be had:
 //!
 //! | 4 KB | 32 KB | 256 KB | 1 MB | 2 MB | 4 MB | 8 MB | 16 MB | 32 MB | 64 MB | 128 MB |
 //! |---|---|---|---|---|---|---|---|---|---|---|
@@ -10,8 +11,8 @@
 //!
 //! (Nanoseconds; medians of 14 rounds over 4 million keys, whose own streaming is in them.)
 
-/// Nanoseconds that a read of a level costs a lookup in a batch, by the level's bytes. Between the sizes that were measured
-/// it is in proportion to the logarithm of the size, outside it is that of the nearest.
+/// Nanoseconds that a read of a level costs a lookup in a batch, by the level's bytes. Between the sizes that
+/// were measured it is in proportion to the logarithm of the size, outside it is that of the nearest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
     /// Bytes and nanoseconds, both ascending; never empty.
@@ -19,8 +20,9 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Costs by measurements: bytes of an array and nanoseconds of a read in it. They may come in any order and are made to rise
-    /// with the size, as a smaller array can't be slower. `None` without any, or where one is negative or no number.
+    /// Costs by measurements: bytes of an array and nanoseconds of a read in it. They may come in any order
+    /// and are made to rise with the size, as a smaller array can't be slower. `None` without any, or where
+    /// one is negative or no number.
     pub fn new(measured: impl IntoIterator<Item = (u64, f64)>) -> Option<Self> {
         let mut points: Vec<(u64, f64)> = measured.into_iter().collect();
         if points.is_empty() || points.iter().any(|&(_, ns)| !(ns.is_finite() && ns >= 0.0)) {

@@ -22,7 +22,8 @@ pub struct Description {
     pub array_width: u64,
     /// Bytes a prefix: of all levels, each as wide as it is.
     pub bytes_per_prefix: f64,
-    /// Bytes a prefix as the paper counts them (footnote 9): levels × array width, its array having two dimensions.
+    /// Bytes a prefix as the paper counts them (footnote 9): levels × array width, its array having two
+    /// dimensions.
     pub paper_bytes_per_prefix: f64,
     /// Bytes of a memory transaction.
     pub transaction_bytes: u32,

@@ -1,8 +1,8 @@
 //! Where a multi-bit trie is cut into levels: the choice of strides, before anything is built.
 //!
-//! A level that starts at depth `k` and takes `s` bits has `nodes(k)` tables of `2^s` units, where `nodes(k)` counts the
-//! paths of `k` bits with a longer prefix beneath. All that a choice depends on is therefore in a [`Profile`] of the
-//! table, which is one pass over its routes.
+//! A level that starts at depth `k` and takes `s` bits has `nodes(k)` tables of `2^s` units, where `nodes(k)`
+//! counts the paths of `k` bits with a longer prefix beneath. All that a choice depends on is therefore in a
+//! [`Profile`] of the table, which is one pass over its routes.
 //!
 //! ```text
 //! depth    0         s₁              s₁+s₂                deepest
@@ -13,13 +13,14 @@
 //!
 //! There are two ways to choose:
 //!
-//! * [`narrowest`]: the paper's (section 4.2, Algorithm 3), for a number of levels that the user sets. The least array width,
-//!   then the fewest memory transactions.
-//! * [`cheapest`]: ours. The least time that a lookup is expected to take, given what a read of a level of some size costs on
-//!   this machine ([`Costs`]) and how many lookups read it, with a price on memory and a cap.
+//! * [`narrowest`]: the paper's (section 4.2, Algorithm 3), for a number of levels that the user sets. The
+//!   least array width, then the fewest memory transactions.
+//! * [`cheapest`]: ours. The least time that a lookup is expected to take, given what a read of a level of
+//!   some size costs on this machine ([`Costs`]) and how many lookups read it, with a price on memory and a
+//!   cap.
 //!
-//! Both are exact; tests hold them against all ways to cut small tries. [`choose`] goes by what a user asked for, and
-//! [`Description`] tells people what a choice comes to.
+//! Both are exact; tests hold them against all ways to cut small tries. [`choose`] goes by what a user asked
+//! for, and [`Description`] tells people what a choice comes to.
 //!
 //! ```
 //! use wirespeed_fib::{NextHop, Rib, V4};
@@ -51,7 +52,8 @@ use wirespeed_fib::{BuildError, Strides};
 /// The most bits that a level takes.
 pub const MAX_STRIDE: u8 = 24;
 
-/// Units of a level that an offset of 24 bits reaches, and results that fit beside a jump of 8 bits in 4 bytes.
+/// Units of a level that an offset of 24 bits reaches, and results that fit beside a jump of 8 bits in 4
+/// bytes.
 const NARROW: u64 = 1 << 24;
 /// Units of head room in every level past the first, at least, and one node.
 const LEAST_ROOM: u64 = 1 << 12;
@@ -104,7 +106,8 @@ fn narrow_unit(profile: &Profile, end: u8, largest_leaf: u32) -> u32 {
     }
 }
 
-/// Nodes and head room for more (section 4.3), in a level of a stride: an eighth, and at least some thousand units.
+/// Nodes and head room for more (section 4.3), in a level of a stride: an eighth, and at least some thousand
+/// units.
 pub(crate) fn room(nodes: u64, stride: u8) -> u64 {
     nodes.saturating_add(nodes / 8 + 1 + (LEAST_ROOM >> stride))
 }
@@ -119,7 +122,8 @@ pub fn choose(
     match asked {
         Strides::Fastest | Strides::FastestOnGpu => Ok(cheapest(profile, largest_result, objective)),
         Strides::Levels { levels, transaction } => {
-            // The width in units is least whatever a unit takes, so that the bytes of one follow from any such choice.
+            // The width in units is least whatever a unit takes, so that the bytes of one follow from any
+            // such choice.
             let unit = paper_unit(profile, &narrowest(profile, *levels, *transaction, 4), largest_result);
             Ok(narrowest(profile, *levels, *transaction, unit))
         }
@@ -173,8 +177,8 @@ mod tests {
             .collect()
     }
 
-    /// Profiles of tries of up to 11 bits of every kind, full to sparse; past a depth they may hold so many nodes as only
-    /// the deep levels of an IPv6 table could.
+    /// Profiles of tries of up to 11 bits of every kind, full to sparse; past a depth they may hold so many
+    /// nodes as only the deep levels of an IPv6 table could.
     pub(super) fn profiles() -> impl Strategy<Value = Profile> {
         let growth = prop_oneof![2 => 0.5..1.0f64, 2 => 1.0..2.0f64, 1 => Just(2.0), 1 => 2.0..60.0f64];
         let step = (growth, 0.0..1.0f64, 0.0..1.0f64);

@@ -1,20 +1,21 @@
 //! [`narrowest`]: the paper's choice (section 4.2, Algorithm 3).
 //!
-//! The array width comes first, the sum of memory transactions second. Algorithm 3 as printed finds both in one pass: it keeps
-//! for each number of levels and depth the best pair of the two. That misses choices. A part whose own widest level is wider,
-//! but which takes fewer transactions, is dropped, though a level beneath it may be wider still and decide the width. So
-//! here are two passes: the least width that the whole can have, then, among all choices that keep to it, the fewest
-//! transactions. Each is a minimum over something that grows from level to level, so each is exact, and the second after the
-//! first is the lexicographic minimum.
+//! The array width comes first, the sum of memory transactions second. Algorithm 3 as printed finds both in
+//! one pass: it keeps for each number of levels and depth the best pair of the two. That misses choices. A
+//! part whose own widest level is wider, but which takes fewer transactions, is dropped, though a level
+//! beneath it may be wider still and decide the width. So here are two passes: the least width that the whole
+//! can have, then, among all choices that keep to it, the fewest transactions. Each is a minimum over
+//! something that grows from level to level, so each is exact, and the second after the first is the
+//! lexicographic minimum.
 
 use super::{MAX_STRIDE, Profile};
 
-/// Strides for so many levels with the least array width, the units of the widest level; among these the fewest memory
-/// transactions, of `transaction_bytes` each and counted by levels; then the fewest units in all; then the one whose last
-/// levels are the shortest.
+/// Strides for so many levels with the least array width, the units of the widest level; among these the
+/// fewest memory transactions, of `transaction_bytes` each and counted by levels; then the fewest units in
+/// all; then the one whose last levels are the shortest.
 ///
-/// They add up to [`Profile::deepest`]. There are never more levels than that has bits, nor fewer than it takes at
-/// [`MAX_STRIDE`] bits each: numbers of levels outside that are taken as the nearest inside.
+/// They add up to [`Profile::deepest`]. There are never more levels than that has bits, nor fewer than it
+/// takes at [`MAX_STRIDE`] bits each: numbers of levels outside that are taken as the nearest inside.
 /// O(levels × bits × [`MAX_STRIDE`]).
 pub fn narrowest(profile: &Profile, levels: u8, transaction_bytes: u32, unit_bytes: u32) -> Vec<u8> {
     let deepest = profile.deepest();
@@ -41,15 +42,17 @@ struct Span {
     stride: u8,
 }
 
-/// The way to cut `deepest` bits into `levels` levels that costs least, and its cost: `extend` says what a cost becomes with
-/// one more level, `None` where that level may not be. It must not turn a higher cost into a lower one, and must allow one way.
+/// The way to cut `deepest` bits into `levels` levels that costs least, and its cost: `extend` says what a
+/// cost becomes with one more level, `None` where that level may not be. It must not turn a higher cost into
+/// a lower one, and must allow one way.
 fn cut<C: Copy + Ord>(
     deepest: u8,
     levels: u8,
     free: C,
     extend: impl Fn(C, Span) -> Option<C>,
 ) -> (C, Vec<u8>) {
-    // By number of levels and depth: the least cost down to there, and the stride of the last level on that way.
+    // By number of levels and depth: the least cost down to there, and the stride of the last level on that
+    // way.
     let mut best: Vec<Vec<Option<(C, u8)>>> =
         vec![vec![None; usize::from(deepest) + 1]; usize::from(levels) + 1];
     best[0][0] = Some((free, 0));
@@ -107,8 +110,9 @@ mod tests {
 
     #[test]
     fn one_pass_misses_what_two_find() {
-        // The last level, one bit, has 12 units. Of the ways to cut the 4 bits above it, 3 and 1 have a width of 10 and take 5
-        // transactions of four units; 2 and 2 have a width of 12, which is no wider than the last level, and take 4.
+        // The last level, one bit, has 12 units. Of the ways to cut the 4 bits above it, 3 and 1 have a width
+        // of 10 and take 5 transactions of four units; 2 and 2 have a width of 12, which is no wider than the
+        // last level, and take 4.
         let profile = nodes(&[1, 2, 3, 5, 6]);
         let strides = narrowest(&profile, 3, 16, 4);
         assert_eq!(strides, [2, 2, 1]);

@@ -1,7 +1,7 @@
 //! [`Profile`]: what a choice of strides depends on, from one pass over a table.
 //!
-//! In table order, of the nodes on the way to a prefix exactly those are new that lie below where it parts from its
-//! predecessor; and the prefixes that cover it are a stack. No trie is built.
+//! In table order, of the nodes on the way to a prefix exactly those are new that lie below where it parts
+//! from its predecessor; and the prefixes that cover it are a stack. No trie is built.
 
 use wirespeed_fib::{Address, Prefix, Rib};
 
@@ -17,10 +17,11 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of a table. O(nodes of its binary trie), which is at most prefixes times bits and about twice the prefixes of a real
-    /// table.
+    /// The profile of a table. O(nodes of its binary trie), which is at most prefixes times bits and about
+    /// twice the prefixes of a real table.
     ///
-    /// A table without a prefix longer than 0 has a profile of one bit with its root alone, as a lookup reads at least once.
+    /// A table without a prefix longer than 0 has a profile of one bit with its root alone, as a lookup reads
+    /// at least once.
     pub fn of<A: Address>(rib: &Rib<A>) -> Self {
         let longest = rib.by_length().iter().rposition(|&count| count > 0).unwrap_or(0).max(1);
         let mut nodes = vec![0u64; longest + 1];
@@ -79,8 +80,8 @@ impl Profile {
         u8::try_from(self.nodes.len() - 1).unwrap_or(u8::MAX)
     }
 
-    /// Paths of so many bits with a longer prefix beneath (the paper's NodesInLevel); none from [`deepest`](Self::deepest)
-    /// on. The root counts always.
+    /// Paths of so many bits with a longer prefix beneath (the paper's NodesInLevel); none from
+    /// [`deepest`](Self::deepest) on. The root counts always.
     pub fn nodes(&self, depth: u8) -> u64 {
         self.nodes.get(usize::from(depth)).copied().unwrap_or(0)
     }
@@ -90,12 +91,14 @@ impl Profile {
         self.random.get(usize::from(depth)).copied().unwrap_or(0.0)
     }
 
-    /// The probability that a lookup goes on past a depth when a prefix is drawn uniformly, then an address in it.
+    /// The probability that a lookup goes on past a depth when a prefix is drawn uniformly, then an address
+    /// in it.
     pub fn reach_prefix(&self, depth: u8) -> f64 {
         self.prefix.get(usize::from(depth)).copied().unwrap_or(0.0)
     }
 
-    /// The probability that a lookup goes on past a depth in a mixture: `prefix_traffic` (0 to 1) of it is by prefix, the rest is random.
+    /// The probability that a lookup goes on past a depth in a mixture: `prefix_traffic` (0 to 1) of it is by
+    /// prefix, the rest is random.
     pub fn reach(&self, depth: u8, prefix_traffic: f64) -> f64 {
         (1.0 - prefix_traffic) * self.reach_random(depth) + prefix_traffic * self.reach_prefix(depth)
     }
@@ -107,14 +110,14 @@ impl Profile {
     }
 }
 
-/// The first depth at which the way to a prefix has a node that the way to none before it has. A prefix is no node of its own
-/// way, so that below a predecessor that covers it nothing is shared.
+/// The first depth at which the way to a prefix has a node that the way to none before it has. A prefix is no
+/// node of its own way, so that below a predecessor that covers it nothing is shared.
 fn first_new<A: Address>(last: Prefix<A>, prefix: Prefix<A>) -> u8 {
     if last.covers(prefix) { last.len() } else { last.address().common_bits(prefix.address()) + 1 }
 }
 
-/// The probability of going on past each depth: always within the prefix that was drawn, then in the part of it that lies
-/// in nodes.
+/// The probability of going on past each depth: always within the prefix that was drawn, then in the part of
+/// it that lies in nodes.
 fn from_prefixes(by_length: &[usize], inside: &[f64]) -> Vec<f64> {
     let prefixes = by_length.iter().sum::<usize>();
     let (mut longer, prefixes) = (prefixes as f64, prefixes.max(1) as f64);

@@ -42,7 +42,8 @@ pub const RECORD: usize = 16;
 /// Words that say whether a part is wanted.
 pub const FLAGS: usize = 4;
 
-/// Bytes of shared memory: what one, two and three blocks of a multiprocessor have, on GPUs with as much; the last is what every GPU has.
+/// Bytes of shared memory: what one, two and three blocks of a multiprocessor have, on GPUs with as much; the
+/// last is what every GPU has.
 const SHARED: [usize; 4] = [220 << 10, 110 << 10, 72 << 10, 48 << 10];
 /// Bytes of it that hold ranks and flags.
 const FIXED: usize = THREADS * TUPLES * size_of::<u64>() + FLAGS * WORD;
@@ -58,9 +59,11 @@ struct Split {
 }
 
 impl Split {
-    /// A split for classes that have so many words each, ascending, in so much memory; patches may bring as many classes as `most`.
+    /// A split for classes that have so many words each, ascending, in so much memory; patches may bring as
+    /// many classes as `most`.
     ///
-    /// All at once where nine in ten fit so, and else these nine, but as many at once as make a part worth its barriers.
+    /// All at once where nine in ten fit so, and else these nine, but as many at once as make a part worth
+    /// its barriers.
     fn of(sizes: &[usize], most: usize, shared: usize, worth: usize) -> Self {
         let words = (shared - FIXED) / WORD;
         let classes_in = |room: usize| words / (RECORD + room);

@@ -5,9 +5,9 @@
 //! second part   what is left of each, a byte, where tuples aren't of whole words
 //! ```
 //!
-//! Structures of arrays, as the paper has them (GSwitch, Algorithm 3), so that the threads of a warp read words that follow each other;
-//! by groups, so that a tuple is written while it is in the cache, and the first so many of a batch are a batch too. A tuple takes as many
-//! bytes on the bus as it has: 13, 37 or 36.
+//! Structures of arrays, as the paper has them (GSwitch, Algorithm 3), so that the threads of a warp read
+//! words that follow each other; by groups, so that a tuple is written while it is in the cache, and the
+//! first so many of a batch are a batch too. A tuple takes as many bytes on the bus as it has: 13, 37 or 36.
 
 use bytemuck::cast_slice;
 use wirespeed_classify::Tuple;
@@ -53,7 +53,8 @@ pub const fn bytes_of<T: Tuple>(count: usize) -> usize {
     second_of::<T>(count) + if has_tail::<T>() { count } else { 0 }
 }
 
-/// Writes tuples to the start of `to`, to be answered by numbers of so many bytes; `None` where there is no room for them, or no kernel.
+/// Writes tuples to the start of `to`, to be answered by numbers of so many bytes; `None` where there is no
+/// room for them, or no kernel.
 pub fn pack<T: Tuple>(tuples: &[T], result_bytes: usize, to: &mut [u8]) -> Option<Form> {
     let kind = kind::<T>()?;
     let (second, bytes) = (second_of::<T>(tuples.len()), bytes_of::<T>(tuples.len()));

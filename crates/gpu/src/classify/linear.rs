@@ -22,12 +22,12 @@ struct Argument {
     unused: u32,
 }
 
-/// Bytes of shared memory for rules: what one, two, three and four blocks of a multiprocessor have, on GPUs with as much; the last is
-/// what every GPU has.
+/// Bytes of shared memory for rules: what one, two, three and four blocks of a multiprocessor have, on GPUs
+/// with as much; the last is what every GPU has.
 const STAGED: [u32; 4] = [220 << 10, 110 << 10, 72 << 10, 48 << 10];
 
-/// Has a program for each size that the rules fill, which stages them, as many at a time as there is room for; and one that reads them where
-/// they are.
+/// Has a program for each size that the rules fill, which stages them, as many at a time as there is room
+/// for; and one that reads them where they are.
 impl<T: Tuple> OnDevice for LinearTable<T> {
     fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
         let group = size_of::<u32>() * group_elements(T::WORDS);

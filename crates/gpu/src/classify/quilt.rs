@@ -37,8 +37,8 @@ struct Argument {
     bits: [u8; FILTER.len()],
 }
 
-/// Bytes of shared memory for filters and all: what one, two and three blocks of a multiprocessor have, on GPUs with as much; the last is
-/// what every GPU has.
+/// Bytes of shared memory for filters and all: what one, two and three blocks of a multiprocessor have, on
+/// GPUs with as much; the last is what every GPU has.
 const SHARED: [usize; 4] = [220 << 10, 110 << 10, 72 << 10, 48 << 10];
 /// Bytes of it for records at most: 512 layers of IPv4, 256 of longer tuples.
 const RECORDS: usize = 16 << 10;

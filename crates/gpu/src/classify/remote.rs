@@ -5,8 +5,9 @@
 //! tuples ──pack──► batch of the least loaded GPU ──► numbers of rules ──unpack──► as asked for
 //! ```
 //!
-//! Numbers come back in as few bytes as hold the table's largest. Before a larger one comes in batches are told to ask for more; one that is
-//! late for that comes back as [`GpuError::NarrowResults`] and is sent again.
+//! Numbers come back in as few bytes as hold the table's largest. Before a larger one comes in batches are
+//! told to ask for more; one that is late for that comes back as [`GpuError::NarrowResults`] and is sent
+//! again.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -45,8 +46,9 @@ struct Inner {
 }
 
 impl<T: Tuple> Remote<T> {
-    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data with tuples like those that will be
-    /// looked up, on each GPU: about a second. Without any tuples nothing is measured.
+    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data with
+    /// tuples like those that will be looked up, on each GPU: about a second. Without any tuples nothing is
+    /// measured.
     pub fn upload<C: OnDevice>(fleet: &Fleet, table: &C, sample: &[T]) -> Result<Self, GpuError> {
         if kind::<T>().is_none() {
             return Err(GpuError::Unsupported(format!("tuples of {}", T::NAME)));
@@ -76,7 +78,8 @@ impl<T: Tuple> Remote<T> {
         Ok(Self { inner: Arc::new(inner), tuple: PhantomData })
     }
 
-    /// What keeps it in step with a live table: for [`LiveRules::follow`](wirespeed_classify::LiveRules::follow).
+    /// What keeps it in step with a live table: for
+    /// [`LiveRules::follow`](wirespeed_classify::LiveRules::follow).
     pub fn follower(&self) -> RemoteFollower<T> {
         RemoteFollower(self.clone())
     }
@@ -101,13 +104,14 @@ impl<T: Tuple> Remote<T> {
         self.inner.staleness.is_out(&self.inner.fleet)
     }
 
-    /// How long a batch of so many tuples is expected to take: as long as one alone, and what is under way before it.
+    /// How long a batch of so many tuples is expected to take: as long as one alone, and what is under way
+    /// before it.
     pub fn estimate(&self, tuples: usize) -> Duration {
         self.inner.calibration.estimate(tuples, self.inner.fleet.least_load())
     }
 
-    /// The number of each tuple's rule into the same place of `numbers`, in parts where there are many. On an error some are written and
-    /// some not.
+    /// The number of each tuple's rule into the same place of `numbers`, in parts where there are many. On an
+    /// error some are written and some not.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) -> Result<(), GpuError> {
@@ -128,7 +132,8 @@ impl<T: Tuple> Remote<T> {
         Ok(batch.submit_form(&self.inner.table, form))
     }
 
-    /// Packs and sends tuples like [`submit`](Self::submit); `None` where no slot is free. A caller with batches under way then takes the results of one, which frees a slot.
+    /// Packs and sends tuples like [`submit`](Self::submit); `None` where no slot is free. A caller with
+    /// batches under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, tuples: &[T]) -> Result<Option<Ticket>, GpuError> {
         self.check()?;
         let Some(mut batch) = self.inner.fleet.try_batch(self.slot_keys(tuples.len()))? else {
@@ -210,7 +215,8 @@ impl<T: Tuple> Answers<u32> for Remote<T> {
                 Err(GpuError::NarrowResults { .. }) => {}
                 other => return other,
             }
-            // In the same slot: who has others under way must not wait for one. Wider in any case, so that this ends.
+            // In the same slot: who has others under way must not wait for one. Wider in any case, so that
+            // this ends.
             let bytes = 2 * done.result_bytes();
             let mut batch = done.into_batch()?;
             let replica = self.inner.table.beside(&batch).ok_or(GpuError::OtherDevice)?;
@@ -221,8 +227,8 @@ impl<T: Tuple> Answers<u32> for Remote<T> {
     }
 }
 
-/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until a whole table
-/// takes its place again.
+/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until
+/// a whole table takes its place again.
 pub struct RemoteFollower<T>(Remote<T>);
 
 impl<T> std::fmt::Debug for RemoteFollower<T> {

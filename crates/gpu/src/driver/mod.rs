@@ -1,10 +1,12 @@
 //! What runs kernels: the layer beneath which there is CUDA, or the host build of the same kernels.
 //!
-//! A [`Driver`] is one device as the owner of its context sees it: memory, streams, events, launches, graphs. Nothing here
-//! knows of tables or keys. [`Cuda`] is a GPU. Tests have another, that runs the kernels on the CPU in another process
-//! (the `wirespeed-kernels-host` crate), so that all above this line is tested on machines without a GPU.
+//! A [`Driver`] is one device as the owner of its context sees it: memory, streams, events, launches, graphs.
+//! Nothing here knows of tables or keys. [`Cuda`] is a GPU. Tests have another, that runs the kernels on the
+//! CPU in another process (the `wirespeed-kernels-host` crate), so that all above this line is tested on
+//! machines without a GPU.
 //!
-//! Work goes to streams; each does its own in order, and [`Driver::record`] and [`Driver::wait`] order one against another.
+//! Work goes to streams; each does its own in order, and [`Driver::record`] and [`Driver::wait`] order one
+//! against another.
 
 mod cuda;
 
@@ -41,8 +43,8 @@ pub struct Event(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Graph(pub u64);
 
-/// Memory of this process that the device can read and write, at full speed of the bus. At fixed places until it is given
-/// back or its driver ends, whichever comes first.
+/// Memory of this process that the device can read and write, at full speed of the bus. At fixed places until
+/// it is given back or its driver ends, whichever comes first.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned {
     /// Where it is for this process.
@@ -99,7 +101,8 @@ pub struct Properties {
     pub bus: String,
 }
 
-/// One device. All calls come from one thread at a time; those that give work to a stream return before it is done.
+/// One device. All calls come from one thread at a time; those that give work to a stream return before it is
+/// done.
 ///
 /// An error that means that the device is lost ([`GpuError::Lost`]) is for good: every later call fails too.
 #[allow(unsafe_code)] // addresses and streams are the caller's to keep straight; each such method says what it counts on
@@ -110,8 +113,8 @@ pub trait Driver: Send {
     /// Bytes of device memory that nobody has taken.
     fn free_memory(&mut self) -> Result<u64>;
 
-    /// Takes device memory in one piece for blocks of so many bytes, each aligned to 256 bytes. [`GpuError::OutOfMemory`] has
-    /// both sizes.
+    /// Takes device memory in one piece for blocks of so many bytes, each aligned to 256 bytes.
+    /// [`GpuError::OutOfMemory`] has both sizes.
     fn alloc(&mut self, blocks: &[usize]) -> Result<Vec<DevicePtr>>;
 
     /// Gives back what one [`alloc`](Self::alloc) gave: all of its blocks.
@@ -138,8 +141,8 @@ pub trait Driver: Send {
     /// Copies to the device.
     ///
     /// # Safety
-    /// `from` is good for `bytes` and stays so, unchanged, until the copy is done; so is `to` on the device. Memory that isn't
-    /// pinned makes this wait until it is read.
+    /// `from` is good for `bytes` and stays so, unchanged, until the copy is done; so is `to` on the device.
+    /// Memory that isn't pinned makes this wait until it is read.
     unsafe fn copy_in(&mut self, stream: Stream, to: DevicePtr, from: *const u8, bytes: usize) -> Result<()>;
 
     /// Copies from the device.
@@ -160,7 +163,8 @@ pub trait Driver: Send {
         bytes: usize,
     ) -> Result<()>;
 
-    /// Launches a kernel with its two arguments, plain structs as the kernel's source has them. They are copied.
+    /// Launches a kernel with its two arguments, plain structs as the kernel's source has them. They are
+    /// copied.
     ///
     /// # Safety
     /// The arguments are what the kernel takes, and all that they point to stays good until it is done.
@@ -172,13 +176,15 @@ pub trait Driver: Send {
         arguments: [&[u8]; 2],
     ) -> Result<()>;
 
-    /// How many blocks of so many threads with so much shared memory a multiprocessor holds at once; 0 where one is too many.
+    /// How many blocks of so many threads with so much shared memory a multiprocessor holds at once; 0 where
+    /// one is too many.
     fn blocks_per_multiprocessor(&mut self, kernel: &Kernel, threads: u32, shared: u32) -> Result<u32>;
 
     /// Sets an event to the end of what the stream has to do by now.
     fn record(&mut self, event: Event, stream: Stream) -> Result<()>;
 
-    /// Lets the stream's further work wait for an event as it was last recorded. One never recorded is not waited for.
+    /// Lets the stream's further work wait for an event as it was last recorded. One never recorded is not
+    /// waited for.
     fn wait(&mut self, stream: Stream, event: Event) -> Result<()>;
 
     /// Whether an event has come. An event never recorded has.

@@ -29,8 +29,8 @@ struct Argument {
 }
 
 impl OnDevice for FoldHotTable {
-    /// Programs with c16 and the hot blocks in shared memory, for large batches; with c16 alone, for middling ones; through memory, for
-    /// small ones. Of these, those that the table's widths leave room for.
+    /// Programs with c16 and the hot blocks in shared memory, for large batches; with c16 alone, for middling
+    /// ones; through memory, for small ones. Of these, those that the table's widths leave room for.
     fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
         let (width, slot_width) = (self.entry_width(), self.slot_width());
         let blocks = u32::try_from(self.hot()).unwrap_or(0);

@@ -1,8 +1,8 @@
 //! Addresses as keys of a batch, and results as next hops.
 //!
-//! A table with no prefix longer than 24 bits tells the same of an address whatever its last octet: its keys may be of 3
-//! bytes, and a quarter of what crosses the bus stays behind. The kinds of keys of a family ([`KeyBytes`]) are those that
-//! kernels are built for; [`KeyBytes::for_bits`] chooses.
+//! A table with no prefix longer than 24 bits tells the same of an address whatever its last octet: its keys
+//! may be of 3 bytes, and a quarter of what crosses the bus stays behind. The kinds of keys of a family
+//! ([`KeyBytes`]) are those that kernels are built for; [`KeyBytes::for_bits`] chooses.
 
 use wirespeed_fib::{Address, Family, NextHop};
 
@@ -45,15 +45,16 @@ impl KeyBytes {
     }
 }
 
-/// Writes addresses as keys of a kind into the planes of a batch ([`Planes`](crate::runtime::Planes)). Panics where these are
-/// not as long as the keys.
+/// Writes addresses as keys of a kind into the planes of a batch ([`Planes`](crate::runtime::Planes)). Panics
+/// where these are not as long as the keys.
 pub fn pack<A: Address>(addresses: &[A], kind: KeyBytes, first: &mut [u8], second: &mut [u8]) {
     match kind.count() {
         3 => {
             fill(first, addresses, |address| address.first_16().to_le_bytes());
             fill(second, addresses, |address| [address.octet(2)]);
         }
-        // Of the number's 16 bytes, the least significant first, those of the first 64 bits are the last eight.
+        // Of the number's 16 bytes, the least significant first, those of the first 64 bits are the last
+        // eight.
         6 => {
             fill(first, addresses, |address| {
                 let [.., a, b, c, d] = address.to_u128().to_le_bytes();

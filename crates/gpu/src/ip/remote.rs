@@ -5,9 +5,10 @@
 //! addresses ──pack──► batch of the least loaded GPU ──► results ──unpack──► next hops
 //! ```
 //!
-//! Keys are of as few bytes as the longest prefix allows ([`KeyBytes`]). Before a longer prefix comes in, the table is told to take
-//! wider keys only, in the same order as patches: a batch of narrow keys that is late for that comes back as
-//! [`GpuError::NarrowKeys`] and is packed anew from the addresses, so none is looked up by keys that don't tell enough.
+//! Keys are of as few bytes as the longest prefix allows ([`KeyBytes`]). Before a longer prefix comes in, the
+//! table is told to take wider keys only, in the same order as patches: a batch of narrow keys that is late
+//! for that comes back as [`GpuError::NarrowKeys`] and is packed anew from the addresses, so none is looked
+//! up by keys that don't tell enough.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -46,8 +47,8 @@ struct Inner {
 }
 
 impl<A: Address> Remote<A> {
-    /// Brings a table to all GPUs; lookups in it depend on so many first bits of an address. Finds the fastest launches and measures
-    /// the ways of moving data on the first GPU: about a second.
+    /// Brings a table to all GPUs; lookups in it depend on so many first bits of an address. Finds the
+    /// fastest launches and measures the ways of moving data on the first GPU: about a second.
     pub fn upload<T: OnDevice>(fleet: &Fleet, table: &T, bits: u8) -> Result<Self, GpuError> {
         let remote = fleet.upload(table.image(), |sections| table.programs(sections))?;
         let kind = KeyBytes::for_bits(A::FAMILY, bits);
@@ -103,13 +104,14 @@ impl<A: Address> Remote<A> {
         self.inner.staleness.is_out(&self.inner.fleet)
     }
 
-    /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way before it.
+    /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way
+    /// before it.
     pub fn estimate(&self, keys: usize) -> Duration {
         self.inner.calibration.estimate(keys, self.inner.fleet.least_load())
     }
 
-    /// Looks up each address into the same place of `next_hops`, in parts where there are many. On an error some of `next_hops` are
-    /// written and some not.
+    /// Looks up each address into the same place of `next_hops`, in parts where there are many. On an error
+    /// some of `next_hops` are written and some not.
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) -> Result<(), GpuError> {
@@ -122,7 +124,8 @@ impl<A: Address> Remote<A> {
         Ok(self.submit_on(self.inner.fleet.batch(addresses.len())?, addresses))
     }
 
-    /// Packs and sends keys like [`submit`](Self::submit); `None` where no slot is free. A caller with batches under way then takes the results of one, which frees a slot.
+    /// Packs and sends keys like [`submit`](Self::submit); `None` where no slot is free. A caller with
+    /// batches under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, addresses: &[A]) -> Result<Option<Ticket>, GpuError> {
         self.check()?;
         Ok(self.inner.fleet.try_batch(addresses.len())?.map(|batch| self.submit_on(batch, addresses)))
@@ -215,8 +218,8 @@ impl<A: Address> Answers<NextHop> for Remote<A> {
     }
 }
 
-/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until a whole table
-/// takes its place again.
+/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until
+/// a whole table takes its place again.
 pub struct RemoteFollower<A>(Remote<A>);
 
 impl<A> std::fmt::Debug for RemoteFollower<A> {

@@ -72,8 +72,9 @@ impl<A: Address> OnDevice for SailMTable<A> {
     }
 }
 
-/// The programs for keys that name a FIB, as [`SailMTable::lookup_mixed`]: addresses in the first plane, of 4 bytes, or of
-/// 16 or 8, and ids of FIBs of 2 bytes in the second. Their kernels are those of keys of 6, 18 and 10 bytes.
+/// The programs for keys that name a FIB, as [`SailMTable::lookup_mixed`]: addresses in the first plane, of 4
+/// bytes, or of 16 or 8, and ids of FIBs of 2 bytes in the second. Their kernels are those of keys of 6, 18
+/// and 10 bytes.
 pub fn programs_with_fibs<A: Address>(
     table: &SailMTable<A>,
     sections: Sections<'_>,

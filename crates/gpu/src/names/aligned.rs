@@ -51,8 +51,9 @@ impl<F: Form> OnDevice for AlignedTable<F> {
     }
 }
 
-/// Has the programs of MATA's table: [`Remote`](super::Remote) sends names in the packed form, which crosses the bus faster than interleaved ones (the
-/// paper's MATA-NW); these rows are for who packs them with [`pack_rows`](super::pack_rows).
+/// Has the programs of MATA's table: [`Remote`](super::Remote) sends names in the packed form, which crosses
+/// the bus faster than interleaved ones (the paper's MATA-NW); these rows are for who packs them with
+/// [`pack_rows`](super::pack_rows).
 impl OnDevice for MataNwTable {
     fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
         self.mata().programs(sections)

@@ -12,8 +12,8 @@
 //! into input numbers as the table reads them, and the numbers of 32 names are interleaved, so that the
 //! threads of a warp read theirs in one piece; shorter names are filled up with zeros.
 //!
-//! All are written straight into a batch's pinned memory, at the speed of a copy but for rows. The first so many names of a batch are a
-//! batch too, in the same memory.
+//! All are written straight into a batch's pinned memory, at the speed of a copy but for rows. The first so
+//! many names of a batch are a batch too, in the same memory.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use wirespeed_namelookup::{Match, Name, Names};
@@ -83,7 +83,8 @@ pub fn row_bytes_of(names: Names<'_>, stride: usize) -> usize {
     ((groups + 1) * size_of::<u32>()).next_multiple_of(ALIGN) + (0..groups).map(rows).sum::<usize>() * ROW
 }
 
-/// Writes names to the start of `to`, packed where that is possible, else with an end each; `None` where there is no room for them.
+/// Writes names to the start of `to`, packed where that is possible, else with an end each; `None` where
+/// there is no room for them.
 pub fn pack(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
     let second = (names.len().div_ceil(GROUP) * PACKED_GROUP).next_multiple_of(ALIGN);
     let places = to.get_mut(..second)?;
@@ -106,8 +107,8 @@ pub fn pack_ends(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form
     Some(wanted.form(ENDS, names.len(), second, bytes))
 }
 
-/// Writes names as input numbers of up to `stride` bytes, 1 to 4, which are to be the table's, interleaved by groups; `None` where there is no
-/// room for them.
+/// Writes names as input numbers of up to `stride` bytes, 1 to 4, which are to be the table's, interleaved by
+/// groups; `None` where there is no room for them.
 pub fn pack_rows(names: Names<'_>, stride: usize, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
     assert!((1..=MOST_STRIDE).contains(&stride), "a stride of {stride} bytes");
     let groups = names.len().div_ceil(GROUP);
@@ -193,7 +194,8 @@ fn write_rows(names: Names<'_>, stride: usize, rows: &mut [[u8; ROW]]) -> Option
     Some(used)
 }
 
-/// The first input number of a text that is to end with a slash, and how many bytes it takes: up to `stride`, a slash only as the last.
+/// The first input number of a text that is to end with a slash, and how many bytes it takes: up to `stride`,
+/// a slash only as the last.
 #[inline]
 fn input_number(text: &[u8], stride: usize) -> (u32, usize) {
     let word = match text.first_chunk::<MOST_STRIDE>() {

@@ -5,8 +5,9 @@
 //! names ──pack──► batch of the least loaded GPU ──► results or matches ──unpack──► as asked for
 //! ```
 //!
-//! Names go in the packed form, those of a batch with groups of 64 KiB and more with an end each. A batch takes a slot by its bytes: names
-//! that are longer than slots were made for ([`GpuOptions::key_bytes`](crate::runtime::GpuOptions::key_bytes)) go in more batches.
+//! Names go in the packed form, those of a batch with groups of 64 KiB and more with an end each. A batch
+//! takes a slot by its bytes: names that are longer than slots were made for
+//! ([`GpuOptions::key_bytes`](crate::runtime::GpuOptions::key_bytes)) go in more batches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,8 +42,8 @@ struct Inner {
 }
 
 impl Remote {
-    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data with names like those that will be looked up,
-    /// on each GPU: about a second. Without any names nothing is measured.
+    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data with names
+    /// like those that will be looked up, on each GPU: about a second. Without any names nothing is measured.
     pub fn upload<T: OnDevice>(fleet: &Fleet, table: &T, sample: Names<'_>) -> Result<Self, GpuError> {
         let remote = fleet.upload(table.image(), |sections| table.programs(sections))?;
         let mut calibration = Calibration::default();
@@ -62,7 +63,8 @@ impl Remote {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// What keeps it in step with a live table: for [`LiveNames::follow`](wirespeed_namelookup::LiveNames::follow).
+    /// What keeps it in step with a live table: for
+    /// [`LiveNames::follow`](wirespeed_namelookup::LiveNames::follow).
     pub fn follower(&self) -> RemoteFollower {
         RemoteFollower(self.clone())
     }
@@ -87,12 +89,14 @@ impl Remote {
         self.inner.staleness.is_out(&self.inner.fleet)
     }
 
-    /// How long a batch of so many names is expected to take: as long as one alone, and what is under way before it.
+    /// How long a batch of so many names is expected to take: as long as one alone, and what is under way
+    /// before it.
     pub fn estimate(&self, names: usize) -> Duration {
         self.inner.calibration.estimate(names, self.inner.fleet.least_load())
     }
 
-    /// The result of each name into the same place of `results`, in parts where there are many. On an error some are written and some not.
+    /// The result of each name into the same place of `results`, in parts where there are many. On an error
+    /// some are written and some not.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]) -> Result<(), GpuError> {
@@ -120,7 +124,8 @@ impl Remote {
         Ok(batch.submit_form(&self.inner.table, form))
     }
 
-    /// Packs and sends names like [`submit`](Self::submit); `None` where no slot is free. A caller with batches under way then takes the results of one, which frees a slot.
+    /// Packs and sends names like [`submit`](Self::submit); `None` where no slot is free. A caller with
+    /// batches under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Option<Ticket>, GpuError> {
         self.check()?;
         let Some(mut batch) = self.inner.fleet.try_batch(self.slot_keys(names))? else { return Ok(None) };
@@ -248,8 +253,8 @@ fn pack_exactly(sample: Names<'_>, count: usize, batch: &mut Batch) -> Option<Fo
     there.then(|| pack(sample.part(0..count), Wanted::Results, batch.keys_mut())).flatten()
 }
 
-/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until a whole table
-/// takes its place again.
+/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until
+/// a whole table takes its place again.
 pub struct RemoteFollower(Remote);
 
 impl std::fmt::Debug for RemoteFollower {

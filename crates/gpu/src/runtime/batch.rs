@@ -14,7 +14,8 @@ use super::table::TableHandle;
 use crate::error::GpuError;
 use crate::program::Kind;
 
-/// Pinned memory for the keys of one batch, to be filled in place. Dropped without being submitted, it goes back to the pool.
+/// Pinned memory for the keys of one batch, to be filled in place. Dropped without being submitted, it goes
+/// back to the pool.
 pub struct Batch {
     lent: Lent,
 }
@@ -27,7 +28,8 @@ pub struct Ticket {
     core: Arc<Core>,
 }
 
-/// A batch that has come back: its results, or why there are none; its keys either way. Dropping it gives the slot back.
+/// A batch that has come back: its results, or why there are none; its keys either way. Dropping it gives the
+/// slot back.
 pub struct Done {
     lent: Lent,
 }
@@ -63,7 +65,8 @@ impl Batch {
         self.lent.slot_mut().keys_mut()
     }
 
-    /// The planes of so many keys; the second is empty where they lie in one. Panics where there is no room for them.
+    /// The planes of so many keys; the second is empty where they lie in one. Panics where there is no room
+    /// for them.
     pub fn planes_mut(&mut self, key_bytes: usize, count: usize) -> (&mut [u8], &mut [u8]) {
         let planes = Planes::of(key_bytes);
         let (first, second) = planes.widths();
@@ -73,8 +76,8 @@ impl Batch {
         (&mut head[..first * count], &mut tail[..second * count])
     }
 
-    /// Sends it: so many keys of so many bytes, lying as [`Planes`] says. Never waits for the device. Whatever is wrong with it is in the
-    /// ticket.
+    /// Sends it: so many keys of so many bytes, lying as [`Planes`] says. Never waits for the device.
+    /// Whatever is wrong with it is in the ticket.
     pub fn submit(self, table: &TableHandle, key_bytes: usize, count: usize) -> Ticket {
         self.send(table, key_bytes, count, None)
     }
@@ -84,7 +87,8 @@ impl Batch {
         self.send(table, key_bytes, count, Some(way))
     }
 
-    /// Sends keys of any length that lie in this form. Never waits for the device. Whatever is wrong with it is in the ticket.
+    /// Sends keys of any length that lie in this form. Never waits for the device. Whatever is wrong with it
+    /// is in the ticket.
     pub fn submit_form(self, table: &TableHandle, form: Form) -> Ticket {
         self.send_form(table, Ok(form), None)
     }
@@ -167,8 +171,8 @@ impl Ticket {
         self.reply.as_ref().is_some_and(|reply| reply.is_there())
     }
 
-    /// Waits until it has come back: polls for as long as [`GpuOptions::spin`](super::GpuOptions::spin), then sleeps. It ends, if only with
-    /// [`GpuError::TimedOut`].
+    /// Waits until it has come back: polls for as long as [`GpuOptions::spin`](super::GpuOptions::spin), then
+    /// sleeps. It ends, if only with [`GpuError::TimedOut`].
     pub fn wait(mut self) -> Done {
         let spin = self.core.shared.options.spin;
         loop {
@@ -216,7 +220,8 @@ impl Done {
         self.lent.slot().request.form.count()
     }
 
-    /// The results, as many as keys, each of [`result_bytes`](Self::result_bytes), little-endian; or why there are none.
+    /// The results, as many as keys, each of [`result_bytes`](Self::result_bytes), little-endian; or why
+    /// there are none.
     pub fn results(&self) -> Result<&[u8], &GpuError> {
         let slot = self.lent.slot();
         match &slot.outcome.error {
@@ -240,8 +245,8 @@ impl Done {
         self.lent.slot().outcome.version
     }
 
-    /// The slot for the next batch, past the pool. Its keys are still there. After an error the pool decides whether it is
-    /// lent again.
+    /// The slot for the next batch, past the pool. Its keys are still there. After an error the pool decides
+    /// whether it is lent again.
     pub fn into_batch(mut self) -> super::Result<Batch> {
         if let Some(lost) = self.lent.core.shared.lost.get() {
             return Err(lost.clone());

@@ -24,7 +24,8 @@ const LONE: usize = 15;
 pub struct Calibration {
     /// The device.
     pub device: String,
-    /// Bytes of the keys that it was measured with. For others it is by bytes that [`best`](Self::best) chooses.
+    /// Bytes of the keys that it was measured with. For others it is by bytes that [`best`](Self::best)
+    /// chooses.
     pub key_bytes: usize,
     /// Each way and size that there was time for.
     pub measured: Vec<Measured>,
@@ -57,7 +58,8 @@ impl Calibration {
             .map_or(Way::Copies, |measured| measured.way)
     }
 
-    /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way before it.
+    /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way
+    /// before it.
     #[allow(clippy::cast_precision_loss)] // an estimate
     pub fn estimate(&self, keys: usize, before: u64) -> Duration {
         let rate = self.measured.iter().map(|measured| measured.rate).fold(0.0, f64::max);

@@ -74,8 +74,8 @@ impl Staging {
     pub(super) fn fill(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.memory.len, "a piece is no longer than the staging memory");
         #[allow(unsafe_code)] // pinned memory as a slice
-        // SAFETY: the driver gave `len` bytes, zeroed, which stay until the owner gives them back; the device reads them only while the owner
-        // has this value, and so nobody else now.
+        // SAFETY: the driver gave `len` bytes, zeroed, which stay until the owner gives them back; the device
+        // reads them only while the owner has this value, and so nobody else now.
         let to = unsafe { std::slice::from_raw_parts_mut(self.memory.host, bytes.len()) };
         to.copy_from_slice(bytes);
     }

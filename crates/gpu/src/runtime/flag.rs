@@ -1,8 +1,9 @@
 //! [`Flag`]: the word of a slot's pinned memory in which a kernel says that its batch is done.
 //!
-//! An event comes after the grid's end, a flush of all that it wrote and a write of its own: 1 to 2 µs behind the last result, of some 12
-//! that a lone small batch takes in all. A kernel of one block says it itself (`announce_end` of `kernels/batch.cuh`): behind its
-//! last result a barrier, a fence for the whole system, and then the mark that it was given.
+//! An event comes after the grid's end, a flush of all that it wrote and a write of its own: 1 to 2 µs behind
+//! the last result, of some 12 that a lone small batch takes in all. A kernel of one block says it itself
+//! (`announce_end` of `kernels/batch.cuh`): behind its last result a barrier, a fence for the whole system,
+//! and then the mark that it was given.
 //!
 //! ```text
 //! kernel   … last result │ barrier │ fence │ mark │ end          [event]
@@ -12,17 +13,19 @@
 //! The mark says that
 //!
 //! - all results are in pinned memory: whoever sees it sees them;
-//! - keys and table are read no more, as what was read is in the results: the slot may be filled anew, and a patch needn't wait.
+//! - keys and table are read no more, as what was read is in the results: the slot may be filled anew, and a
+//!   patch needn't wait.
 //!
 //! It doesn't say that the grid has ended. Where that matters an event does:
 //!
 //! - the slot's next batch is in the same stream, behind the end;
-//! - a copy of a table is given back when an event behind the end has come (`CopyState::ending`), and a slot's memory at the very last,
-//!   after all copies.
+//! - a copy of a table is given back when an event behind the end has come (`CopyState::ending`), and a
+//!   slot's memory at the very last, after all copies.
 //!
-//! Nothing depends on a mark's coming: the event is recorded as for any batch, and asked now and then. So errors, a lost device, one that
-//! doesn't answer and a kernel that announces nothing end as they do without a flag. Copies have none, as their results are still on
-//! the way when the kernel ends, and neither have graphs, whose launches have the same mark for ever.
+//! Nothing depends on a mark's coming: the event is recorded as for any batch, and asked now and then. So
+//! errors, a lost device, one that doesn't answer and a kernel that announces nothing end as they do without
+//! a flag. Copies have none, as their results are still on the way when the kernel ends, and neither have
+//! graphs, whose launches have the same mark for ever.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -88,9 +91,10 @@ impl Flag {
 
     #[allow(unsafe_code)] // a word that the device writes
     fn load(&self) -> u32 {
-        // SAFETY: 1. The word lies in pinned memory, which is given back only when the owner, who alone comes here, has ended all its work;
-        // it is aligned (`after` checked both). 2. Of this process nobody else reads or writes it: keys and results end before it. The
-        // device writes it in one piece, as an atomic store of the whole system would. 3. Acquire: results are read after it.
+        // SAFETY: 1. The word lies in pinned memory, which is given back only when the owner, who alone comes
+        // here, has ended all its work; it is aligned (`after` checked both). 2. Of this process nobody else
+        // reads or writes it: keys and results end before it. The device writes it in one piece, as an atomic
+        // store of the whole system would. 3. Acquire: results are read after it.
         unsafe { AtomicU32::from_ptr(self.word.host.cast()) }.load(Ordering::Acquire)
     }
 }

@@ -16,14 +16,15 @@ use crate::program::{Program, Sections};
 /// How long a batch waits for the least loaded device before it looks at all of them again.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// Devices that share the work: a batch goes to the one with the fewest keys under way. One that is lost is left out.
+/// Devices that share the work: a batch goes to the one with the fewest keys under way. One that is lost is
+/// left out.
 #[derive(Clone, Debug)]
 pub struct Fleet {
     gpus: Arc<[Gpu]>,
 }
 
-/// A table with a replica on each device, all of which see the same changes in the same order. Versions are those of
-/// [`TableHandle`], the same on all.
+/// A table with a replica on each device, all of which see the same changes in the same order. Versions are
+/// those of [`TableHandle`], the same on all.
 #[derive(Clone, Debug)]
 pub struct FleetTable {
     replicas: Arc<[TableHandle]>,
@@ -71,7 +72,8 @@ impl Fleet {
         Ok(FleetTable { replicas: replicas?.into(), order: Arc::default() })
     }
 
-    /// A batch for so many keys, of the device with the fewest keys under way that has a slot free. Waits for one.
+    /// A batch for so many keys, of the device with the fewest keys under way that has a slot free. Waits for
+    /// one.
     pub fn batch(&self, keys: usize) -> Result<FleetBatch> {
         loop {
             if let Some(batch) = self.try_batch(keys)? {
@@ -96,7 +98,8 @@ impl Fleet {
         Ok(None)
     }
 
-    /// The devices that are not lost, those with the fewest keys under way first. The error of the first where all are lost.
+    /// The devices that are not lost, those with the fewest keys under way first. The error of the first
+    /// where all are lost.
     fn by_load(&self) -> Result<Vec<usize>> {
         let mut alive: Vec<_> = self
             .gpus
@@ -143,8 +146,8 @@ impl FleetTable {
         merged(self.replicas.iter().map(|replica| replica.require(key_bytes).map(|()| 0))).map(drop)
     }
 
-    /// Replaces the table on all devices at once ([`TableHandle::replace`]). Where one of them has no memory for it, that is the error,
-    /// and the others have the new table.
+    /// Replaces the table on all devices at once ([`TableHandle::replace`]). Where one of them has no memory
+    /// for it, that is the error, and the others have the new table.
     pub fn replace(
         &self,
         image: &Image,

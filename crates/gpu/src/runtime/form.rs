@@ -6,7 +6,8 @@
 //!                         first part                           second part
 //! ```
 //!
-//! Here both are so many bytes with a second part at some place among them: what they mean is the kernel's affair.
+//! Here both are so many bytes with a second part at some place among them: what they mean is the kernel's
+//! affair.
 
 use super::planes::Planes;
 use crate::program::Kind;
@@ -30,8 +31,9 @@ impl Form {
         Some(Self { kind, count, second, bytes, result_bytes: None })
     }
 
-    /// So many keys in so many bytes, of which the second part starts at `second`, a multiple of 16; for the kernels that take this kind of
-    /// keys. What the first part says of places in the second must hold: kernels follow it.
+    /// So many keys in so many bytes, of which the second part starts at `second`, a multiple of 16; for the
+    /// kernels that take this kind of keys. What the first part says of places in the second must hold:
+    /// kernels follow it.
     pub const fn parts(kind: &'static str, count: usize, second: usize, bytes: usize) -> Self {
         Self { kind: Kind::Named(kind), count, second: Some(second), bytes, result_bytes: None }
     }
@@ -68,7 +70,8 @@ impl Form {
         self.result_bytes
     }
 
-    /// The first so many of the keys, in the same memory. Keys of any length lie so that this needs nothing else.
+    /// The first so many of the keys, in the same memory. Keys of any length lie so that this needs nothing
+    /// else.
     #[must_use]
     pub(super) fn first(self, count: usize) -> Self {
         let count = count.min(self.count);
@@ -78,7 +81,8 @@ impl Form {
         }
     }
 
-    /// Rounds the bytes up, to `most` at most, so that batches of about the same size have the same number: what follows the keys travels with them.
+    /// Rounds the bytes up, to `most` at most, so that batches of about the same size have the same number:
+    /// what follows the keys travels with them.
     #[must_use]
     pub(super) fn rounded(self, most: usize) -> Self {
         match self.kind {
@@ -91,7 +95,8 @@ impl Form {
     }
 }
 
-/// Sizes between one power of two and the next, at least half as many, that batches are taken for when they are recorded.
+/// Sizes between one power of two and the next, at least half as many, that batches are taken for when they
+/// are recorded.
 const STEPS: usize = 16;
 
 #[cfg(test)]

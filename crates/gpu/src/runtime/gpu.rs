@@ -161,8 +161,8 @@ impl Gpu {
         Ok(slot.map(|slot| Batch::new(Arc::clone(&self.core), slot)))
     }
 
-    /// Brings an image to the device as it is, but for [`GpuOptions::leave_out`]; `make` says what looks up in it there. Returns when
-    /// it is there. O(bytes).
+    /// Brings an image to the device as it is, but for [`GpuOptions::leave_out`]; `make` says what looks up
+    /// in it there. Returns when it is there. O(bytes).
     ///
     /// The image is to be one that its engine has checked, as what a kernel follows is not checked again.
     pub fn upload(
@@ -173,13 +173,15 @@ impl Gpu {
         TableHandle::upload(&self.core, image, make)
     }
 
-    /// Looks up keys that are on the device already: puts the lookup into the caller's stream and returns. The owner sees to it that it
-    /// sees one state of the table, as a batch does. `low` is the second plane of keys that have one ([`Planes`](super::Planes)).
+    /// Looks up keys that are on the device already: puts the lookup into the caller's stream and returns.
+    /// The owner sees to it that it sees one state of the table, as a batch does. `low` is the second plane
+    /// of keys that have one ([`Planes`](super::Planes)).
     ///
     /// # Safety
-    /// Until the stream is done with it, `keys` and `low` are good for so many keys of so many bytes, `results` for as many results as wide
-    /// as [`TableHandle::result_bytes`], and nobody writes to the former or uses the latter but in the order of the stream. All are on this
-    /// device, of the driver's context, each aligned to its elements; the stream is the driver's or of its context.
+    /// Until the stream is done with it, `keys` and `low` are good for so many keys of so many bytes,
+    /// `results` for as many results as wide as [`TableHandle::result_bytes`], and nobody writes to the
+    /// former or uses the latter but in the order of the stream. All are on this device, of the driver's
+    /// context, each aligned to its elements; the stream is the driver's or of its context.
     #[allow(unsafe_code)] // as its contract says
     #[allow(clippy::too_many_arguments)] // the arguments of a kernel
     pub unsafe fn lookup_on(
@@ -205,11 +207,12 @@ impl Gpu {
         })
     }
 
-    /// Looks up keys of any length that are on the device already. Their parts lie at `keys` and `second` as `form` has them; its places and bytes don't count.
+    /// Looks up keys of any length that are on the device already. Their parts lie at `keys` and `second` as
+    /// `form` has them; its places and bytes don't count.
     ///
     /// # Safety
-    /// As [`lookup_on`](Self::lookup_on). Both parts are as the kernels of this kind take them, each aligned to 16 bytes and good to
-    /// the next multiple of 16; results are as wide as the form says, where it does.
+    /// As [`lookup_on`](Self::lookup_on). Both parts are as the kernels of this kind take them, each aligned
+    /// to 16 bytes and good to the next multiple of 16; results are as wide as the form says, where it does.
     #[allow(unsafe_code)] // as its contract says
     pub unsafe fn lookup_form_on(
         &self,
@@ -245,8 +248,8 @@ impl Gpu {
         calibrate::run(self, table, fill, Duration::from_millis(500))
     }
 
-    /// Measures like [`calibrate`](Self::calibrate), with keys of any length: `fill` puts the first so many of a sample into a batch and says their form; `None` where there is no
-    /// room for so many.
+    /// Measures like [`calibrate`](Self::calibrate), with keys of any length: `fill` puts the first so many
+    /// of a sample into a batch and says their form; `None` where there is no room for so many.
     pub fn calibrate_with(
         &self,
         table: &TableHandle,
@@ -280,7 +283,8 @@ impl Gpu {
         })
     }
 
-    /// Measures like [`tune`](Self::tune), with keys of any length: `fill` puts as many of a sample as there is room for into a batch and says their form.
+    /// Measures like [`tune`](Self::tune), with keys of any length: `fill` puts as many of a sample as there
+    /// is room for into a batch and says their form.
     pub fn tune_with(
         &self,
         table: &TableHandle,
@@ -340,8 +344,9 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         self.commands = None;
-        // The owner sees that nobody is left, and ends when the device has done what it was given, or has not within the timeout.
-        // Only a call of the driver that never returns could take longer: then the thread is left to itself.
+        // The owner sees that nobody is left, and ends when the device has done what it was given, or has not
+        // within the timeout. Only a call of the driver that never returns could take longer: then the thread
+        // is left to itself.
         let patience = self.shared.options.timeout * 2 + Duration::from_secs(1);
         let is_stuck =
             matches!(self.ended.recv_timeout(patience), Err(crossbeam_channel::RecvTimeoutError::Timeout));

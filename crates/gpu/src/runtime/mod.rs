@@ -16,13 +16,13 @@
 //! with its ticket. Its holder has its memory to himself; nothing else keeps the submitter's writes, the
 //! device's and the reader's apart, and nothing else is needed.
 //!
-//! The order of commands is the order of states. A patch between two batches in the channel is between them on the device: its kernel waits
-//! for the kernels of all batches before it, those of all after it wait for it; copies wait for nothing. So each batch sees one state of
-//! its table, and [`Done::version`] says which.
+//! The order of commands is the order of states. A patch between two batches in the channel is between them
+//! on the device: its kernel waits for the kernels of all batches before it, those of all after it wait for
+//! it; copies wait for nothing. So each batch sees one state of its table, and [`Done::version`] says which.
 //!
-//! Handles keep the owner alive: it ends, and gives everything back, when the last [`Gpu`], [`TableHandle`], [`Batch`], [`Ticket`] and
-//! [`Done`] of it is gone. When the device is lost or doesn't answer, every ticket ends with that error and has its keys still,
-//! so that somebody else can answer them.
+//! Handles keep the owner alive: it ends, and gives everything back, when the last [`Gpu`], [`TableHandle`],
+//! [`Batch`], [`Ticket`] and [`Done`] of it is gone. When the device is lost or doesn't answer, every ticket
+//! ends with that error and has its keys still, so that somebody else can answer them.
 
 mod batch;
 mod calibrate;
@@ -59,7 +59,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type Result<T> = std::result::Result<T, crate::error::GpuError>;
 
-/// What a mutex guards. Nothing is left half done under any lock here, so a panic elsewhere makes no value a bad one.
+/// What a mutex guards. Nothing is left half done under any lock here, so a panic elsewhere makes no value a
+/// bad one.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

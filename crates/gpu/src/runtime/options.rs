@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 /// How a batch's keys get to the kernel and its results back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Way {
-    /// Copied to device memory, looked up, copied back: each a command of the slot's stream. Best for large batches, as copies of
-    /// several slots go both ways at once at the full rate of the bus.
+    /// Copied to device memory, looked up, copied back: each a command of the slot's stream. Best for large
+    /// batches, as copies of several slots go both ways at once at the full rate of the bus.
     Copies,
-    /// The kernel itself reads keys from pinned memory and writes results there: one command. Best for small batches.
+    /// The kernel itself reads keys from pinned memory and writes results there: one command. Best for small
+    /// batches.
     Mapped,
     /// The commands of `Copies`, recorded once and replayed as one. For batches of few different sizes.
     Graphs,
@@ -54,8 +55,8 @@ pub struct SlotSize {
 /// What a device is started with.
 #[derive(Clone, Debug)]
 pub struct GpuOptions {
-    /// The slots: how many batches can be under way at once, and how large they can be. A batch gets the smallest free one that
-    /// holds it. Pinned and device memory: `keys × (key_bytes + result_bytes)` each.
+    /// The slots: how many batches can be under way at once, and how large they can be. A batch gets the
+    /// smallest free one that holds it. Pinned and device memory: `keys × (key_bytes + result_bytes)` each.
     pub slots: Vec<SlotSize>,
     /// Bytes of the widest key; where keys are of any length, as many as most take on average.
     pub key_bytes: usize,
@@ -65,8 +66,8 @@ pub struct GpuOptions {
     pub memory_cap: Option<u64>,
     /// Which way batches take.
     pub transfer: Transfer,
-    /// How long the owner, and whoever waits for a ticket, poll before they sleep. Polling takes a core and saves the
-    /// microseconds of waking up.
+    /// How long the owner, and whoever waits for a ticket, poll before they sleep. Polling takes a core and
+    /// saves the microseconds of waking up.
     pub spin: Duration,
     /// How long the device may take without finishing anything that was given to it before it counts as lost.
     pub timeout: Duration,
@@ -79,8 +80,8 @@ pub struct GpuOptions {
 }
 
 impl GpuOptions {
-    /// How many keys of [`key_bytes`](Self::key_bytes) a slot must be made for to hold so many keys of so many bytes in all: what to ask for
-    /// a batch of keys of any length.
+    /// How many keys of [`key_bytes`](Self::key_bytes) a slot must be made for to hold so many keys of so
+    /// many bytes in all: what to ask for a batch of keys of any length.
     pub fn slot_keys(&self, count: usize, bytes: usize) -> usize {
         count.max(bytes.div_ceil(self.key_bytes.max(1)))
     }

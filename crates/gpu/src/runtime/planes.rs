@@ -34,12 +34,14 @@ impl Planes {
         (self.first, self.second)
     }
 
-    /// Where the second plane of so many keys starts: after the first, at 16 bytes. `None` where there is none.
+    /// Where the second plane of so many keys starts: after the first, at 16 bytes. `None` where there is
+    /// none.
     pub const fn low(self, count: usize) -> Option<usize> {
         if self.second == 0 { None } else { Some((self.first * count).next_multiple_of(16)) }
     }
 
-    /// Bytes of so many keys from the start of the first plane to the end of the last. `None` past what memory there can be.
+    /// Bytes of so many keys from the start of the first plane to the end of the last. `None` past what
+    /// memory there can be.
     pub const fn bytes(self, count: usize) -> Option<usize> {
         // Whatever passes this is far from where the sums below could overflow.
         match count.checked_mul(4 * (self.first + self.second) + 32) {

@@ -67,7 +67,8 @@ impl Reply {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return None;
             }
-            // Asking for the time is pause enough; the instruction of that name may cost a virtual machine an exit.
+            // Asking for the time is pause enough; the instruction of that name may cost a virtual machine an
+            // exit.
         }
         let mut state = locked(&self.state);
         loop {

@@ -10,8 +10,8 @@ use super::reply::Reply;
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
 use crate::error::GpuError;
 
-/// A slot. Whoever has it has its memory to himself: the pool, the submitter, the owner while the device works on it, or the reader
-/// of its results.
+/// A slot. Whoever has it has its memory to himself: the pool, the submitter, the owner while the device
+/// works on it, or the reader of its results.
 pub(super) struct Slot {
     /// Which of the pool's sizes it is of.
     pub(super) size: usize,
@@ -70,22 +70,25 @@ impl Outcome {
 #[allow(unsafe_code)] // pinned memory as slices
 impl Slot {
     pub(super) fn keys(&self) -> &[u8] {
-        // SAFETY: 1. The driver gave `len` bytes, zeroed and so initialised, that stay at their place until they are given back, which the
-        // owner does after the slot has come back to it for good. 2. Nobody writes to them while this borrow lasts: the CPU does through
-        // `keys_mut` alone, and the device never does.
+        // SAFETY: 1. The driver gave `len` bytes, zeroed and so initialised, that stay at their place until
+        // they are given back, which the owner does after the slot has come back to it for good. 2. Nobody
+        // writes to them while this borrow lasts: the CPU does through `keys_mut` alone, and the device never
+        // does.
         unsafe { std::slice::from_raw_parts(self.keys.host, self.keys.len) }
     }
 
     pub(super) fn keys_mut(&mut self) -> &mut [u8] {
-        // SAFETY: 1. as in `keys`. 2. The borrow is exclusive on the CPU; the device reads keys only while the owner has the slot, which
-        // hands it on when the device has said that it reads them no more. (After a time-out it may read still, whatever is there, and nobody looks at
-        // the results; such a slot is lent to nobody again.)
+        // SAFETY: 1. as in `keys`. 2. The borrow is exclusive on the CPU; the device reads keys only while
+        // the owner has the slot, which hands it on when the device has said that it reads them no more.
+        // (After a time-out it may read still, whatever is there, and nobody looks at the results; such a
+        // slot is lent to nobody again.)
         unsafe { std::slice::from_raw_parts_mut(self.keys.host, self.keys.len) }
     }
 
     pub(super) fn results(&self) -> &[u8] {
-        // SAFETY: 1. as in `keys`. 2. The device writes results only while the owner has the slot; after a time-out it might still, but
-        // then the outcome is an error and `Done::results` comes here for no batch with one.
+        // SAFETY: 1. as in `keys`. 2. The device writes results only while the owner has the slot; after a
+        // time-out it might still, but then the outcome is an error and `Done::results` comes here for no
+        // batch with one.
         unsafe {
             std::slice::from_raw_parts(
                 self.results.host,

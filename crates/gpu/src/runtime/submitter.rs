@@ -11,8 +11,8 @@ use super::table::TableHandle;
 
 /// One thread's batches, first in, first out.
 ///
-/// It never waits for a slot while it has one under way that it could wait for instead; so any number of submitters share
-/// any number of slots without standing in each other's way for good.
+/// It never waits for a slot while it has one under way that it could wait for instead; so any number of
+/// submitters share any number of slots without standing in each other's way for good.
 #[derive(Debug)]
 pub struct Submitter {
     gpu: Gpu,
@@ -48,7 +48,8 @@ impl Submitter {
         self.under_way.push_back(batch.submit_by(way, table, key_bytes, count));
     }
 
-    /// Sends keys of any length that lie in this form ([`Batch::submit_form`]), moving the data that way, or as the device chooses.
+    /// Sends keys of any length that lie in this form ([`Batch::submit_form`]), moving the data that way, or
+    /// as the device chooses.
     pub fn submit_form(&mut self, way: Option<Way>, batch: Batch, table: &TableHandle, form: Form) {
         self.under_way.push_back(match way {
             Some(way) => batch.submit_form_by(way, table, form),

@@ -13,10 +13,12 @@ use crate::driver::DevicePtr;
 use crate::error::GpuError;
 use crate::program::{Program, Sections};
 
-/// A table on a device. Clones are the same table; its memory is given back when the last is gone and no batch uses it.
+/// A table on a device. Clones are the same table; its memory is given back when the last is gone and no
+/// batch uses it.
 ///
-/// Each patch and each replacement makes the next version, from 0 on. They take effect in the order in which they were called, between
-/// batches: those submitted before see the state before, those after the state after.
+/// Each patch and each replacement makes the next version, from 0 on. They take effect in the order in which
+/// they were called, between batches: those submitted before see the state before, those after the state
+/// after.
 #[derive(Clone)]
 pub struct TableHandle {
     inner: Arc<Inner>,
@@ -25,7 +27,8 @@ pub struct TableHandle {
 struct Inner {
     core: Arc<Core>,
     id: u64,
-    /// Held from a change's first step to its command, so that changes reach the owner in the order of their versions.
+    /// Held from a change's first step to its command, so that changes reach the owner in the order of their
+    /// versions.
     places: Mutex<Places>,
     version: AtomicU64,
     result_bytes: AtomicU64,
@@ -61,10 +64,11 @@ impl TableHandle {
         usize::try_from(self.inner.result_bytes.load(Ordering::Acquire)).expect("1, 2 or 4")
     }
 
-    /// Applies a patch between batches, and returns the version that it makes; it doesn't wait for the device. Patches that come while
-    /// others wait go to the device together. O(writes).
+    /// Applies a patch between batches, and returns the version that it makes; it doesn't wait for the
+    /// device. Patches that come while others wait go to the device together. O(writes).
     ///
-    /// It is to be one that the table's engine has checked ([`Table::check`](wirespeed_image::Table::check)); here only its places are.
+    /// It is to be one that the table's engine has checked ([`Table::check`](wirespeed_image::Table::check));
+    /// here only its places are.
     pub fn patch(&self, patch: &Patch) -> Result<u64> {
         self.write(patch, false)
     }
@@ -83,8 +87,8 @@ impl TableHandle {
         Ok(version)
     }
 
-    /// Requires so many bytes at least of keys from here on, in the order of patches and batches: what has fewer comes back with
-    /// [`GpuError::NarrowKeys`](crate::GpuError::NarrowKeys).
+    /// Requires so many bytes at least of keys from here on, in the order of patches and batches: what has
+    /// fewer comes back with [`GpuError::NarrowKeys`](crate::GpuError::NarrowKeys).
     pub fn require(&self, key_bytes: usize) -> Result<()> {
         let _in_order = locked(&self.inner.places);
         self.inner.core.order(Command::Require { table: self.inner.id, key_bytes })
@@ -95,9 +99,10 @@ impl TableHandle {
         self.inner.core.ask(Command::Settled)
     }
 
-    /// Puts another image in the table's place, and returns the version that it makes: the scheme of GAMT's two copies. Lookups go on in the
-    /// old one while the new one is uploaded on a stream of its own; then, between two batches, they change over, and the old one's memory
-    /// is given back when its last batch is done. So both take memory for a while. Patches wait until it is there.
+    /// Puts another image in the table's place, and returns the version that it makes: the scheme of GAMT's
+    /// two copies. Lookups go on in the old one while the new one is uploaded on a stream of its own; then,
+    /// between two batches, they change over, and the old one's memory is given back when its last batch is
+    /// done. So both take memory for a while. Patches wait until it is there.
     pub fn replace(
         &self,
         image: &Image,

@@ -78,7 +78,8 @@ fn narrow_keys<A: Address>() -> &'static [u8] {
 }
 
 impl Device {
-    /// Looks addresses up as whole keys, and then, cut, as keys of fewer bytes, which the table has to answer alike.
+    /// Looks addresses up as whole keys, and then, cut, as keys of fewer bytes, which the table has to answer
+    /// alike.
     fn look_up_twice<A: Address>(
         &mut self,
         table: &impl Lpm<A>,
@@ -87,8 +88,9 @@ impl Device {
         turn: usize,
         next_hops: &mut [NextHop],
     ) {
-        // Each program in turn, so that all of them pass the suite. What one stages is more than all the keys of a short batch, and
-        // the suite has millions of these: there the last one, which stages nothing, goes more often.
+        // Each program in turn, so that all of them pass the suite. What one stages is more than all the keys
+        // of a short batch, and the suite has millions of these: there the last one, which stages nothing,
+        // goes more often.
         let is_one_for_short = is_short(addresses.len()) && !turn.is_multiple_of(64);
         let program = &programs[if is_one_for_short { programs.len() - 1 } else { turn % programs.len() }];
         self.look_up(program, addresses, whole_key::<A>(), turn, next_hops);
@@ -184,7 +186,8 @@ fn planes<A: Address>(addresses: &[A], key_bytes: usize) -> ([Vec<u8>; 2], [usiz
     (planes, [first, second])
 }
 
-/// [`wirespeed_fib::conformance!`] for engines mirrored on the device, where there is one; without what is of building alone.
+/// [`wirespeed_fib::conformance!`] for engines mirrored on the device, where there is one; without what is of
+/// building alone.
 macro_rules! on_device {
     ($($module:ident, $address:ty, $engine:ty;)+) => {
         $(on_device! { @ $module, $address, $engine,

@@ -1,5 +1,5 @@
-//! Every kernel against the suite that every IP engine passes, on the host build of the kernels or on a GPU; and, as that suite
-//! would take hours under a tool that watches each access, the short of it: [`edges`].
+//! Every kernel against the suite that every IP engine passes, on the host build of the kernels or on a GPU;
+//! and, as that suite would take hours under a tool that watches each access, the short of it: [`edges`].
 
 use wirespeed_fib::conformance::tables::scattered_routes;
 use wirespeed_fib::conformance::{Expected, scattered};
@@ -9,8 +9,8 @@ use wirespeed_gpu::program::OnDevice;
 
 use super::mirror::Mirrored;
 
-/// Prefixes of all lengths, next hops of each width, and patches: each program of a table with each width of keys, in grids and batches
-/// of several sizes.
+/// Prefixes of all lengths, next hops of each width, and patches: each program of a table with each width of
+/// keys, in grids and batches of several sizes.
 fn edges<A: Address, E: Engine<A>>()
 where
     E::Table: OnDevice + Lpm<A>,

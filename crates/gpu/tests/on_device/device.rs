@@ -1,7 +1,7 @@
 //! The device that tests run on.
 //!
-//! By default it is the host build of the kernels under sanitizers; with `WIRESPEED_TEST_DEVICE=cuda` it is the first GPU.
-//! Where there is neither, tests say that they are skipped and why.
+//! By default it is the host build of the kernels under sanitizers; with `WIRESPEED_TEST_DEVICE=cuda` it is
+//! the first GPU. Where there is neither, tests say that they are skipped and why.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,8 +15,8 @@ use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 pub(crate) struct Device {
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) stream: Stream,
-    /// Memory that batches on a GPU share, and how much, as taking it anew costs more than looking them up. The host build takes
-    /// each block on its own, so that a sanitizer sees its ends.
+    /// Memory that batches on a GPU share, and how much, as taking it anew costs more than looking them up.
+    /// The host build takes each block on its own, so that a sanitizer sees its ends.
     scratch: Option<(DevicePtr, usize)>,
 }
 
@@ -70,8 +70,8 @@ pub(crate) fn is_whole() -> bool {
     is_gpu() || std::env::var_os("WIRESPEED_TEST_WHOLE").is_some()
 }
 
-/// Whether a part of the suite of addresses runs here: all of it in fewer rounds, but for what wears an engine's storage out. Kernels
-/// see of that what patches are, and the host build takes minutes for it.
+/// Whether a part of the suite of addresses runs here: all of it in fewer rounds, but for what wears an
+/// engine's storage out. Kernels see of that what patches are, and the host build takes minutes for it.
 pub(crate) fn runs(test: &str) -> bool {
     if test == "churn" && !is_whole() {
         println!("skipped: minutes on the host build; WIRESPEED_TEST_WHOLE=1 runs it");
@@ -130,8 +130,8 @@ impl Device {
         self.settle();
     }
 
-    /// Waits until all that was given is done. The host build takes what it is given before the call is over and works in order, so
-    /// that reads alone wait for it.
+    /// Waits until all that was given is done. The host build takes what it is given before the call is over
+    /// and works in order, so that reads alone wait for it.
     fn settle(&mut self) {
         if is_gpu() {
             self.driver.synchronize(self.stream).expect("it is done");
@@ -197,7 +197,8 @@ impl Device {
     }
 }
 
-/// `Batch` of `kernels/batch.cuh`: keys, their second part and results, each of so many keys; where to say that it is done, and how.
+/// `Batch` of `kernels/batch.cuh`: keys, their second part and results, each of so many keys; where to say
+/// that it is done, and how.
 pub(crate) fn batch(at: [DevicePtr; 3], count: usize, done: u64, mark: u64) -> [u64; 6] {
     [at[0].0, at[1].0, at[2].0, count as u64, done, mark]
 }

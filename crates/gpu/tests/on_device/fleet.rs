@@ -13,7 +13,8 @@ pub(crate) fn fleet(devices: usize, options: &GpuOptions) -> Option<Fleet> {
     Some(Fleet::new(gpus?).expect("one at least"))
 }
 
-/// A device that is lost when the switch is set, on the host; `None`, after saying why, where it can't be built.
+/// A device that is lost when the switch is set, on the host; `None`, after saying why, where it can't be
+/// built.
 pub(crate) fn losable(options: &GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
     let Ok(program) = build(Sanitizers::Off) else {
         eprintln!("skipped: no C++ compiler for the host build of the kernels");

@@ -1,4 +1,5 @@
-//! IP tables on GPUs that follow live ones: every answer is that of the live table, whatever happens to it and to the GPU.
+//! IP tables on GPUs that follow live ones: every answer is that of the live table, whatever happens to it
+//! and to the GPU.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Tables of more chunks than two bytes number, and of shapes that only large ones take: the suite's have few routes.
+//! Tables of more chunks than two bytes number, and of shapes that only large ones take: the suite's have few
+//! routes.
 
 use std::fmt::Debug;
 
@@ -12,7 +13,8 @@ use wirespeed_image::Table;
 /// A next hop of each width of elements: 1, 2 and 4 bytes.
 const NEXT_HOPS: [u32; 3] = [100, 10_000, 100_000];
 
-/// Holds an engine's table of these routes against the right answers, if `is_meant` finds it to be what the test is about.
+/// Holds an engine's table of these routes against the right answers, if `is_meant` finds it to be what the
+/// test is about.
 fn hold<A: Address, E: Engine<A>>(rib: &Rib<A>, is_meant: impl Fn(&E::Table) -> bool, what: &str)
 where
     E::Table: OnDevice,

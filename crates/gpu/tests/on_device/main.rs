@@ -1,4 +1,5 @@
-//! What the kernels and all above them are held against, on the host build of the kernels or on a GPU ([`device`]).
+//! What the kernels and all above them are held against, on the host build of the kernels or on a GPU
+//! ([`device`]).
 
 #[macro_use]
 mod addresses;

@@ -1,4 +1,5 @@
-//! Engines whose tables answer from the device, be it addresses, names or rules that they look up: what these have in common.
+//! Engines whose tables answer from the device, be it addresses, names or rules that they look up: what these
+//! have in common.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -26,10 +27,12 @@ impl<T> MirroredTable<T> {
         Self { table, device, copy: Mutex::new(None), has_answered: AtomicBool::new(false) }
     }
 
-    /// Whether the device is to answer a batch of so many keys: a number that is another one each time; `None` where the table answers.
+    /// Whether the device is to answer a batch of so many keys: a number that is another one each time;
+    /// `None` where the table answers.
     ///
-    /// Suites ask each state for its keys in one batch and then again in short ones and one by one. What comes first is the device's to
-    /// answer, and all that is long; of the rest one in sixteen, as each crosses to another process several times.
+    /// Suites ask each state for its keys in one batch and then again in short ones and one by one. What
+    /// comes first is the device's to answer, and all that is long; of the rest one in sixteen, as each
+    /// crosses to another process several times.
     pub(crate) fn turn(&self, keys: usize) -> Option<usize> {
         static TURN: AtomicUsize = AtomicUsize::new(0);
         let turn = TURN.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Tables of shapes that the suite's engines don't build by themselves: cut by given strides, with elements that don't fit where
-//! they are staged, of several FIBs.
+//! Tables of shapes that the suite's engines don't build by themselves: cut by given strides, with elements
+//! that don't fit where they are staged, of several FIBs.
 
 use wirespeed_fib::conformance::{Expected, check, scattered, tables};
 use wirespeed_fib::oracle::boundaries;

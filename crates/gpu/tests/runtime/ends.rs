@@ -1,4 +1,5 @@
-//! The ends of kernels: what says so itself is believed before its event, and what it uses stays up to that event.
+//! The ends of kernels: what says so itself is believed before its event, and what it uses stays up to that
+//! event.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -18,7 +18,8 @@ pub fn number<T: Element>(element: T) -> u32 {
     wide as u32
 }
 
-/// The narrowest element that holds a value, in bytes: for [`ImageBuilder::section_of_width`](super::ImageBuilder::section_of_width).
+/// The narrowest element that holds a value, in bytes: for
+/// [`ImageBuilder::section_of_width`](super::ImageBuilder::section_of_width).
 pub const fn width_for(value: u64) -> usize {
     match value {
         0..=0xff => 1,

@@ -1,4 +1,5 @@
-//! Images as files: written beside the old one and put in its place, read or mapped, and checked before anything else sees them.
+//! Images as files: written beside the old one and put in its place, read or mapped, and checked before
+//! anything else sees them.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +11,8 @@ use crate::format::{Header, parse};
 use crate::storage::Storage;
 
 impl Image {
-    /// Writes the image as a file, beside the old one and then in its place, so that no reader sees a part of it.
+    /// Writes the image as a file, beside the old one and then in its place, so that no reader sees a part of
+    /// it.
     pub fn save(&self, path: &Path) -> Result<(), ImageError> {
         let mut part = path.as_os_str().to_owned();
         part.push(format!(".part-{}", std::process::id()));
@@ -59,14 +61,15 @@ impl Image {
         Self::adopt(storage)
     }
 
-    /// Maps a file and checks it; nothing is copied. Lookups then go through the small pages of the file cache:
-    /// [`open`](Self::open) costs a copy once and is faster after it.
+    /// Maps a file and checks it; nothing is copied. Lookups then go through the small pages of the file
+    /// cache: [`open`](Self::open) costs a copy once and is faster after it.
     ///
     /// # Safety
-    /// Nobody may write to the file or shorten it while the image lives: what was checked must stay true. A lookup in a part that a
-    /// file was shortened by ends the process (`SIGBUS`), one in a part that was written to may read outside of the image. To put another
-    /// file in its place by renaming, as [`save`](Self::save) does, is safe: the old one stays while it is mapped. Who can't promise
-    /// that [opens](Self::open) the file, as the façade does throughout.
+    /// Nobody may write to the file or shorten it while the image lives: what was checked must stay true. A
+    /// lookup in a part that a file was shortened by ends the process (`SIGBUS`), one in a part that was
+    /// written to may read outside of the image. To put another file in its place by renaming, as
+    /// [`save`](Self::save) does, is safe: the old one stays while it is mapped. Who can't promise that
+    /// [opens](Self::open) the file, as the façade does throughout.
     #[allow(unsafe_code)]
     pub unsafe fn map(path: &Path) -> Result<Self, ImageError> {
         let mut file = File::open(path)?;

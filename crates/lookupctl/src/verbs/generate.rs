@@ -21,7 +21,8 @@ use crate::output::Output;
 use crate::source::{FamilyArgument, ReadArguments, format_parser};
 use crate::trace;
 
-/// Makes synthetic tables, traces and updates of realistic shape; equal options make equal data, always and everywhere.
+/// Makes synthetic tables, traces and updates of realistic shape; equal options make equal data, always and
+/// everywhere.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, subcommand_required = true)]
 pub(crate) struct Options {
@@ -69,8 +70,8 @@ struct FibOptions {
 /// Addresses to look up in a table.
 #[derive(Debug, Args)]
 struct TraceOptions {
-    /// random (all over the space), prefix (a prefix at random, then an address inside), zipf:SKEW (prefixes by
-    /// popularity) or deepest (the addresses that take most steps)
+    /// random (all over the space), prefix (a prefix at random, then an address inside), zipf:SKEW (prefixes
+    /// by popularity) or deepest (the addresses that take most steps)
     #[arg(long, default_value = "prefix")]
     kind: TraceKind,
 

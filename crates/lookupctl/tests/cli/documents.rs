@@ -57,7 +57,8 @@ fn the_commands_of_the_documents_run() {
             std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document))
                 .unwrap();
         for command in commands(&text) {
-            // Those of cargo are held against what there is by xtask's tests; its default main job is run here.
+            // Those of cargo are held against what there is by xtask's tests; its default main job is run
+            // here.
             let line = match command.strip_prefix("cargo run --release -- ") {
                 Some(rest) => format!("lookupctl {rest} --seconds 0.01"),
                 None if command.starts_with("cargo ") => continue,

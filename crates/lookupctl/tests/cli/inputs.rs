@@ -1,4 +1,5 @@
-//! Tables in the forms that they come in: lists of prefixes, netmasks, host bits, VRFs, peers; and what only looks like a table.
+//! Tables in the forms that they come in: lists of prefixes, netmasks, host bits, VRFs, peers; and what only
+//! looks like a table.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! The binary as its users run it: every verb on small tables, its exit status, its JSON, and what it says of bad
-//! input.
+//! The binary as its users run it: every verb on small tables, its exit status, its JSON, and what it says of
+//! bad input.
 
 #![allow(clippy::unwrap_used)] // every function here is a test or helps one
 

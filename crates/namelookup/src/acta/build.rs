@@ -1,7 +1,8 @@
 //! [`Acta`]: from the names to the buckets.
 //!
-//! Nodes with children get states, in order of their ids; components are hashed on all threads, and placed one after the other, in
-//! order of the nodes' ids too, with their buckets fetched ahead. The same names and seed make the same image, byte for byte.
+//! Nodes with children get states, in order of their ids; components are hashed on all threads, and placed
+//! one after the other, in order of the nodes' ids too, with their buckets fetched ahead. The same names and
+//! seed make the same image, byte for byte.
 
 use rayon::prelude::*;
 use wirespeed_image::{Patch, Table};
@@ -180,8 +181,8 @@ impl Census {
         }
     }
 
-    /// How many buckets to try. With two choices and room for one entry a bucket half of the buckets can be filled, with room for
-    /// two about 0.9 of them.
+    /// How many buckets to try. With two choices and room for one entry a bucket half of the buckets can be
+    /// filled, with room for two about 0.9 of them.
     fn buckets(self, width: usize, head_room: u32) -> u64 {
         let headers = HEADER_BYTES as u64 * self.entries;
         let gives = STATE_BYTES as u64 * self.leading + width as u64 * self.ending;

@@ -9,7 +9,8 @@
 //!          └ as it was ┘└ down by a header ┘    └ up by p1's ┘└ as it was
 //! ```
 //!
-//! Pieces of a few bytes moved by the C library's `memmove` cost a call each, and a jump that nothing foretells.
+//! Pieces of a few bytes moved by the C library's `memmove` cost a call each, and a jump that nothing
+//! foretells.
 
 use super::layout::{BUCKET_BYTES, BUCKET_WORDS, HEADER_BYTES, Header, MOST_ENTRIES, Slot};
 
@@ -27,7 +28,8 @@ const STEP: [u8; 2 * BUCKET_BYTES] = {
     step
 };
 
-/// A payload before it has a place, between so many zeros that a window of it has zeros around it wherever it lies.
+/// A payload before it has a place, between so many zeros that a window of it has zeros around it wherever it
+/// lies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Payload {
     bytes: [u8; 2 * BUCKET_BYTES],

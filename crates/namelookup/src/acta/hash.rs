@@ -1,4 +1,5 @@
-//! The hash of a component: folded multiplications over blocks of 16 bytes, so that most components take one and a last.
+//! The hash of a component: folded multiplications over blocks of 16 bytes, so that most components take one
+//! and a last.
 //!
 //! ```text
 //! fold(a, b) = high half of a·b ^ low half           64 × 64 → 128 bits
@@ -47,8 +48,9 @@ impl Seeds {
         self.end(acc, component.len())
     }
 
-    /// The hash of a component of so many bytes that starts somewhere in a buffer: whole blocks are loaded and masked, whatever lies
-    /// behind it, as no jump foresees its length. The buffer goes on for a block behind the component at least.
+    /// The hash of a component of so many bytes that starts somewhere in a buffer: whole blocks are loaded
+    /// and masked, whatever lies behind it, as no jump foresees its length. The buffer goes on for a block
+    /// behind the component at least.
     #[inline]
     pub(super) fn hash_within(self, buffer: &[u8], start: usize, len: usize) -> Hash {
         let mut acc = self.start();

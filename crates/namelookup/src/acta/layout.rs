@@ -1,7 +1,8 @@
 //! The sections of ACTA and what their elements say.
 //!
-//! Nodes of the trie of components that have children are *states*; every node but the root is a *transition* of its parent, and
-//! lies in one of two buckets, which are the sum of the parent's state and of the component's hash.
+//! Nodes of the trie of components that have children are *states*; every node but the root is a *transition*
+//! of its parent, and lies in one of two buckets, which are the sum of the parent's state and of the
+//! component's hash.
 //!
 //! ```text
 //! buckets  8 × u64 each, B of them
@@ -17,9 +18,10 @@
 //! head     u64        B, w, seeds, root's state and result: see `B_AT` and so on
 //! ```
 //!
-//! A state is u32: its base below, which is less than B, its turn in the high four bits. No two states are equal, and
-//! `bucket = base + r mod B` with `r` of the component's hash; so bucket, choice, turn and component say which transition it is, and
-//! nobody has to store whose it is. Results take `w` bytes, 1 to 4, by the largest. All integers are little-endian.
+//! A state is u32: its base below, which is less than B, its turn in the high four bits. No two states are
+//! equal, and `bucket = base + r mod B` with `r` of the component's hash; so bucket, choice, turn and
+//! component say which transition it is, and nobody has to store whose it is. Results take `w` bytes, 1 to 4,
+//! by the largest. All integers are little-endian.
 
 use rayon::prelude::*;
 use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, Patch, PatchError, SectionId, Table, Write};
@@ -282,7 +284,8 @@ struct Limits {
 }
 
 impl Limits {
-    /// Whether a lookup may go through a bucket. What an entry holds can't be foreseen, so that hardly anything here is a jump.
+    /// Whether a lookup may go through a bucket. What an entry holds can't be foreseen, so that hardly
+    /// anything here is a jump.
     fn admit(&self, words: &[u64; BUCKET_WORDS]) -> bool {
         let bucket = Bucket::of(words);
         let (mut end, mut bad) = (BUCKET_BYTES, false);
@@ -482,14 +485,15 @@ impl Table for ActaTable {
         &mut self.image
     }
 
-    /// Whether an element may have some value in some table: in a bucket, and in the head, that depends on the others, which
-    /// [`check`](Self::check) sees to.
+    /// Whether an element may have some value in some table: in a bucket, and in the head, that depends on
+    /// the others, which [`check`](Self::check) sees to.
     fn admits(&self, section: SectionId, _value: u64, _results: u64) -> bool {
         section <= HEAD
     }
 
-    /// Whether a patch leaves the table one: the head, and each bucket that is touched as it is after the patch. O(writes); where the
-    /// width changes or the largest result falls, which no update does, all buckets.
+    /// Whether a patch leaves the table one: the head, and each bucket that is touched as it is after the
+    /// patch. O(writes); where the width changes or the largest result falls, which no update does, all
+    /// buckets.
     fn check(&self, patch: &Patch) -> Result<(), PatchError> {
         self.image.check(patch)?;
         if let Some(other) = patch.writes().last().filter(|write| write.section() > HEAD) {

@@ -1,8 +1,8 @@
 //! Lookups: component by component from the root's state on, until nothing is found or nothing leads on.
 //!
-//! A batch has many names under way, in a ring: at each turn of the ring a name probes the bucket that was fetched for it a turn ago,
-//! and fetches the next one; a name that is through makes place for the next one of the batch. Names that take many components
-//! so hold nobody up.
+//! A batch has many names under way, in a ring: at each turn of the ring a name probes the bucket that was
+//! fetched for it a turn ago, and fetches the next one; a name that is through makes place for the next one
+//! of the batch. Names that take many components so hold nobody up.
 
 use super::hash::{Hash, bucket};
 use super::layout::{
@@ -270,7 +270,8 @@ impl<P: Probe, A: Answer> Ring<'_, P, A> {
         false
     }
 
-    /// Looks for the first component of a name, or for the second where the first is known; whether anything is to be looked for.
+    /// Looks for the first component of a name, or for the second where the first is known; whether anything
+    /// is to be looked for.
     #[inline(always)]
     fn start(&mut self, lane: &mut Lane) -> bool {
         let first = lane.start + 1;

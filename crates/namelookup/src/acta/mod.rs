@@ -1,11 +1,13 @@
 //! ACTA, the aligned component transition array: the engine of our own.
 //!
-//! The paper's aligned transition array (MATA, section 4) takes characters, or a few at a time, and checks a transition by the
-//! input that is stored with it. Here the input is a whole component: state plus hash of the component is the place, and the stored
-//! component verifies it, so that nothing is ever matched by a hash alone. See [`layout`] for the sections.
+//! The paper's aligned transition array (MATA, section 4) takes characters, or a few at a time, and checks a
+//! transition by the input that is stored with it. Here the input is a whole component: state plus hash of
+//! the component is the place, and the stored component verifies it, so that nothing is ever matched by a
+//! hash alone. See [`layout`] for the sections.
 //!
-//! Measured on one core of a Zen 4 (3,646,918 real domain names, each query one of them with a random path behind it, 46 bytes on
-//! average; `benches/acta_speed.rs`; a shared machine, so take ratios), with results of 3 bytes and of one:
+//! Measured on one core of a Zen 4 (3,646,918 real domain names, each query one of them with a random path
+//! behind it, 46 bytes on average; `benches/acta_speed.rs`; a shared machine, so take ratios), with results
+//! of 3 bytes and of one:
 //!
 //! | | line numbers as results | 62 results |
 //! |---|---|---|
@@ -14,52 +16,61 @@
 //! | lookups in batches | 19.4 to 19.8 M/s | 20.6 M/s |
 //! | removals, insertions of a live table, 4,096 a call | 2.1 to 2.4, 2.0 to 2.4 M/s | 2.1 to 2.4, 2.0 to 2.4 M/s |
 //!
-//! These insertions bring names back that just went, each of which finds the room that it left. Names that were never there find both their
-//! buckets full more often the fuller the table is, and others have to move for them:
+//! These insertions bring names back that just went, each of which finds the room that it left. Names that
+//! were never there find both their buckets full more often the fuller the table is, and others have to move
+//! for them:
 //!
 //! | fill of a live table | 76 to 82 % | 70 to 75 % | 65 to 70 % | 56 to 60 % |
 //! |---|---|---|---|---|
 //! | insertions that others move for | 0.46 to 0.56 | 0.31 to 0.37 | 0.24 to 0.25 | 0.13 |
 //! | buckets that an insertion touches | 2.0 to 2.3 | 1.7 to 1.8 | 1.6 | 1.4 |
 //!
-//! So live tables have 40 in 100 of head room, with which they are 60 % full, and what is to move is planned ahead (`room.rs`): with 10 in
-//! 100 and a search for each 0.9 to 1.2 M/s such names came in, with this 1.5 to 2.1 where little else ran, and 0.9 to 1.7 in the record
-//! (`cargo xtask record names`), between other engines. An update takes 3,440 instructions, half of them in work on buckets; 140
-//! fewer, in the check of patches and by walking each name once, made no difference that could be measured.
+//! So live tables have 40 in 100 of head room, with which they are 60 % full, and what is to move is planned
+//! ahead (`room.rs`): with 10 in 100 and a search for each 0.9 to 1.2 M/s such names came in, with this 1.5
+//! to 2.1 where little else ran, and 0.9 to 1.7 in the record (`cargo xtask record names`), between other
+//! engines. An update takes 3,440 instructions, half of them in work on buckets; 140 fewer, in the check of
+//! patches and by walking each name once, made no difference that could be measured.
 //!
 //! What was tried:
-//! - Placing in order of the nodes: a long component that comes late needs the places of several others, and a search that moves one
-//!   entry a step gave up at a third of the room. Throwing several out at once goes on to 86 %; so does placing long ones first.
-//! - Searching for room from the smallest entry on, instead of the nearest bucket: 82 % instead of 86. Placing by five classes of
-//!   size instead of two: no more than by two.
-//! - Looking less full: at 30 % instead of 84, 3 % instead of 35 % of all transitions are in their second bucket, and lookups run at
-//!   17.8 M/s instead of 15.3.
-//! - Fetching the buckets of 16 names one right after the other, two such groups in turn, instead of each as soon as it is known:
-//!   15.0 M/s instead of 15.3; groups of 32: 13.4. This was before the memo of first components, with which lookups went from 15.3 to
-//!   19.8 (with 24 names under way instead of 32, too).
-//! - A probe without jumps, where what comes next is chosen by conditional moves: 10.6 M/s instead of 15.3; in groups of 16 that first
-//!   all probe and then all hash: 11.3. The chains that jumps cut by foresight are longer than what those that go wrong cost.
-//! - Bringing entries home after building, by chains of moves of up to 24 buckets: 32.8 % instead of 34.6 % are in their second, for 7 s
-//!   more of building.
-//! - Placing all that fit into their first choice before anything takes its second: 32.2 % instead of 34.6 % are in their second, and
-//!   26.6 % at 80 % full, with 23.5 bytes a name and 21.0 M/s. Not done: the suite's churn then rebuilds twice more in its second round.
+//! - Placing in order of the nodes: a long component that comes late needs the places of several others, and
+//!   a search that moves one entry a step gave up at a third of the room. Throwing several out at once goes
+//!   on to 86 %; so does placing long ones first.
+//! - Searching for room from the smallest entry on, instead of the nearest bucket: 82 % instead of 86.
+//!   Placing by five classes of size instead of two: no more than by two.
+//! - Looking less full: at 30 % instead of 84, 3 % instead of 35 % of all transitions are in their second
+//!   bucket, and lookups run at 17.8 M/s instead of 15.3.
+//! - Fetching the buckets of 16 names one right after the other, two such groups in turn, instead of each as
+//!   soon as it is known: 15.0 M/s instead of 15.3; groups of 32: 13.4. This was before the memo of first
+//!   components, with which lookups went from 15.3 to 19.8 (with 24 names under way instead of 32, too).
+//! - A probe without jumps, where what comes next is chosen by conditional moves: 10.6 M/s instead of 15.3;
+//!   in groups of 16 that first all probe and then all hash: 11.3. The chains that jumps cut by foresight are
+//!   longer than what those that go wrong cost.
+//! - Bringing entries home after building, by chains of moves of up to 24 buckets: 32.8 % instead of 34.6 %
+//!   are in their second, for 7 s more of building.
+//! - Placing all that fit into their first choice before anything takes its second: 32.2 % instead of 34.6 %
+//!   are in their second, and 26.6 % at 80 % full, with 23.5 bytes a name and 21.0 M/s. Not done: the suite's
+//!   churn then rebuilds twice more in its second round.
 //! - Fetching the places of a patch's later writes ahead while the copies are written: updates no faster.
 //!
-//! What updates owe their rate to; without any of it the table above says 1.2 and 1.0 M/s, in runs side by side on the same machine,
-//! which was less busy in some than in others:
-//! - Huge pages for what the control plane holds, components in the nodes of the table of names, and one walk of each name's nodes
-//!   instead of two.
+//! What updates owe their rate to; without any of it the table above says 1.2 and 1.0 M/s, in runs side by
+//! side on the same machine, which was less busy in some than in others:
+//! - Huge pages for what the control plane holds, components in the nodes of the table of names, and one walk
+//!   of each name's nodes instead of two.
 //! - The control plane's buckets in cache lines of their own: removals 1.70 to 1.80, insertions 1.65 to 1.91.
-//! - Comparisons that don't read past a component into the next line, as `memcmp` does: for a table of 60,000 names, which the cache
-//!   holds, removals 2.2 to 2.6, insertions 2.2 to 2.3. More than half of an update is work, not memory.
-//! - Buckets fetched 24 nodes ahead instead of 8, and the second one only where the first says that it is needed.
-//! - Buckets edited as one value (`edit.rs`), two bits a node in place of a look at its state, and no search for what has just come:
-//!   removals 1.76 to 1.92 in one run.
-//! - Hashes of nodes that follow from their components alone, and changes walked one by one, each step some changes ahead of the next,
-//!   instead of 32 at a time and level by level: removals 2.18 to 2.45, insertions 2.04 to 2.33 in one run.
+//! - Comparisons that don't read past a component into the next line, as `memcmp` does: for a table of 60,000
+//!   names, which the cache holds, removals 2.2 to 2.6, insertions 2.2 to 2.3. More than half of an update is
+//!   work, not memory.
+//! - Buckets fetched 24 nodes ahead instead of 8, and the second one only where the first says that it is
+//!   needed.
+//! - Buckets edited as one value (`edit.rs`), two bits a node in place of a look at its state, and no search
+//!   for what has just come: removals 1.76 to 1.92 in one run.
+//! - Hashes of nodes that follow from their components alone, and changes walked one by one, each step some
+//!   changes ahead of the next, instead of 32 at a time and level by level: removals 2.18 to 2.45, insertions
+//!   2.04 to 2.33 in one run.
 //!
-//! How far ahead things are fetched hardly matters any more: 5, 8 and 12 changes were within what rounds of one run differ by. What is left
-//! is about eight lines of memory a change, of which the image's two copies and the check of one take a fifth.
+//! How far ahead things are fetched hardly matters any more: 5, 8 and 12 changes were within what rounds of
+//! one run differ by. What is left is about eight lines of memory a change, of which the image's two copies
+//! and the check of one take a fifth.
 
 mod build;
 mod edit;

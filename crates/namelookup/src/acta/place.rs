@@ -1,9 +1,9 @@
 //! [`Form`]: the buckets as the control plane has them, where entries are put in, taken out and moved.
 //!
-//! An entry may lie in either of two buckets; where both are full, room is made by moving entries to their other bucket (as in cuckoo
-//! hashing with buckets; here entries are of different sizes; see `room.rs`). An entry's other bucket follows from its component and the
-//! one that it lies in, so that nothing beside the buckets has to be kept of it but how many entries each bit of a bucket's filter
-//! stands for.
+//! An entry may lie in either of two buckets; where both are full, room is made by moving entries to their
+//! other bucket (as in cuckoo hashing with buckets; here entries are of different sizes; see `room.rs`). An
+//! entry's other bucket follows from its component and the one that it lies in, so that nothing beside the
+//! buckets has to be kept of it but how many entries each bit of a bucket's filter stands for.
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::HugeVec;
@@ -112,7 +112,8 @@ pub(super) struct Homeless {
 #[derive(Debug, Default)]
 struct Touched {
     before: Vec<Line>,
-    /// Which bucket each is: the bucket above, its place in `before` below, so that they are sorted as integers.
+    /// Which bucket each is: the bucket above, its place in `before` below, so that they are sorted as
+    /// integers.
     places: Vec<u64>,
 }
 
@@ -221,7 +222,8 @@ impl Form {
         self.touched.as_ref().map_or(0, |touched| touched.places.len())
     }
 
-    /// Calls `see` with the buckets that were touched since the last call, in order, with their words before and now.
+    /// Calls `see` with the buckets that were touched since the last call, in order, with their words before
+    /// and now.
     pub(super) fn each_touched(&mut self, mut see: impl FnMut(u32, &Line, &Line)) {
         let Some(touched) = &mut self.touched else { return };
         touched.places.sort_unstable();
@@ -266,7 +268,8 @@ impl Form {
         self.house(homeless)
     }
 
-    /// Puts a transition in that isn't there; where its buckets are full it waits for [`settle_waiting`](Self::settle_waiting).
+    /// Puts a transition in that isn't there; where its buckets are full it waits for
+    /// [`settle_waiting`](Self::settle_waiting).
     #[inline]
     pub(super) fn insert_or_wait(&mut self, key: &Key, component: &[u8], gives: Gives) -> Result<(), Full> {
         let homeless = self.homeless(key, component, gives)?;

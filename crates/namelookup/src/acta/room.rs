@@ -8,9 +8,10 @@
 //!                  a few entries later: these move, and it goes in; where they can't any more, search, else force
 //! ```
 //!
-//! A breadth-first search finds the shortest way to room. What it reads, one bucket after the other, nobody has asked for: of the names
-//! that are new to a table that is three quarters full every other one finds its two buckets full, and a search took 0.7 µs. But mostly
-//! the first step would do, or two or three entries that move at once for a large one; that much can be planned ahead.
+//! A breadth-first search finds the shortest way to room. What it reads, one bucket after the other, nobody
+//! has asked for: of the names that are new to a table that is three quarters full every other one finds its
+//! two buckets full, and a search took 0.7 µs. But mostly the first step would do, or two or three entries
+//! that move at once for a large one; that much can be planned ahead.
 
 use super::hash::{BLOCK, Hash, base, bucket};
 use super::layout::{BUCKET_BYTES, Bucket, MOST_ENTRIES, SECOND, Slot};
@@ -71,7 +72,8 @@ impl Form {
         Ok(())
     }
 
-    /// What could move to where there is room: one entry, or a few that make room together. Asks for where they would go.
+    /// What could move to where there is room: one entry, or a few that make room together. Asks for where
+    /// they would go.
     fn plan(&self, homeless: &Homeless) -> Plan {
         let wanted = homeless.entry.size();
         let (mut plan, mut fewest) = (Plan::default(), MOVES + 1);
@@ -131,8 +133,8 @@ impl Form {
         self.fitting(homeless).or_else(|| self.search(Search::new(homeless.buckets, homeless.entry.size())))
     }
 
-    /// Puts a large entry in, for which several small ones have to go, and these wherever they find room. What is left when that
-    /// takes too long is lost: whoever is told so builds anew.
+    /// Puts a large entry in, for which several small ones have to go, and these wherever they find room.
+    /// What is left when that takes too long is lost: whoever is told so builds anew.
     #[cold]
     fn force(&mut self, homeless: Homeless) -> Result<(), Full> {
         let mut all = vec![homeless];
@@ -204,7 +206,8 @@ impl Form {
         None
     }
 
-    /// Moves the entry of a slot to a bucket that has room, then the one that led there into its place, and so on.
+    /// Moves the entry of a slot to a bucket that has room, then the one that led there into its place, and
+    /// so on.
     fn shift(&mut self, search: &Search, mut step: usize, mut slot: Slot, mut to: u32) {
         loop {
             let Step { at, from, .. } = search.steps[step];

@@ -1,7 +1,8 @@
 //! Probes by vectors, AVX-512 with VBMI: the only unsafe code of the engine.
 //!
-//! A component is found, hashed and compared in one vector of 64 bytes, a bucket's headers are compared at once, and a payload is
-//! moved to the front of its vector by one permutation: nothing past the bucket's line is touched.
+//! A component is found, hashed and compared in one vector of 64 bytes, a bucket's headers are compared at
+//! once, and a payload is moved to the front of its vector by one permutation: nothing past the bucket's line
+//! is touched.
 
 use super::layout::View;
 use super::lookup::{Answer, Portable, ring};
@@ -117,7 +118,8 @@ mod avx512 {
     impl Probe for Vectors {
         #[inline(always)]
         fn component(self, view: &View<'_>, rest: &[u8]) -> (usize, Hash) {
-            // SAFETY: the CPU has the features, as there is a `Vectors`; of the 64 bytes only those of `rest` are loaded.
+            // SAFETY: the CPU has the features, as there is a `Vectors`; of the 64 bytes only those of `rest`
+            // are loaded.
             unsafe {
                 let there = ones(rest.len());
                 let bytes = _mm512_maskz_loadu_epi8(there, rest.as_ptr().cast());
@@ -142,8 +144,8 @@ mod avx512 {
         // Widths, places in a bucket and masks of its 16 lanes.
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
         fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: &[u8]) -> Option<Slot> {
-            // SAFETY: the CPU has the features, as there is a `Vectors`; a bucket has 64 bytes, and of a component only the
-            // bytes that it has are loaded.
+            // SAFETY: the CPU has the features, as there is a `Vectors`; a bucket has 64 bytes, and of a
+            // component only the bytes that it has are loaded.
             unsafe {
                 let line = _mm512_loadu_si512(bucket.0.as_ptr().cast());
                 let headers = _mm512_castsi512_si256(line);

@@ -8,7 +8,8 @@ use crate::table::{NameTable, NodeId};
 
 /// What is known of nodes by their ids: which lie in buckets, and the states of those with children.
 ///
-/// Two bits a node say whether it does, and has one: most have none, and what says so of all of them is small.
+/// Two bits a node say whether it does, and has one: most have none, and what says so of all of them is
+/// small.
 #[derive(Debug, Default)]
 pub(super) struct OfNodes {
     bits: HugeVec<u64>,

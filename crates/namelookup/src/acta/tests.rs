@@ -76,7 +76,8 @@ fn saved_and_opened(table: &ActaTable) -> ActaTable {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Random tables and updates, compared after each, an engine's own and an image that was saved and opened.
+    /// Random tables and updates, compared after each, an engine's own and an image that was saved and
+    /// opened.
     #[test]
     fn it_is_right_after_every_update(
         start in proptest::collection::vec((name(), 1..70_000u32), 0..60),
@@ -198,8 +199,8 @@ fn names_that_collide_under_a_known_seed_are_placed_by_another() {
     check(&table, &entries.into_iter().collect(), &around(&all));
 }
 
-/// Names that want the same sixteenth of the buckets under a seed that is known come to a live table that has it: the table stays
-/// right, takes another seed, and doesn't grow out of proportion.
+/// Names that want the same sixteenth of the buckets under a seed that is known come to a live table that has
+/// it: the table stays right, takes another seed, and doesn't grow out of proportion.
 #[test]
 fn names_that_collide_come_to_a_live_table() {
     let seed = 1;

@@ -1,8 +1,9 @@
 //! Updates: the buckets that the changed nodes lie in, and those that entries are moved to for room.
 //!
-//! States come first, as a node that came needs its parent's; then what went is cut out, so that a name that comes back at once is
-//! not found as the one that went; then what came or gives something else is put in. States of nodes that have no children any more
-//! are free only after that. A patch has those words of a touched bucket that differ.
+//! States come first, as a node that came needs its parent's; then what went is cut out, so that a name that
+//! comes back at once is not found as the one that went; then what came or gives something else is put in.
+//! States of nodes that have no children any more are free only after that. A patch has those words of a
+//! touched bucket that differ.
 
 use wirespeed_image::{Patch, PatchBuilder};
 
@@ -116,7 +117,8 @@ impl Acta {
         Ok(state)
     }
 
-    /// Asks for what the nodes some way behind this one read; `size` is what those that go in take beside their components.
+    /// Asks for what the nodes some way behind this one read; `size` is what those that go in take beside
+    /// their components.
     #[inline]
     fn fetch(&self, names: &NameTable, nodes: &[One], at: usize, size: usize) {
         if let Some(One { id, key, .. }) = nodes.get(at + AHEAD) {

@@ -1,10 +1,11 @@
 //! [`Arrays`]: what the control plane knows of slots and states beyond the image.
 //!
-//! The transitions of a state are a ring, so that it can be moved, and each state knows the slot of the transition that leads to it,
-//! so that this one can be set. 16 bytes a slot, 12 a base, and the result.
+//! The transitions of a state are a ring, so that it can be moved, and each state knows the slot of the
+//! transition that leads to it, so that this one can be set. 16 bytes a slot, 12 a base, and the result.
 //!
-//! How large the state of a slot is says a byte of its own: who looks for a place that small states are to leave looks at many slots of
-//! which all but a few are somewhere else in memory, and would read each one's cell and those of its fellows otherwise.
+//! How large the state of a slot is says a byte of its own: who looks for a place that small states are to
+//! leave looks at many slots of which all but a few are somewhere else in memory, and would read each one's
+//! cell and those of its fellows otherwise.
 
 use wirespeed_image::HugeVec;
 
@@ -120,7 +121,8 @@ impl Arrays {
         was_last
     }
 
-    /// Says of all slots of a state how large it is. It does so when it has become twice or half as large: O(1) a transition.
+    /// Says of all slots of a state how large it is. It does so when it has become twice or half as large:
+    /// O(1) a transition.
     fn classify(&mut self, place: usize) {
         let Owner { head, count, .. } = self.owners[place];
         let (class, mut slot) = (Class::of(count as usize), head);

@@ -1,8 +1,9 @@
 //! [`Aligned`]: the control plane of aligned transition arrays, and the compilation of a table.
 //!
-//! States with many transitions are placed first, those with a single one last, in the order of the machine: a name's tail then lies
-//! in slots beside each other. Arrays are added as states no longer fit, of three prime lengths in turn; a state that no length keeps
-//! apart, or that finds no place among all slots that there are to be, is halved.
+//! States with many transitions are placed first, those with a single one last, in the order of the machine:
+//! a name's tail then lies in slots beside each other. Arrays are added as states no longer fit, of three
+//! prime lengths in turn; a state that no length keeps apart, or that finds no place among all slots that
+//! there are to be, is halved.
 
 use std::marker::PhantomData;
 
@@ -24,7 +25,8 @@ use crate::table::{NameTable, NodeId};
 const PAST: u32 = 65_537;
 /// Bytes of an image of one array beside its slots, at most.
 const BESIDE: u64 = 1 << 10;
-/// The fewest arrays with which those of halves are made for several states: there are only so many numbers for arrays.
+/// The fewest arrays with which those of halves are made for several states: there are only so many numbers
+/// for arrays.
 const MANY: usize = 96;
 
 /// Builds, and keeps up to date, a table of aligned transition arrays.
@@ -111,7 +113,8 @@ impl<F: Form> Aligned<F> {
         }
     }
 
-    /// Whether each transition of the machine is where lookups search it, and leads where it should, and no slot has any other.
+    /// Whether each transition of the machine is where lookups search it, and leads where it should, and no
+    /// slot has any other.
     pub(super) fn leads_as(&self, fsm: &Fsm, states: &[u32]) -> bool {
         let taken = self.arrays.cells.iter().filter(|cell| cell.link != 0).count();
         let mut transitions = 0;
@@ -163,7 +166,8 @@ struct Placed<F> {
     lengths: Lengths,
     /// Arrays that were added, to go through the lengths in turn.
     added: u64,
-    /// So many arrays more for states that take numbers in halves may be so long that they keep any halves apart.
+    /// So many arrays more for states that take numbers in halves may be so long that they keep any halves
+    /// apart.
     past: u64,
     form: PhantomData<F>,
 }
@@ -194,8 +198,8 @@ impl<F: Form> Placed<F> {
             };
             match placed.place_all(fsm, options.head_room) {
                 Some(()) => return Ok(placed),
-                // Only where there may not be another array: all of it anew in a longer one. The longest under the cap is tried before it is
-                // passed.
+                // Only where there may not be another array: all of it anew in a longer one. The longest
+                // under the cap is tried before it is passed.
                 None if !F::MANY_ARRAYS => {
                     let more = lengths.slots / if options.tight { 16 } else { 4 };
                     let most = if lengths.slots < longest { longest } else { u64::MAX };
@@ -213,7 +217,8 @@ impl<F: Form> Placed<F> {
     /// Places every state; `None` where arrays end.
     fn place_all(&mut self, fsm: &mut Fsm, head_room: u32) -> Option<()> {
         self.states = vec![0; fsm.state_count()];
-        // A state that grows is in its own way in a shorter one, and where it is the only one there is nothing else to move.
+        // A state that grows is in its own way in a shorter one, and where it is the only one there is
+        // nothing else to move.
         if head_room > 0 && self.lengths.slots >= u64::from(PAST) {
             self.past = (self.lengths.slots / 4 / u64::from(PAST)).clamp(2, MANY as u64);
         }
@@ -243,14 +248,15 @@ impl<F: Form> Placed<F> {
         Some(())
     }
 
-    /// Adds arrays for large states that come to be in each other's way: some hundred of several lengths, a fortieth of all slots or less
-    /// and as much for each five hundredths of head room, and for halves of numbers long ones, which keep any apart, another fortieth,
-    /// but for the smallest tables one at least.
+    /// Adds arrays for large states that come to be in each other's way: some hundred of several lengths, a
+    /// fortieth of all slots or less and as much for each five hundredths of head room, and for halves of
+    /// numbers long ones, which keep any apart, another fortieth, but for the smallest tables one at least.
     fn keep_arrays(&mut self, head_room: u32) -> Option<()> {
         let mut left = self.lengths.slots / 40 * (1 + u64::from(head_room) / 5);
         // Of the numbers that arrays can have some are left for those that updates need.
         let most = (1 << (31 - F::BASE_BITS)) / 4 * 3;
-        // The longer, the more states find a place in one: of an array of L slots with states of k about ln(L) / k can be taken.
+        // The longer, the more states find a place in one: of an array of L slots with states of k about
+        // ln(L) / k can be taken.
         let unit = (left / 128).clamp(4_000, (1 << F::BASE_BITS) / 4);
         'all: loop {
             let mut length = unit;
@@ -291,7 +297,8 @@ impl<F: Form> Placed<F> {
         Some(())
     }
 
-    /// Whether so many inputs are rarely kept apart by a length, as birthdays: by one in 20,000 of the longest.
+    /// Whether so many inputs are rarely kept apart by a length, as birthdays: by one in 20,000 of the
+    /// longest.
     fn is_wide(&self, inputs: usize) -> bool {
         F::MANY_ARRAYS && (inputs as u64).saturating_pow(2) / 2 > 10 * self.longest()
     }
@@ -301,8 +308,9 @@ impl<F: Form> Placed<F> {
         (2 * self.lengths.unit).max(4_096)
     }
 
-    /// Places a state in a new array, of a length that keeps it apart: one of those in turn, or another ("more primes"). Not where
-    /// there are as many slots as there are to be, but for a state of few transitions.
+    /// Places a state in a new array, of a length that keeps it apart: one of those in turn, or another
+    /// ("more primes"). Not where there are as many slots as there are to be, but for a state of few
+    /// transitions.
     fn place_in_new(&mut self, inputs: &[u32]) -> Option<u32> {
         let is_full = u64::from(self.space.slots()) >= self.lengths.slots;
         if is_full && (!F::MANY_ARRAYS || inputs.len() > 16) || self.is_wide(inputs.len()) {

@@ -41,7 +41,8 @@ impl Room {
 }
 
 impl Lengths {
-    /// Lengths for so many transitions in an array of their own, and so many hundredths of them that updates may bring.
+    /// Lengths for so many transitions in an array of their own, and so many hundredths of them that updates
+    /// may bring.
     pub(crate) fn of<F: Form>(transitions: u64, options: &BuildOptions) -> Self {
         /// Arrays that there are about: few enough to be found in the cache, many enough for three lengths.
         const ARRAYS: u64 = 12;

@@ -9,8 +9,8 @@
 //! group 1  row 4   …                              groups start at given rows
 //! ```
 //!
-//! A 0 may also be four zero bytes of a name; such a step doesn't end with a slash, so that going on with it past a name's end finds
-//! nothing more.
+//! A 0 may also be four zero bytes of a name; such a step doesn't end with a slash, so that going on with it
+//! past a name's end finds nothing more.
 
 use super::form::Form;
 use super::layout::AlignedTable;

@@ -11,14 +11,16 @@
 //! state        base in the low BASE_BITS, below L of its array; the array above. State 0 is never used.
 //! ```
 //!
-//! The transition of a state by input number y is in slot first + (base + y) mod L, where it is there and its input is y. With the
-//! reciprocal r no division is needed: y - (y·r >> 32)·L is y mod L or L more.
+//! The transition of a state by input number y is in slot first + (base + y) mod L, where it is there and its
+//! input is y. With the reciprocal r no division is needed: y - (y·r >> 32)·L is y mod L or L more.
 //!
-//! Inputs are as [`fsm`](crate::fsm) has them. One with 0 as number never accepts, as it doesn't end with a slash.
+//! Inputs are as [`fsm`](crate::fsm) has them. One with 0 as number never accepts, as it doesn't end with a
+//! slash.
 //!
-//! A state of a *halved* array takes a number in two steps: there by y & 0xffff; the state that this leads to, wherever it lies,
-//! by y >> 16. The second link counts. The states with so many transitions that no length keeps them apart are of this kind:
-//! the paper's remedy, more primes, ends where a state has more than about the root of 2L transitions, and `/com` has 100,000 times.
+//! A state of a *halved* array takes a number in two steps: there by y & 0xffff; the state that this leads
+//! to, wherever it lies, by y >> 16. The second link counts. The states with so many transitions that no
+//! length keeps them apart are of this kind: the paper's remedy, more primes, ends where a state has more
+//! than about the root of 2L transitions, and `/com` has 100,000 times.
 
 use std::marker::PhantomData;
 
@@ -207,8 +209,8 @@ impl<F: Form> AlignedTable<F> {
         if first == transitions.len { Ok(()) } else { malformed("the arrays are not all slots") }
     }
 
-    /// Whether an entry may end with a transition, where one does: with the slash that its input ends with. The second half of a
-    /// number may have had it in the first.
+    /// Whether an entry may end with a transition, where one does: with the slash that its input ends with.
+    /// The second half of a number may have had it in the first.
     fn may_end(&self, slot: u64) -> bool {
         let last = (slot & 0xffff_ffff).to_le_bytes().into_iter().rfind(|&byte| byte != 0);
         let is_half = last.is_none() && self.arrays.iter().any(|array| array.halved);

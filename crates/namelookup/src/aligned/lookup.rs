@@ -1,8 +1,9 @@
 //! Lookups in aligned transition arrays, alone and with many names in flight.
 //!
-//! A batch keeps 32 names under way, each with the slot that it waits for prefetched. They are visited in turn: the slot is read, the
-//! next step's slot found and asked for. A name that is done makes room for the next one at once, so that long names hold up none.
-//! The results are read at the end of a block, once for each name.
+//! A batch keeps 32 names under way, each with the slot that it waits for prefetched. They are visited in
+//! turn: the slot is read, the next step's slot found and asked for. A name that is done makes room for the
+//! next one at once, so that long names hold up none. The results are read at the end of a block, once for
+//! each name.
 
 use wirespeed_image::{Image, Table, number};
 

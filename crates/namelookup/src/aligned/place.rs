@@ -103,7 +103,8 @@ impl<F: Form> Space<F> {
         self.last = 0;
     }
 
-    /// Places a state in an array that was kept for large ones: beside others, where that is to be expected, otherwise in an empty one.
+    /// Places a state in an array that was kept for large ones: beside others, where that is to be expected,
+    /// otherwise in an empty one.
     pub(super) fn place_kept(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         /// An array is left where of so many bases none is to be expected that does.
         const BASES: u32 = 1 << 13;
@@ -187,8 +188,8 @@ impl<F: Form> Space<F> {
         clear(&mut self.used, place);
     }
 
-    /// A state for some inputs, its slots taken, in one of the arrays that are halved or of those that are not. The array of the last
-    /// one is tried first.
+    /// A state for some inputs, its slots taken, in one of the arrays that are halved or of those that are
+    /// not. The array of the last one is tried first.
     pub(super) fn place(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         let fits = |space: &Self, array: usize| space.vacant[array] as usize >= inputs.len();
         let found = self.place_where(self.last, halved, inputs, fits).map(|(array, state)| {
@@ -200,8 +201,9 @@ impl<F: Form> Space<F> {
         found.or_else(|| if F::MANY_ARRAYS { None } else { self.place_further(inputs, halved) })
     }
 
-    /// A state for some inputs that updates bring: first where there is most room. A state of one transition goes to the next vacant slot; one of several to
-    /// a base somewhere, as the slots next to those taken last are vacant where none of several found its place.
+    /// A state for some inputs that updates bring: first where there is most room. A state of one transition
+    /// goes to the next vacant slot; one of several to a base somewhere, as the slots next to those taken
+    /// last are vacant where none of several found its place.
     pub(super) fn place_likely(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         if !F::MANY_ARRAYS {
             return self.place(inputs, halved);
@@ -214,7 +216,8 @@ impl<F: Form> Space<F> {
         self.place_where(first, halved, inputs, has_room).map(|(_, state)| state)
     }
 
-    /// A state for some inputs, its slots taken, at a base that is as good as any other, in an array where one that does is to be expected.
+    /// A state for some inputs, its slots taken, at a base that is as good as any other, in an array where
+    /// one that does is to be expected.
     fn place_anywhere(&mut self, first: usize, inputs: &[u32], halved: bool) -> Option<u32> {
         /// Where so many bases would have to be tried it is left.
         const MANY: u32 = 16;
@@ -230,7 +233,8 @@ impl<F: Form> Space<F> {
         None
     }
 
-    /// A state for some inputs in one array, at any of so many bases that are tried. One that does is to be expected among the first `many`.
+    /// A state for some inputs in one array, at any of so many bases that are tried. One that does is to be
+    /// expected among the first `many`.
     fn place_among(&mut self, array: usize, inputs: &[u32], many: u32, tries: u32) -> Option<u32> {
         let count = i32::try_from(inputs.len()).unwrap_or(i32::MAX);
         let share = f64::from(self.vacant[array]) / f64::from(self.shapes[array].length);
@@ -284,7 +288,8 @@ impl<F: Form> Space<F> {
         None
     }
 
-    /// A state for some inputs in the only array, from places further on in it, the last ones first: what was passed over must not keep a state out.
+    /// A state for some inputs in the only array, from places further on in it, the last ones first: what was
+    /// passed over must not keep a state out.
     fn place_further(&mut self, inputs: &[u32], halved: bool) -> Option<u32> {
         let shape = self.shapes.first().copied().filter(|shape| shape.halved == halved)?;
         let cursor = self.cursor[0];
@@ -329,8 +334,9 @@ impl<F: Form> Space<F> {
         self.apart.are_distinct(&self.residues, shape.length)
     }
 
-    /// A base in an array by which each slot of a state's inputs is vacant or as `fits` wants it, and as `is_sure` does, which is asked
-    /// only once all fit. At most so many bases are tried, spread over the array, and fewer where the first ones say that it is in vain.
+    /// A base in an array by which each slot of a state's inputs is vacant or as `fits` wants it, and as
+    /// `is_sure` does, which is asked only once all fit. At most so many bases are tried, spread over the
+    /// array, and fewer where the first ones say that it is in vain.
     pub(super) fn base_for_slots(
         &mut self,
         array: usize,
@@ -370,7 +376,8 @@ impl<F: Form> Space<F> {
         state::<F>(array, base)
     }
 
-    /// The arrays with the most vacant slots, so many of those in use that are halved or not, the first of them first.
+    /// The arrays with the most vacant slots, so many of those in use that are halved or not, the first of
+    /// them first.
     pub(super) fn roomiest_in_use(&self, halved: bool, most: usize) -> Vec<usize> {
         let is_it = |array: &usize| self.kept[*array] != Kept::Empty && self.shapes[*array].halved == halved;
         let mut arrays: Vec<_> = (0..self.shapes.len()).filter(is_it).collect();
@@ -388,7 +395,8 @@ impl<F: Form> Space<F> {
         self.vacant[array] -= u32::try_from(self.residues.len()).expect("at most the vacant slots");
     }
 
-    /// The next vacant slot of an array from one on, around its end. The cursor moves past what was full all the way.
+    /// The next vacant slot of an array from one on, around its end. The cursor moves past what was full all
+    /// the way.
     fn next_vacant(&mut self, shape: Shape, from: u32, words: &mut usize, left: &mut u32) -> Option<u32> {
         let end = shape.first + shape.length;
         let mut at = from;

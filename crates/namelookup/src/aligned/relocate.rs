@@ -1,32 +1,38 @@
 //! Finding other places for states that are in each other's way (section 2.5.2).
 //!
-//! A state that gets a transition whose slot another state has is placed anew, or that other one is: whichever has fewer transitions,
-//! at the first of these that there is:
+//! A state that gets a transition whose slot another state has is placed anew, or that other one is:
+//! whichever has fewer transitions, at the first of these that there is:
 //!
 //! 1. a base where all its slots are vacant, in an array where that is to be expected;
-//! 2. a base where only small states are in the way, mostly those with a single transition, which fit anywhere: these are placed anew
-//!    themselves, each where only smaller ones are in its way;
+//! 2. a base where only small states are in the way, mostly those with a single transition, which fit
+//!    anywhere: these are placed anew themselves, each where only smaller ones are in its way;
 //! 3. one of the arrays that were kept for large states;
 //! 4. as 2, but with any smaller states in the way;
 //! 5. it is halved.
 //!
-//! In 3.6 M real names a slot is vacant in 4 of 10 cases, and has a state of one transition in 4, of up to 15 in 1, of more in 1. So a state
-//! of 8 finds a place of the first kind once in 1,500 bases, of the second once in 6; one of 40 of the second once in 100, one of 200
-//! hardly ever, as each large state has more in its way the more there are: all that have k transitions or more fill about 8 / k of an
-//! array at most. Of 10,000 made names that are new to them 7,500 are in another state's way, 40 of these in a large one's that finds
-//! neither.
+//! In 3.6 M real names a slot is vacant in 4 of 10 cases, and has a state of one transition in 4, of up to 15
+//! in 1, of more in 1. So a state of 8 finds a place of the first kind once in 1,500 bases, of the second
+//! once in 6; one of 40 of the second once in 100, one of 200 hardly ever, as each large state has more in
+//! its way the more there are: all that have k transitions or more fill about 8 / k of an array at most. Of
+//! 10,000 made names that are new to them 7,500 are in another state's way, 40 of these in a large one's that
+//! finds neither.
 //!
 //! (Counted with an eighth of the slots to spare. Tables that will have updates have 40 in 100 more of them.)
 //!
-//! What its rate rests on (of made names that come to those while others go, `cargo xtask record names`: 0.07 to 0.19 M/s in rounds of
-//! 52,000):
-//! - Bases all over an array: near the last one that was found there is none of the first kind. 3 us a name instead of 18.
-//! - Places of the second kind for large states, instead of short arrays, of which there are none left after 80 of these.
-//! - A byte of each slot that says how large its state is, instead of a walk around that: 0.1 ms instead of 0.6 for a state of 40.
-//! - Head room in all arrays, not in kept ones alone, and kept ones that are longer and take several large states: of 400,000 updates of
-//!   3.6 M names, as many that came as went, the last ran at 0.14 to 0.16 M/s, without at 0.045. 10 M names took 33,000 more at 0.16 M/s
-//!   (figure 24 of the paper); without they were built anew meanwhile, which made it 0.003.
-//! - Arrays of 65,537 slots for states that take halves: 30,000 names take 2,000 more and 100,000 take 20,000, without them less than 1,000.
+//! What its rate rests on (of made names that come to those while others go, `cargo xtask record names`: 0.07
+//! to 0.19 M/s in rounds of 52,000):
+//! - Bases all over an array: near the last one that was found there is none of the first kind. 3 us a name
+//!   instead of 18.
+//! - Places of the second kind for large states, instead of short arrays, of which there are none left after
+//!   80 of these.
+//! - A byte of each slot that says how large its state is, instead of a walk around that: 0.1 ms instead of
+//!   0.6 for a state of 40.
+//! - Head room in all arrays, not in kept ones alone, and kept ones that are longer and take several large
+//!   states: of 400,000 updates of 3.6 M names, as many that came as went, the last ran at 0.14 to 0.16 M/s,
+//!   without at 0.045. 10 M names took 33,000 more at 0.16 M/s (figure 24 of the paper); without they were
+//!   built anew meanwhile, which made it 0.003.
+//! - Arrays of 65,537 slots for states that take halves: 30,000 names take 2,000 more and 100,000 take
+//!   20,000, without them less than 1,000.
 
 use super::arrays::{Class, Owner, TOP};
 use super::build::Aligned;
@@ -39,7 +45,8 @@ use crate::lookup::Outgrown;
 const BASES: [u32; 2] = [1 << 8, 1 << 13];
 /// Arrays to try for a place that small states have to leave, or any.
 const ARRAYS: [usize; 2] = [4, 16];
-/// Arrays that are shorter have no place for what large states put to flight, and then it is too late: such a state is rather halved.
+/// Arrays that are shorter have no place for what large states put to flight, and then it is too late: such a
+/// state is rather halved.
 const LONG: u32 = 1 << 16;
 /// What states have to leave, in turn: those of one transition, of up to 3, of up to 15.
 const SMALL: [Class; 3] = [Class(1), Class(2), Class(4)];
@@ -74,8 +81,8 @@ struct Moved {
 }
 
 impl<F: Form> Aligned<F> {
-    /// Sees to it that a state's slot for a new input is vacant. The state as it is then; `None` where it isn't moved, and the slot
-    /// is as it was.
+    /// Sees to it that a state's slot for a new input is vacant. The state as it is then; `None` where it
+    /// isn't moved, and the slot is as it was.
     pub(super) fn make_way(&mut self, state: u32, input: u32, slot: u32) -> Result<Option<u32>, Outgrown> {
         let other = self.space.owner(slot, self.arrays.cell(slot).input);
         let mut candidates = [(state, Some(input)), (other, None)];
@@ -91,8 +98,8 @@ impl<F: Form> Aligned<F> {
         Ok(way)
     }
 
-    /// Places the first of some states anew that finds a place, each with room for an input where one is given; which it was, and the
-    /// new state.
+    /// Places the first of some states anew that finds a place, each with room for an input where one is
+    /// given; which it was, and the new state.
     fn first_way(&mut self, candidates: &[(u32, Option<u32>)]) -> Result<Option<(u32, u32)>, Outgrown> {
         let mut tried = Vec::new();
         for &(state, more) in candidates {
@@ -114,7 +121,8 @@ impl<F: Form> Aligned<F> {
         Ok(None)
     }
 
-    /// A state's transitions, and one more input where it is to have room for it; `None` where they are too many to move.
+    /// A state's transitions, and one more input where it is to have room for it; `None` where they are too
+    /// many to move.
     fn transitions(&self, state: u32, more: Option<u32>) -> Option<Moved> {
         let slots: Vec<_> = self.arrays.ring(self.space.place_of(state)).take(MOST).collect();
         if slots.len() == MOST {
@@ -124,8 +132,8 @@ impl<F: Form> Aligned<F> {
         Some(Moved { state, slots, inputs, more })
     }
 
-    /// Places a state anew, with room for one more input where one is given, which stays vacant but is kept apart. The new state;
-    /// `None`, and nothing is changed, where there is no place.
+    /// Places a state anew, with room for one more input where one is given, which stays vacant but is kept
+    /// apart. The new state; `None`, and nothing is changed, where there is no place.
     fn relocate(&mut self, moved: &Moved, how: How) -> Result<Option<u32>, Outgrown> {
         let Moved { state, slots, inputs, more } = moved;
         let (halved, place) = (self.space.shape_of(*state).halved, self.space.place_of(*state));
@@ -152,7 +160,8 @@ impl<F: Form> Aligned<F> {
         Ok(Some(to))
     }
 
-    /// A place for some inputs, where smaller states leave it, small ones or any. `None`, and nothing is changed, where there is none.
+    /// A place for some inputs, where smaller states leave it, small ones or any. `None`, and nothing is
+    /// changed, where there is none.
     fn place_by_force(&mut self, inputs: &[u32], halved: bool, any: bool) -> Result<Option<u32>, Outgrown> {
         // Each is half as large as the one before, so this ends.
         let own = Class::of(inputs.len());
@@ -216,8 +225,8 @@ impl<F: Form> Aligned<F> {
         Ok(())
     }
 
-    /// Makes a state take numbers in halves from now on. The new state; `None` where there is no place, or these are halves already.
-    /// After that the table has to be built anew.
+    /// Makes a state take numbers in halves from now on. The new state; `None` where there is no place, or
+    /// these are halves already. After that the table has to be built anew.
     pub(super) fn halve(&mut self, state: u32) -> Option<u32> {
         let place = self.space.place_of(state);
         let incoming = self.arrays.owners[place].incoming;
@@ -261,7 +270,8 @@ impl<F: Form> Aligned<F> {
         self.lead(incoming, to);
     }
 
-    /// A transition goes to the slot that its state's new place has for it, by the same input or a half of it.
+    /// A transition goes to the slot that its state's new place has for it, by the same input or a half of
+    /// it.
     fn move_transition(&mut self, slot: u32, to: u32, input: u32) {
         let cell = self.arrays.cell(slot);
         let new = self.space.slot(to, input);

@@ -131,7 +131,8 @@ fn an_ata_of_three_bytes_a_step() {
     builds::<Ata<3>>(&entries, &others);
 }
 
-/// A state of so many transitions that no prime keeps them apart, with inputs of any bytes, and others that share their halves.
+/// A state of so many transitions that no prime keeps them apart, with inputs of any bytes, and others that
+/// share their halves.
 fn crowded() -> Vec<(NameBuf, u32)> {
     let mut seed = 7u64;
     let mut random = || {

@@ -1,12 +1,14 @@
 //! Updates of aligned transition arrays (section 2.5) as patches.
 //!
-//! A name is walked from the root by the steps of the machine, in the control plane's own slots. An insertion adds the transitions that
-//! aren't there, each in the slot that its state has for it; where another state's transition is in that slot, the one of both with
-//! fewer transitions is placed anew (the paper always moves the state that gets the transition; `/com` would take 100,000 writes),
-//! and the transition that leads to it is set to its new state; see `relocate.rs`. A deletion takes the last transition, and goes up from it while
-//! a state has lost its only one and no entry ends there. Slots and bases are vacant at once.
+//! A name is walked from the root by the steps of the machine, in the control plane's own slots. An insertion
+//! adds the transitions that aren't there, each in the slot that its state has for it; where another state's
+//! transition is in that slot, the one of both with fewer transitions is placed anew (the paper always moves
+//! the state that gets the transition; `/com` would take 100,000 writes), and the transition that leads to it
+//! is set to its new state; see `relocate.rs`. A deletion takes the last transition, and goes up from it
+//! while a state has lost its only one and no entry ends there. Slots and bases are vacant at once.
 //!
-//! First all that went is taken out, then what came is put in: a name may have gone and come again as another node.
+//! First all that went is taken out, then what came is put in: a name may have gone and come again as another
+//! node.
 
 use wirespeed_image::{Patch, PatchBuilder};
 
@@ -112,8 +114,9 @@ impl<F: Form> Aligned<F> {
         patch.finish(Some(counts))
     }
 
-    /// Walks a group of names together, a step of each in turn, so that what their walks read one by one is in the cache then. It
-    /// changes nothing, and where it goes wrong, as names change on the way, nothing comes of it.
+    /// Walks a group of names together, a step of each in turn, so that what their walks read one by one is
+    /// in the cache then. It changes nothing, and where it goes wrong, as names change on the way, nothing
+    /// comes of it.
     fn warm(&self, work: &Work, group: &[End]) {
         let mut walks = [Walk::default(); GROUP];
         let mut live = 0;
@@ -187,7 +190,8 @@ impl<F: Form> Aligned<F> {
         self.step(low, input >> 16)?.ok_or(FULL)
     }
 
-    /// The slot of the transition by an input of the state's own, made where there is none. `None` where neither the state nor what is in its way finds another place.
+    /// The slot of the transition by an input of the state's own, made where there is none. `None` where
+    /// neither the state nor what is in its way finds another place.
     fn step(&mut self, from: u32, input: u32) -> Result<Option<u32>, Outgrown> {
         let state = self.next_state(from);
         if state == 0 {

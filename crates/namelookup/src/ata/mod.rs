@@ -1,7 +1,8 @@
-//! ATA, the aligned transition array (sections 2.2 and 2.3): one array, one byte a step, or with [`Ata<2>`] and [`Ata<3>`] two or three.
+//! ATA, the aligned transition array (sections 2.2 and 2.3): one array, one byte a step, or with [`Ata<2>`]
+//! and [`Ata<3>`] two or three.
 //!
-//! The array is at least as long as there are input numbers, so that two transitions of a state never meet: 128 MB for three bytes
-//! a step. It ends where it ends, and what would lie past it lies at its start.
+//! The array is at least as long as there are input numbers, so that two transitions of a state never meet:
+//! 128 MB for three bytes a step. It ends where it ends, and what would lie past it lies at its start.
 
 use crate::aligned::{Aligned, AlignedTable, Form};
 use crate::fsm::Stride;

@@ -1,7 +1,8 @@
-//! [`Expected`]: the right answers of one table, by a method that shares nothing with engines and is fast on millions of names.
+//! [`Expected`]: the right answers of one table, by a method that shares nothing with engines and is fast on
+//! millions of names.
 //!
-//! The entries in order, a slash before all other bytes, so that a name comes directly before all that is beneath it. What matches a
-//! name is then the last entry not after it, or one that encloses that entry.
+//! The entries in order, a slash before all other bytes, so that a name comes directly before all that is
+//! beneath it. What matches a name is then the last entry not after it, or one that encloses that entry.
 
 use std::cmp::Ordering;
 

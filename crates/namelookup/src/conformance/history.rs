@@ -118,8 +118,9 @@ fn history<E: NameEngine>(
     }
 }
 
-/// Half a million random updates and then everything removed, twice: answers are right on the way, and what the first round took in
-/// storage serves the second. A live table that is emptied is that of no names to the last byte.
+/// Half a million random updates and then everything removed, twice: answers are right on the way, and what
+/// the first round took in storage serves the second. A live table that is emptied is that of no names to the
+/// last byte.
 pub fn churn<E: NameEngine>() {
     let calls = affordable::<E>(500);
     let tally = Tally::<E>::new("churn");

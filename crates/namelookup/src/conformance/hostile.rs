@@ -1,5 +1,6 @@
-//! Names chosen to do harm: alike in all but a byte, colliding as far as that can be done without the seed, very many under one node,
-//! and queries far deeper than the table. Answers stay right, images stay in proportion, and time stays linear.
+//! Names chosen to do harm: alike in all but a byte, colliding as far as that can be done without the seed,
+//! very many under one node, and queries far deeper than the table. Answers stay right, images stay in
+//! proportion, and time stays linear.
 
 use std::time::{Duration, Instant};
 
@@ -111,7 +112,8 @@ fn patched_together<E: NameEngine>(tally: &Tally<E>, names: &NameTable, what: &s
     check_all(&patched.table, &patched.names, &[], what);
 }
 
-/// Names of hundreds of thousands of components and of components of megabytes, against a shallow table and along a deep one.
+/// Names of hundreds of thousands of components and of components of megabytes, against a shallow table and
+/// along a deep one.
 fn deep_queries<E: NameEngine>(tally: &Tally<E>) {
     /// Quadratic work would take hours.
     const SOON: Duration = Duration::from_secs(20);

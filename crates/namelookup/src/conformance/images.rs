@@ -12,7 +12,8 @@ use crate::lookup::{BuildOptions, NameEngine, NameLpm};
 use crate::names::{NameBatch, Names};
 use crate::table::NameTable;
 
-/// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup still answers.
+/// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup
+/// still answers.
 pub fn images<E: NameEngine>() {
     let tally = Tally::<E>::new("images");
     let empty = |kind: &str, layout| ImageBuilder::new(kind, layout).build(None).expect("an empty image");
@@ -98,9 +99,9 @@ fn element(image: &Image, id: SectionId, index: u64) -> u64 {
     }
 }
 
-/// Elements that no engine wrote, one at a time and a few together: `from_image` and `check` agree on what they refuse, and what
-/// they take answers every lookup with something, single as in a batch. Each value is tried in a copy of the image; where these would
-/// be too many, some values are, the same in every run.
+/// Elements that no engine wrote, one at a time and a few together: `from_image` and `check` agree on what
+/// they refuse, and what they take answers every lookup with something, single as in a batch. Each value is
+/// tried in a copy of the image; where these would be too many, some values are, the same in every run.
 fn damaged<E: NameEngine>(names: &NameTable, table: &E::Table, what: &str) {
     /// Bytes of copies, and tries, of one table.
     const BUDGET: (u64, u64) = (64 << 20, 700);
@@ -179,7 +180,8 @@ fn agree<E: NameEngine>(table: &E::Table, values: &[(SectionId, u64, u64)], name
     let mut raw = table.image().clone();
     raw.apply(&patch).expect("the elements are there");
     let taken = E::Table::from_image(raw);
-    // All that `apply` does before it writes; a copy for each value would cost more than the rest of the suite.
+    // All that `apply` does before it writes; a copy for each value would cost more than the rest of the
+    // suite.
     let patched = table.check(&patch);
     let written = || {
         let name = |id: SectionId| table.image().memory_usage()[usize::from(id.0)].name.clone();
@@ -196,7 +198,8 @@ fn agree<E: NameEngine>(table: &E::Table, values: &[(SectionId, u64, u64)], name
     }
 }
 
-/// Whatever a table says, it says it in every way of asking, and it is a result that it states and no more than the name.
+/// Whatever a table says, it says it in every way of asking, and it is a result that it states and no more
+/// than the name.
 fn answers<T: Table + NameLpm>(table: &T, names: Names<'_>, what: &str) {
     let mut results = vec![u32::MAX; names.len()];
     table.lookup_batch(names, &mut results);

@@ -88,7 +88,8 @@ fn passing(entries: &[NameBuf], round: u32, result: u32) -> Vec<NameUpdate> {
     entries.iter().flat_map(|entry| (0..3).map(move |n| update(entry, n))).collect()
 }
 
-/// Lets every reader have a pass, so that the writer isn't done before they begin; not for long, as one may have panicked.
+/// Lets every reader have a pass, so that the writer isn't done before they begin; not for long, as one may
+/// have panicked.
 fn wait_for(passes: &[AtomicU64; 2]) {
     let before = passes.each_ref().map(|passes| passes.load(Ordering::Relaxed));
     let end = Instant::now() + Duration::from_millis(100);

@@ -4,11 +4,12 @@
 //! wirespeed_namelookup::conformance!(acta, wirespeed_namelookup::Acta);
 //! ```
 //!
-//! What is held against the oracle: hand-picked tables, random tables, random histories of updates (each state of the patched
-//! table, and a table built anew from the same names), images saved, opened, mapped and damaged, live tables under concurrent
-//! readers, names chosen to do harm, and real ones where `WIRESPEED_DATA` or `../shared/data` has them. In each state every entry is
-//! probed, with its parents, its siblings, and names of a byte or a component more or less, along with random names; single, in
-//! batches of odd sizes, with and without lengths, on all cores, and step by step.
+//! What is held against the oracle: hand-picked tables, random tables, random histories of updates (each
+//! state of the patched table, and a table built anew from the same names), images saved, opened, mapped and
+//! damaged, live tables under concurrent readers, names chosen to do harm, and real ones where
+//! `WIRESPEED_DATA` or `../shared/data` has them. In each state every entry is probed, with its parents, its
+//! siblings, and names of a byte or a component more or less, along with random names; single, in batches of
+//! odd sizes, with and without lengths, on all cores, and step by step.
 //!
 //! An engine that ends somewhere may refuse a table by a typed error; see [`Tally`].
 
@@ -101,8 +102,8 @@ macro_rules! conformance {
     };
 }
 
-/// Holds a table against the right answers for every name given: in one batch, in batches too short for whatever an engine does at
-/// a time, single, with lengths, and explained.
+/// Holds a table against the right answers for every name given: in one batch, in batches too short for
+/// whatever an engine does at a time, single, with lengths, and explained.
 pub fn check<T: NameLpm + ?Sized>(table: &T, right: &impl Right, names: Names<'_>, what: &str) {
     let right: Vec<Match> = names.iter().map(|name| right.right(name)).collect();
     check_batch(table, &right, names, what);
@@ -163,7 +164,8 @@ fn short(name: &Name) -> String {
     format!("{shown}{more} ({} bytes)", name.len())
 }
 
-/// Holds a table against the names it was made of: every entry, names around them, random names and those given.
+/// Holds a table against the names it was made of: every entry, names around them, random names and those
+/// given.
 pub fn check_all<T: NameLpm + ?Sized>(table: &T, names: &NameTable, also: &[NameBuf], what: &str) {
     /// Entries of which all that is around is probed.
     const PROBED: usize = 4_000;

@@ -5,8 +5,9 @@ use wirespeed_fib::synth::rng::Rng;
 use crate::name::{Name, NameBuf};
 use crate::names::NameBatch;
 
-/// Names around each of those given: the name, its parents (of very many, some), its siblings, the name with a component more, with
-/// a byte more, with a byte less and with another byte, at its end, at the end of its first component, and anywhere.
+/// Names around each of those given: the name, its parents (of very many, some), its siblings, the name with
+/// a component more, with a byte more, with a byte less and with another byte, at its end, at the end of its
+/// first component, and anywhere.
 pub fn around<N: AsRef<Name>>(names: impl IntoIterator<Item = N>) -> NameBatch {
     let mut rng = Rng::new(5);
     let mut batch = NameBatch::new();

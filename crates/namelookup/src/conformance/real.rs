@@ -1,4 +1,5 @@
-//! Millions of real domains, where they are at hand: the folder in `WIRESPEED_DATA`, or `../shared/data` beside the repository.
+//! Millions of real domains, where they are at hand: the folder in `WIRESPEED_DATA`, or `../shared/data`
+//! beside the repository.
 
 use std::path::PathBuf;
 
@@ -31,7 +32,8 @@ fn domains() -> Option<PathBuf> {
 /// How many results the tables have: as many as the IPv4 table of the paper's kind has next hops.
 const RESULTS: usize = 62;
 
-/// The names of real domains with results by a seeded stand-in for resolving them, and as many made ones as are wanted in all.
+/// The names of real domains with results by a seeded stand-in for resolving them, and as many made ones as
+/// are wanted in all.
 pub fn read_domains(at_least: usize) -> Option<NameTable> {
     let mut input = open(&Source::Path(domains()?)).expect("the file is opened");
     let mut rng = Rng::new(62);

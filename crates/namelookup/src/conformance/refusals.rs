@@ -1,7 +1,9 @@
-//! Calls that fail: [what is promised of them](wirespeed_image::live#when-an-update-fails), with failures at every step.
+//! Calls that fail: [what is promised of them](wirespeed_image::live#when-an-update-fails), with failures at
+//! every step.
 //!
-//! An engine in a wrapper is made to fail at chosen operations of a history: a build, an update, several in turn. After every call, Ok or
-//! Err, the names are held against an oracle that took the calls that succeeded and no other, and so are readers; plain and aggregated.
+//! An engine in a wrapper is made to fail at chosen operations of a history: a build, an update, several in
+//! turn. After every call, Ok or Err, the names are held against an oracle that took the calls that succeeded
+//! and no other, and so are readers; plain and aggregated.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -19,7 +21,8 @@ use crate::table::{NameTable, NodeId};
 use crate::update::NameUpdate;
 
 thread_local! {
-    /// The operations that fail, by their number: builds and updates of engines on this thread are counted together.
+    /// The operations that fail, by their number: builds and updates of engines on this thread are counted
+    /// together.
     static FAILING: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
     static OPERATIONS: Cell<u32> = const { Cell::new(0) };
 }
@@ -172,7 +175,8 @@ fn history(pool: &[NameBuf], rng: &mut Rng) -> Vec<Vec<NameUpdate>> {
     calls
 }
 
-/// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the rest did.
+/// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the
+/// rest did.
 pub fn refusals<E: NameEngine>() {
     let plays = super::affordable::<E>(24).clamp(2, 24);
     for seed in 0..4 {

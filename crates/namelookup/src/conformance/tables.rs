@@ -231,7 +231,8 @@ pub fn random_history(
     })
 }
 
-/// Names of all depths in a few corners, the same in every run, each once: they nest, and each corner has many.
+/// Names of all depths in a few corners, the same in every run, each once: they nest, and each corner has
+/// many.
 pub fn scattered_names(count: usize) -> Vec<NameBuf> {
     let mut rng = Rng::new(3);
     let mut seen = std::collections::BTreeSet::new();

@@ -1,7 +1,8 @@
 //! [`Tally`]: which tables an engine held, and which it refused by a typed error.
 //!
-//! An engine whose structure ends somewhere (two dimensions of states by bytes) may refuse a table that is large for it, and says
-//! with which numbers. Each test counts and prints these; small tables nobody may refuse.
+//! An engine whose structure ends somewhere (two dimensions of states by bytes) may refuse a table that is
+//! large for it, and says with which numbers. Each test counts and prints these; small tables nobody may
+//! refuse.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;

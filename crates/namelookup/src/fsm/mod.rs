@@ -1,5 +1,5 @@
-//! The finite state machine of a table of names (sections 2.2 and 2.3): a trie of up to `d` bytes a step, in which a component's
-//! end ends a step.
+//! The finite state machine of a table of names (sections 2.2 and 2.3): a trie of up to `d` bytes a step, in
+//! which a component's end ends a step.
 //!
 //! ```text
 //! /com/amazon/books, /com/amazon/www, /com/yahoo/www by d = 3, as the paper's figure 3:
@@ -9,9 +9,9 @@
 //!                     └─yah─► s8 ─oo/─► s9 ─www─► s10 ─/─► (accepted)
 //! ```
 //!
-//! States with transitions are numbered, and a state's transitions lie in one piece; what nothing leads on from, a leaf, has no
-//! number. The transitions beneath each node of the component trie are found apart from those of others, on all threads; 12 bytes
-//! a transition and 4 a state.
+//! States with transitions are numbered, and a state's transitions lie in one piece; what nothing leads on
+//! from, a leaf, has no number. The transitions beneath each node of the component trie are found apart from
+//! those of others, on all threads; 12 bytes a transition and 4 a state.
 //!
 //! Of 3,646,918 real domains, in millions:
 //!
@@ -96,7 +96,8 @@ impl Census {
 }
 
 impl Fsm {
-    /// The machine of a table. Uses all threads of the `rayon` pool that the caller is in; O(bytes of all components, sorted).
+    /// The machine of a table. Uses all threads of the `rayon` pool that the caller is in; O(bytes of all
+    /// components, sorted).
     pub fn of(names: &NameTable, stride: Stride) -> Result<Self, BuildError> {
         /// Nodes of a piece of work.
         const PIECE: usize = 1 << 14;
@@ -221,8 +222,8 @@ impl Fsm {
         }
     }
 
-    /// Makes a state take a number in two halves: the low 16 bits, by which it leads to new states, and these by the high ones to
-    /// where it led before. The new states.
+    /// Makes a state take a number in two halves: the low 16 bits, by which it leads to new states, and these
+    /// by the high ones to where it led before. The new states.
     pub(crate) fn halve(&mut self, state: u32) -> Range<u32> {
         let mut whole: Vec<_> = self.range(state).map(|at| (self.inputs[at] & 0xffff, at)).collect();
         whole.sort_unstable();

@@ -49,7 +49,8 @@ impl<'t> Child<'t> {
 }
 
 impl Part {
-    /// Adds the states of a node's children. Groups wait on a stack of our own, as components may be thousands of steps long.
+    /// Adds the states of a node's children. Groups wait on a stack of our own, as components may be
+    /// thousands of steps long.
     pub(super) fn expand(&mut self, node: Node<'_>, stride: Stride) {
         let children = sorted(node);
         self.nodes.push((node.id(), number(self.first.len())));

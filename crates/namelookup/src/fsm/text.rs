@@ -1,12 +1,13 @@
-//! A name as the machine reads it: without its first slash and with one at the end, up to `d` bytes a step, a slash only as the last
-//! (section 2.3; footnote 7).
+//! A name as the machine reads it: without its first slash and with one at the end, up to `d` bytes a step, a
+//! slash only as the last (section 2.3; footnote 7).
 //!
 //! ```text
 //! /com/parc/www  ──►  com/parc/www/  ──►  com/ parc / www/                        d = 4
 //! a step's bytes, little-endian, zeros after them, are its input number: 0x2f6d6f63 0x63726170 0x2f 0x2f777777
 //! ```
 //!
-//! Two steps of other bytes have other numbers: a step of fewer than `d` bytes ends with a slash, which stands nowhere else.
+//! Two steps of other bytes have other numbers: a step of fewer than `d` bytes ends with a slash, which
+//! stands nowhere else.
 
 use crate::name::{Name, SLASH};
 use crate::table::Node;

@@ -1,7 +1,8 @@
 //! [`Churn`]: an endless stream of updates to a table of names.
 //!
-//! There is no recorded stream of a forwarder of names. So the mix is the user's, each update is one that a forwarder could get then (a
-//! removal of a name that is there, a return of one that is gone, a name that was never there), and which names change is drawn evenly.
+//! There is no recorded stream of a forwarder of names. So the mix is the user's, each update is one that a
+//! forwarder could get then (a removal of a name that is there, a return of one that is gone, a name that was
+//! never there), and which names change is drawn evenly.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use crate::read::TimedUpdate;
 use crate::table::NameTable;
 use crate::update::NameUpdate;
 
-/// What updates to make. The shares are relative to one another; where what one asks for can't be, another is drawn.
+/// What updates to make. The shares are relative to one another; where what one asks for can't be, another is
+/// drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChurnSpec {
     /// Share of insertions of made names that were never there.

@@ -1,15 +1,17 @@
 //! [`Domains`]: made domains that are shaped like real ones.
 //!
-//! Measured on 3.6 million real domains and drawn from: shares of top-level domains, numbers of labels, lengths of labels by depth,
-//! pairs of characters. What made tables of names differ most from real ones where it is left out is how names share their parents: of
-//! the domains that have hosts beneath them 83 % have one, and the largest 20,000. So a name of three labels or more
+//! Measured on 3.6 million real domains and drawn from: shares of top-level domains, numbers of labels,
+//! lengths of labels by depth, pairs of characters. What made tables of names differ most from real ones
+//! where it is left out is how names share their parents: of the domains that have hosts beneath them 83 %
+//! have one, and the largest 20,000. So a name of three labels or more
 //!
 //! - in 16 % of cases gets a parent of its own;
-//! - otherwise one out of a pool: in 10 % a new one, which joins it, else one by how many names it has (Simon, "On a class of skew
-//!   distribution functions", 1955), which gives the measured 83 % and the long tail. A pool starts with some parents, without which
-//!   the first one would get a third of all names.
+//! - otherwise one out of a pool: in 10 % a new one, which joins it, else one by how many names it has
+//!   (Simon, "On a class of skew distribution functions", 1955), which gives the measured 83 % and the long
+//!   tail. A pool starts with some parents, without which the first one would get a third of all names.
 //!
-//! A fifth of the new parents are names of the table themselves, and half of those under a country are `com`, `co` and the like.
+//! A fifth of the new parents are names of the table themselves, and half of those under a country are `com`,
+//! `co` and the like.
 
 use wirespeed_fib::synth::rng::Rng;
 

@@ -28,8 +28,8 @@ enum Kind {
 }
 
 impl Resolver {
-    /// A file of names and their addresses, `www.parc.com 13.1.64.95`, as [`read_table`](crate::read::read_table) reads it in any
-    /// form of names.
+    /// A file of names and their addresses, `www.parc.com 13.1.64.95`, as
+    /// [`read_table`](crate::read::read_table) reads it in any form of names.
     pub fn of_table(fib: NameFib) -> Result<Self, GenerateError> {
         let address = |label: crate::read::Label<'_>| {
             let text = label.to_string();
@@ -42,8 +42,9 @@ impl Resolver {
         Ok(Self(Kind::File { names: fib.names, addresses }))
     }
 
-    /// Addresses drawn by a seed in place of real ones: for each domain a prefix of the FIB, each as likely as any, IPv4 where there is
-    /// one, and an address in it. All names of a domain have the same, one in ten its own. O(prefixes).
+    /// Addresses drawn by a seed in place of real ones: for each domain a prefix of the FIB, each as likely
+    /// as any, IPv4 where there is one, and an address in it. All names of a domain have the same, one in ten
+    /// its own. O(prefixes).
     pub fn stand_in(fib: &Fib, seed: u64) -> Result<Self, GenerateError> {
         fn prefixes<A: Address>(rib: &Rib<A>) -> Vec<Prefix<A>> {
             rib.iter().map(|(prefix, _)| prefix).collect()
@@ -102,7 +103,8 @@ pub struct Resolved {
     pub without_route: usize,
 }
 
-/// The names of a table with the next hops of their addresses as results, called as the FIB's next hops are. O(names).
+/// The names of a table with the next hops of their addresses as results, called as the FIB's next hops are.
+/// O(names).
 ///
 /// ```
 /// use wirespeed_fib::read::{ReadOptions, read_fib_from};

@@ -1,6 +1,8 @@
-//! What made names are drawn from: shares measured on 3,646,918 real domains (block lists and newly registered names).
+//! What made names are drawn from: shares measured on 3,646,918 real domains (block lists and newly
+//! registered names).
 //!
-//! Shares alone: of the names themselves nothing is here but the top-level domains and words that many hosts are called.
+//! Shares alone: of the names themselves nothing is here but the top-level domains and words that many hosts
+//! are called.
 
 /// Top-level domains that had 1,000 names or more, with names in 100,000.
 pub(super) const TOP_LEVEL: [(&str, u32); 150] = [
@@ -184,7 +186,8 @@ pub(super) const DEEP_LENGTHS: [u32; 63] = [
 /// The characters of labels.
 pub(super) const CHARACTERS: [u8; 37] = *b"abcdefghijklmnopqrstuvwxyz0123456789-";
 
-/// How often in 256 each character follows one, in the order of `CHARACTERS`; the last row is for the first of a label.
+/// How often in 256 each character follows one, in the order of `CHARACTERS`; the last row is for the first
+/// of a label.
 pub(super) const FOLLOWERS: [[u16; 37]; 38] = [
     [
         6, 6, 15, 12, 3, 4, 9, 3, 12, 2, 5, 23, 14, 29, 3, 13, 1, 23, 19, 22, 5, 6, 3, 2, 7, 3, 0, 1, 1, 0,

@@ -14,7 +14,8 @@ use crate::read::{Labels, NameFib};
 pub struct TableSpec {
     /// Number of names, exactly.
     pub names: usize,
-    /// Results to draw from, called by documentation addresses and then by numbers. 0 gives each name a result of its own.
+    /// Results to draw from, called by documentation addresses and then by numbers. 0 gives each name a
+    /// result of its own.
     pub results: u32,
     /// The seed.
     pub seed: u64,
@@ -29,10 +30,11 @@ pub fn table(spec: &TableSpec) -> Result<NameFib, GenerateError> {
     Ok(fib)
 }
 
-/// Adds made names to a table until it has as many as the specification says; none where it has more. No name comes twice.
+/// Adds made names to a table until it has as many as the specification says; none where it has more. No name
+/// comes twice.
 ///
-/// Results are those of the specification, beside those that the table has. With 0 the made names get what the others have: results of
-/// their own, numbered on, where the table is a list; else any of the table's.
+/// Results are those of the specification, beside those that the table has. With 0 the made names get what
+/// the others have: results of their own, numbered on, where the table is a list; else any of the table's.
 ///
 /// ```
 /// use wirespeed_namelookup::generate::{TableSpec, extend};

@@ -65,14 +65,15 @@ pub struct UnknownLoad(String);
 pub struct TraceSpec {
     /// Which entries.
     pub load: Load,
-    /// Share of names that no entry matches, 0 to 1: made domains. A table with an entry for the root matches these too.
+    /// Share of names that no entry matches, 0 to 1: made domains. A table with an entry for the root matches
+    /// these too.
     pub misses: f64,
     /// The seed.
     pub seed: u64,
 }
 
-/// So many names to look up in a table, each an entry with a path after it. The same table (made the same way), paths and specification
-/// give the same trace. O(bytes of the table and the trace).
+/// So many names to look up in a table, each an entry with a path after it. The same table (made the same
+/// way), paths and specification give the same trace. O(bytes of the table and the trace).
 pub fn trace(
     names: &NameTable,
     paths: Paths,
@@ -152,7 +153,8 @@ impl<'t> Tracer<'t> {
         Name::new_unchecked(&self.name)
     }
 
-    /// A made domain that no entry matches; where entries match nearly all of these, one of no top level that there is.
+    /// A made domain that no entry matches; where entries match nearly all of these, one of no top level that
+    /// there is.
     fn draw_miss(&mut self) {
         for _ in 0..16 {
             let name = self.made.draw();

@@ -1,5 +1,5 @@
-//! What a line that is no name looks like: hosts files, CSV, filter lists. Their words would pass for domains with odd characters,
-//! and match nothing or too much.
+//! What a line that is no name looks like: hosts files, CSV, filter lists. Their words would pass for domains
+//! with odd characters, and match nothing or too much.
 
 use std::net::IpAddr;
 
@@ -27,8 +27,9 @@ pub(super) fn foreign(word: &[u8]) -> Option<NameReason> {
     is_address(word).then_some(NameReason::Address)
 }
 
-/// Refuses a line whose first word passes for a name of that form and is the start of something else: an address, be it of a hosts file
-/// or alone, which is no domain, and as a URL says so; and a rule for the looks of a page, which passes for a URL's fragment.
+/// Refuses a line whose first word passes for a name of that form and is the start of something else: an
+/// address, be it of a hosts file or alone, which is no domain, and as a URL says so; and a rule for the
+/// looks of a page, which passes for a URL's fragment.
 pub(super) fn check_line(word: &[u8], rest: &[u8], format: NameFormat) -> Result<(), NameReason> {
     if !matches!(format, NameFormat::Domains | NameFormat::Urls) {
         return Ok(());

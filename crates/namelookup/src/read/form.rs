@@ -67,7 +67,8 @@ fn domain(word: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     domain_labels(word, name)
 }
 
-/// Adds the components of a host in a URL, which has no slash in it: of a domain, or an IPv4 address as one component.
+/// Adds the components of a host in a URL, which has no slash in it: of a domain, or an IPv4 address as one
+/// component.
 pub(super) fn host(host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     if is_ipv4(host) {
         name.push(SLASH);

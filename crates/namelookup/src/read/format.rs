@@ -18,21 +18,24 @@ pub enum NameFormat {
     Names,
     /// `www.parc.com`, which is `/com/parc/www`.
     ///
-    /// ASCII letters are made small, as a domain is the same in either; a dot at the end is let pass. A domain beyond ASCII is made
-    /// ASCII by UTS 46, so that `MÜNCHEN.de` and `xn--mnchen-3ya.de` are one name, `/de/xn--mnchen-3ya`; one in ASCII stays as it is.
-    /// A label has letters, digits, `-` and `_`; other characters are a fault, and so are IP addresses. `*.example.com` and
-    /// `.example.com` are the prefix `/com/example`, which matches the domain itself too; `*` and `.` are the root, and a `*` elsewhere
-    /// is a fault.
+    /// ASCII letters are made small, as a domain is the same in either; a dot at the end is let pass. A
+    /// domain beyond ASCII is made ASCII by UTS 46, so that `MÜNCHEN.de` and `xn--mnchen-3ya.de` are one
+    /// name, `/de/xn--mnchen-3ya`; one in ASCII stays as it is. A label has letters, digits, `-` and `_`;
+    /// other characters are a fault, and so are IP addresses. `*.example.com` and `.example.com` are the
+    /// prefix `/com/example`, which matches the domain itself too; `*` and `.` are the root, and a `*`
+    /// elsewhere is a fault.
     Domains,
     /// `http://www.example.com/a/b` or `www.example.com/a/b`, which are `/com/example/www/a/b`.
     ///
-    /// The host as in [`Domains`](Self::Domains), an IPv4 address as one component, and an IPv6 one in brackets, too. User and password are dropped, and so is
-    /// what comes after a `#`. A port is dropped where it is the scheme's (without a scheme: 80 and 443), otherwise it is a component
-    /// after the host, `/com/example/:8080/a`, so that the host is a prefix of all its ports. Percent-encoding is kept. A query stays
-    /// in the last component as it is but for its slashes, which become `%2F`; after a slash it is a component of its own. A slash at
-    /// the end is let pass; slashes in a row are a fault.
+    /// The host as in [`Domains`](Self::Domains), an IPv4 address as one component, and an IPv6 one in
+    /// brackets, too. User and password are dropped, and so is what comes after a `#`. A port is dropped
+    /// where it is the scheme's (without a scheme: 80 and 443), otherwise it is a component after the host,
+    /// `/com/example/:8080/a`, so that the host is a prefix of all its ports. Percent-encoding is kept. A
+    /// query stays in the last component as it is but for its slashes, which become `%2F`; after a slash it
+    /// is a component of its own. A slash at the end is let pass; slashes in a row are a fault.
     Urls,
-    /// `ndn:/com/parc/54=%03` or `/com/parc/54=%03`, an NDN URI, which becomes canonical; see [`tlv`](crate::tlv).
+    /// `ndn:/com/parc/54=%03` or `/com/parc/54=%03`, an NDN URI, which becomes canonical; see
+    /// [`tlv`](crate::tlv).
     Ndn,
 }
 
@@ -66,8 +69,9 @@ impl NameFormat {
 
     /// How words are written that are names, by the first of them; `None` where they can be no names.
     ///
-    /// Names start with a slash, URIs of NDN with `ndn:`; of others those are URLs of which any has a scheme, a port or a path, and
-    /// all else are domains. Words that are all prefixes of addresses are no names, as that is a file of routes.
+    /// Names start with a slash, URIs of NDN with `ndn:`; of others those are URLs of which any has a scheme,
+    /// a port or a path, and all else are domains. Words that are all prefixes of addresses are no names, as
+    /// that is a file of routes.
     ///
     /// ```
     /// use wirespeed_namelookup::read::NameFormat;

@@ -5,7 +5,8 @@ use std::fmt;
 use wirespeed_fib::NextHops;
 use wirespeed_fib::read::parts::Fault;
 
-/// The user's results by number, from 1: lines of a list first, where the table is one, then words by first appearance.
+/// The user's results by number, from 1: lines of a list first, where the table is one, then words by first
+/// appearance.
 ///
 /// ```
 /// use wirespeed_namelookup::read::Labels;
@@ -83,8 +84,8 @@ impl Labels {
         Ok(line)
     }
 
-    /// A new result that is the next line of a list. `TooManyNextHops` where there are words already, whose results follow the last
-    /// line's.
+    /// A new result that is the next line of a list. `TooManyNextHops` where there are words already, whose
+    /// results follow the last line's.
     pub fn next_line(&mut self) -> Result<u32, wirespeed_fib::TooManyNextHops> {
         if !self.words.is_empty() {
             return Err(wirespeed_fib::TooManyNextHops);
@@ -127,7 +128,8 @@ impl Labels {
         (1..=self.lines).map(|line| (line, Label::Line(line))).chain(words)
     }
 
-    /// The labels in bytes, to be kept beside an image: the number of lines, 4 bytes little-endian, then each word with its length before it.
+    /// The labels in bytes, to be kept beside an image: the number of lines, 4 bytes little-endian, then each
+    /// word with its length before it.
     pub fn to_bytes(&self) -> Vec<u8> {
         [&self.lines.to_le_bytes()[..], &self.words.to_bytes()].concat()
     }

@@ -6,17 +6,21 @@
 //!                                                                            └───────► TimedUpdate, one by one
 //! ```
 //!
-//! A line of a table is a name, and then its result or nothing. Results are numbered by first appearance from 1, and what they are
-//! called comes back as [`Labels`]; in a table without a second column each name is a result of its own, with the number of its line.
-//! The first line decides which of the two a table is. A trace is a name a line, whatever comes after it. Updates are `A name result`
-//! and `W name`, with an optional time in seconds before them. Lines that start with `#` are comments, and so are words that do.
+//! A line of a table is a name, and then its result or nothing. Results are numbered by first appearance from
+//! 1, and what they are called comes back as [`Labels`]; in a table without a second column each name is a
+//! result of its own, with the number of its line. The first line decides which of the two a table is. A
+//! trace is a name a line, whatever comes after it. Updates are `A name result` and `W name`, with an
+//! optional time in seconds before them. Lines that start with `#` are comments, and so are words that do.
 //!
-//! Files of other things are refused at the line and by what they look like: hosts files, CSV, filter lists. Their words are no domains.
+//! Files of other things are refused at the line and by what they look like: hosts files, CSV, filter lists.
+//! Their words are no domains.
 //!
-//! How names are written is a [`NameFormat`], the same throughout a file and recognised by content where it isn't given.
+//! How names are written is a [`NameFormat`], the same throughout a file and recognised by content where it
+//! isn't given.
 //!
-//! As with routes, reading is strict, and the first bad line an error that says where; with [`ReadOptions::lenient`] bad lines are
-//! passed over and counted by reason. Of two lines for a name the later one stays.
+//! As with routes, reading is strict, and the first bad line an error that says where; with
+//! [`ReadOptions::lenient`] bad lines are passed over and counted by reason. Of two lines for a name the
+//! later one stays.
 //!
 //! ```
 //! use wirespeed_namelookup::Name;
@@ -115,8 +119,8 @@ pub fn read_table_from(
     table_of(Input::new(Box::new(reader), name.to_owned())?, None, options)
 }
 
-/// Reads a table and gives each name with its result to `give`, until that breaks off, for who has another place for them than a
-/// [`NameTable`]. A name may come more than once; the last time counts.
+/// Reads a table and gives each name with its result to `give`, until that breaks off, for who has another
+/// place for them than a [`NameTable`]. A name may come more than once; the last time counts.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -173,8 +177,8 @@ pub fn read_trace_from(
     trace_of(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
-/// Reads the paths of URLs, without their hosts and as they are in names, for traces to be made of; of names in other forms all of
-/// each. URLs without a path are passed over.
+/// Reads the paths of URLs, without their hosts and as they are in names, for traces to be made of; of names
+/// in other forms all of each. URLs without a path are passed over.
 pub fn read_paths(source: &Source, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
     paths_of(open(source)?, options)
 }
@@ -188,8 +192,8 @@ pub fn read_paths_from(
     paths_of(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
-/// Reads updates and gives each to `give`, until that breaks off. Results get their numbers in `labels`, which are the table's where
-/// the updates are for one.
+/// Reads updates and gives each to `give`, until that breaks off. Results get their numbers in `labels`,
+/// which are the table's where the updates are for one.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -291,7 +295,8 @@ fn size_of_file(source: &Source) -> Option<u64> {
     }
 }
 
-/// About as many names as a file has, by its first lines. One that has fewer costs room that is never touched.
+/// About as many names as a file has, by its first lines. One that has fewer costs room that is never
+/// touched.
 fn expected_names(input: &mut Input<'_>, size: Option<u64>) -> usize {
     /// Lists of names are a third of their size when compressed, or less.
     const COMPRESSED: u64 = 3;

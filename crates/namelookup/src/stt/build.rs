@@ -9,7 +9,8 @@ use crate::table::{NameTable, NodeId};
 
 /// Builds, and keeps up to date, a state transition table.
 ///
-/// A table that would be over the cap, or without one over 1 GiB, is refused with the bytes that it would take.
+/// A table that would be over the cap, or without one over 1 GiB, is refused with the bytes that it would
+/// take.
 #[derive(Clone, Debug)]
 pub struct Stt {
     /// The links, as in the image.

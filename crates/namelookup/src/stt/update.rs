@@ -1,4 +1,5 @@
-//! Updates of a state transition table (section 2.5) as patches: links come and go one by one, rows and leaves are taken and given back.
+//! Updates of a state transition table (section 2.5) as patches: links come and go one by one, rows and
+//! leaves are taken and given back.
 
 use wirespeed_image::{Patch, PatchBuilder};
 
@@ -100,8 +101,8 @@ impl Stt {
         self.prune(index);
     }
 
-    /// Takes a link out that leads to a state without transitions where no entry ends, and those above that then do. Where an entry
-    /// ends in a row that is empty, a leaf takes its place.
+    /// Takes a link out that leads to a state without transitions where no entry ends, and those above that
+    /// then do. Where an entry ends in a row that is empty, a leaf takes its place.
     fn prune(&mut self, mut index: usize) {
         loop {
             let (ends, state) = (self.table[index] & ACCEPTING != 0, self.table[index] & !ACCEPTING);

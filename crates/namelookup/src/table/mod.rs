@@ -1,12 +1,13 @@
 //! [`NameTable`]: what the user owns: names with results, to insert, remove, iterate and look up in.
 //!
-//! A trie of components. Nodes lie in one array, with their components where these are short, and long components in another; a node is
-//! found through an index by the hash of all components that lead to it, and knows its parent, its first child and its siblings. A
-//! line of 64 bytes a node, 11 to 21 in the index, and the component where it is over 23 bytes.
+//! A trie of components. Nodes lie in one array, with their components where these are short, and long
+//! components in another; a node is found through an index by the hash of all components that lead to it, and
+//! knows its parent, its first child and its siblings. A line of 64 bytes a node, 11 to 21 in the index, and
+//! the component where it is over 23 bytes.
 //!
-//! A node's [`NodeId`] stays as long as the node is there, so that engines keep what they know of a node in arrays of their own. Where
-//! changes are tracked ([`track`](NameTable::track)), nodes that went stay readable until the engine has seen that
-//! ([`forget_gone`](NameTable::forget_gone)).
+//! A node's [`NodeId`] stays as long as the node is there, so that engines keep what they know of a node in
+//! arrays of their own. Where changes are tracked ([`track`](NameTable::track)), nodes that went stay
+//! readable until the engine has seen that ([`forget_gone`](NameTable::forget_gone)).
 
 mod node;
 #[cfg(test)]
@@ -81,19 +82,22 @@ impl NameTable {
         }
     }
 
-    /// Makes room for so many more nodes at once, which saves about a third of the time that many names take to come in.
+    /// Makes room for so many more nodes at once, which saves about a third of the time that many names take
+    /// to come in.
     pub fn reserve(&mut self, nodes: usize) {
         self.nodes.reserve_exact(nodes);
         self.index.reserve(nodes);
     }
 
-    /// Makes room for so many more nodes like [`reserve`](Self::reserve), and has the memory made at once: no insertion waits for it.
+    /// Makes room for so many more nodes like [`reserve`](Self::reserve), and has the memory made at once: no
+    /// insertion waits for it.
     pub fn prepare(&mut self, nodes: usize) {
         self.reserve(nodes);
         self.nodes.populate();
     }
 
-    /// Gives a name a result, 1 or more; the one that it had before, 0 for none. O(length) expected. Panics on result 0.
+    /// Gives a name a result, 1 or more; the one that it had before, 0 for none. O(length) expected. Panics
+    /// on result 0.
     pub fn insert(&mut self, name: &Name, result: u32) -> u32 {
         self.insert_by(&[], name, result)
     }
@@ -108,7 +112,8 @@ impl NameTable {
         self.apply_by(&[], update)
     }
 
-    /// Makes changes in order; how many changed anything. Faster than one by one, as what many of them read is fetched at once.
+    /// Makes changes in order; how many changed anything. Faster than one by one, as what many of them read
+    /// is fetched at once.
     pub fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
         let mut ahead = Ahead::new(updates.into_iter());
         let mut changes = 0;
@@ -187,8 +192,8 @@ impl NameTable {
         })
     }
 
-    /// The nodes whose ids have these indexes, in order; faster than [`nodes`](Self::nodes), and in parts. Indexes from
-    /// [`id_bound`](Self::id_bound) on are none.
+    /// The nodes whose ids have these indexes, in order; faster than [`nodes`](Self::nodes), and in parts.
+    /// Indexes from [`id_bound`](Self::id_bound) on are none.
     pub fn nodes_of(&self, ids: std::ops::Range<usize>) -> impl Iterator<Item = Node<'_>> {
         let ids = ids.start..ids.end.min(self.nodes.len());
         ids.map(|at| self.node(NodeId::from_index(at))).filter(|node| !node.is_gone())
@@ -239,9 +244,9 @@ impl NameTable {
         self.changed = Some(Changes { nodes: Vec::new(), results: self.results });
     }
 
-    /// The nodes that changed since the last call, as [`NameEngine::update`](crate::NameEngine::update) takes them: those that came, went, have
-    /// another result than before, or went from no children to some or back; each once. Those that went are to be given to
-    /// [`forget_gone`](Self::forget_gone) afterwards.
+    /// The nodes that changed since the last call, as [`NameEngine::update`](crate::NameEngine::update) takes
+    /// them: those that came, went, have another result than before, or went from no children to some or
+    /// back; each once. Those that went are to be given to [`forget_gone`](Self::forget_gone) afterwards.
     pub fn take_changed(&mut self) -> Vec<NodeId> {
         let Some(changes) = self.changed.take() else { return Vec::new() };
         let mut news = Vec::with_capacity(changes.nodes.len());
@@ -259,7 +264,8 @@ impl NameTable {
         news
     }
 
-    /// What [`take_changed`](Self::take_changed) gives, without taking it: [`settle`](Self::settle) or [`undo`](Self::undo) comes next.
+    /// What [`take_changed`](Self::take_changed) gives, without taking it: [`settle`](Self::settle) or
+    /// [`undo`](Self::undo) comes next.
     pub(crate) fn news(&mut self) -> Vec<NodeId> {
         let Some(changes) = self.changed.take() else { return Vec::new() };
         let mut news = Vec::with_capacity(changes.nodes.len());
@@ -272,7 +278,8 @@ impl NameTable {
         news
     }
 
-    /// Has all changes be as they are: they can't be undone any more, and what nodes that went have held is given back.
+    /// Has all changes be as they are: they can't be undone any more, and what nodes that went have held is
+    /// given back.
     pub(crate) fn settle(&mut self) {
         let Some(changes) = self.changed.take() else { return };
         self.each_ahead(&changes.nodes, |names, id| {
@@ -286,7 +293,8 @@ impl NameTable {
         self.compact();
     }
 
-    /// Takes all changes back since tracking began or they were taken or settled last: the same nodes are there, with the same ids.
+    /// Takes all changes back since tracking began or they were taken or settled last: the same nodes are
+    /// there, with the same ids.
     pub(crate) fn undo(&mut self) {
         // Nothing is noted of what is done here.
         let Some(changes) = self.changed.take() else { return };
@@ -401,8 +409,8 @@ impl NameTable {
         &self.nodes[at.0 as usize]
     }
 
-    /// The hash of the node beneath one of some hash: so it follows from the components alone, wherever nodes are. Nodes with the same
-    /// hash are told apart by what they are.
+    /// The hash of the node beneath one of some hash: so it follows from the components alone, wherever nodes
+    /// are. Nodes with the same hash are told apart by what they are.
     #[allow(clippy::cast_possible_truncation)] // of 64 bits, 32 are as good as any
     #[inline]
     fn hash(&self, above: u32, component: &[u8]) -> u32 {

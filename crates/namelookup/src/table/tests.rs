@@ -77,7 +77,8 @@ proptest! {
         }
     }
 
-    /// Changes that are made together are those made one by one, with nodes coming, going and coming back within a group.
+    /// Changes that are made together are those made one by one, with nodes coming, going and coming back
+    /// within a group.
     #[test]
     fn together_is_one_by_one(steps in proptest::collection::vec((names(), 0..3u32), 0..200), tracks: bool) {
         let update = |(name, result): (NameBuf, u32)| match result {

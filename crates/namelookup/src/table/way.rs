@@ -9,12 +9,12 @@
 //!             applied    siblings       nodes          slots of the index
 //! ```
 //!
-//! A node's hash follows from its name alone, so all slots of a name are asked for at once. What was found is a hint to the change: by
-//! its turn others may have made nodes come and go, so each node is checked where the change takes it. That spares it the hashes and
-//! most of the index.
+//! A node's hash follows from its name alone, so all slots of a name are asked for at once. What was found is
+//! a hint to the change: by its turn others may have made nodes come and go, so each node is checked where
+//! the change takes it. That spares it the hashes and most of the index.
 //!
-//! With hashes of a parent's id and a component, ways were walked level by level, 32 of them together, and what came beneath a new node
-//! was not asked for at all.
+//! With hashes of a parent's id and a component, ways were walked level by level, 32 of them together, and
+//! what came beneath a new node was not asked for at all.
 
 use std::iter::Fuse;
 

@@ -9,10 +9,11 @@
 //!       32 02 01 00                SegmentNameComponent 256      ┘  ──► /com/parc/54=%03/50=%01%00
 //! ```
 //!
-//! The Name is the canonical URI: `type=value` for a component, without `8=` for a generic one; bytes other than letters, digits and
-//! `-._~` percent-encoded with capital digits; three periods more where a value is periods alone or nothing; the digests as
-//! `sha256digest=` and `params-sha256=` with small hexadecimal digits. As all of that is one to one, two wire names are equal iff their
-//! Names are, one is a prefix of the other iff its Name is, and a typed component never matches a generic one.
+//! The Name is the canonical URI: `type=value` for a component, without `8=` for a generic one; bytes other
+//! than letters, digits and `-._~` percent-encoded with capital digits; three periods more where a value is
+//! periods alone or nothing; the digests as `sha256digest=` and `params-sha256=` with small hexadecimal
+//! digits. As all of that is one to one, two wire names are equal iff their Names are, one is a prefix of the
+//! other iff its Name is, and a typed component never matches a generic one.
 //!
 //! ```
 //! use wirespeed_namelookup::NameTable;

@@ -206,9 +206,10 @@ impl WireNameBuf {
         Ok(())
     }
 
-    /// A name of its URI, `ndn:/com/parc` or without `ndn:`. Takes what isn't canonical too: bytes that needn't be percent-encoded and
-    /// are, or should be and aren't; `8=`; `1=` and `2=` for digests; `seg=`, `off=`, `v=`, `t=` and `seq=` with decimal numbers. A
-    /// slash at the end is let pass, an authority is ignored.
+    /// A name of its URI, `ndn:/com/parc` or without `ndn:`. Takes what isn't canonical too: bytes that
+    /// needn't be percent-encoded and are, or should be and aren't; `8=`; `1=` and `2=` for digests; `seg=`,
+    /// `off=`, `v=`, `t=` and `seq=` with decimal numbers. A slash at the end is let pass, an authority is
+    /// ignored.
     pub fn from_uri(uri: &[u8]) -> Result<Self, UriError> {
         let path = uri::path(uri)?;
         let path = path.strip_suffix(b"/").unwrap_or(path);
@@ -222,8 +223,8 @@ impl WireNameBuf {
         Ok(name)
     }
 
-    /// The name on the wire of a name of this crate, as [`from_uri`](Self::from_uri) takes it. The other way round gives the same name
-    /// where it is canonical.
+    /// The name on the wire of a name of this crate, as [`from_uri`](Self::from_uri) takes it. The other way
+    /// round gives the same name where it is canonical.
     pub fn from_name(name: &Name) -> Result<Self, UriError> {
         if name.is_empty() { Ok(Self::new()) } else { Self::from_uri(name.as_bytes()) }
     }

@@ -13,7 +13,8 @@ pub enum PacketKind {
     Data,
 }
 
-/// The first packet of some bytes, as far as forwarding by name needs it. What comes after its name is not looked at.
+/// The first packet of some bytes, as far as forwarding by name needs it. What comes after its name is not
+/// looked at.
 ///
 /// ```
 /// use wirespeed_namelookup::tlv::{Packet, PacketKind};

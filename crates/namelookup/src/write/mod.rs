@@ -1,10 +1,10 @@
 //! Writing tables, traces and updates in the plain form that [`read`](crate::read) reads.
 //!
-//! What a table file gave is written so that it reads back the same: entries by result, then in order of names, so that results are
-//! interned to the same numbers again where each is in use.
+//! What a table file gave is written so that it reads back the same: entries by result, then in order of
+//! names, so that results are interned to the same numbers again where each is in use.
 //!
-//! A line can't hold every name: not one with a blank, a tab or an end of line in it, nor one that is longer than a line may be. Such a
-//! name is an error here, and nothing else is written for it.
+//! A line can't hold every name: not one with a blank, a tab or an end of line in it, nor one that is longer
+//! than a line may be. Such a name is an error here, and nothing else is written for it.
 //!
 //! ```
 //! use wirespeed_namelookup::read::{ReadOptions, read_table_from};
@@ -63,8 +63,8 @@ pub enum WriteError {
 /// Bytes of a line that are left for a name: a time, a kind and a result may be beside it.
 const LONGEST_NAME: usize = Input::LONGEST_LINE - 8_192;
 
-/// Writes a table, by result and name. Where the results are the lines of a list, each in use once, that is a list without results again.
-/// `out` is written in small pieces: hand over a buffered one. O(n log n).
+/// Writes a table, by result and name. Where the results are the lines of a list, each in use once, that is a
+/// list without results again. `out` is written in small pieces: hand over a buffered one. O(n log n).
 pub fn write_table(names: &NameTable, labels: &Labels, out: &mut dyn Write) -> Result<(), WriteError> {
     let entries = by_result(names);
     let is_list = labels.lines() > 0

@@ -41,7 +41,8 @@ fn live_names_give_the_same_results() {
     assert!(live.compiled().is_empty() && live.names().is_empty());
 }
 
-/// Real domains with 62 results by stand-ins for resolving them: each name's own by chance, and one for all names of a site.
+/// Real domains with 62 results by stand-ins for resolving them: each name's own by chance, and one for all
+/// names of a site.
 #[test]
 fn real_domains() {
     let Some(by_chance) = read_domains(0) else { return };

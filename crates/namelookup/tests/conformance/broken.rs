@@ -1,4 +1,5 @@
-//! Engines that are each wrong in one way, and the tests of the suite that see it: proof that each test can fail.
+//! Engines that are each wrong in one way, and the tests of the suite that see it: proof that each test can
+//! fail.
 
 use std::marker::PhantomData;
 use std::sync::Mutex;
@@ -131,7 +132,8 @@ impl<F: Fault> NameLpm for FaultyTable<F> {
     }
 }
 
-/// A fault as a type that replaces some methods, and a test module in which each of the named tests must fail of it.
+/// A fault as a type that replaces some methods, and a test module in which each of the named tests must fail
+/// of it.
 macro_rules! faults {
     ($($(#[doc = $doc:literal])+ $name:ident: $($test:ident $(= $message:literal)?),+ => { $($method:item)* })+) => {
         $(

@@ -1,5 +1,5 @@
-//! The suite that every engine of names passes, held against an engine too simple to be wrong, and against broken ones that each of
-//! its tests must fail.
+//! The suite that every engine of names passes, held against an engine too simple to be wrong, and against
+//! broken ones that each of its tests must fail.
 
 #![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
 

@@ -1,4 +1,5 @@
-//! [`Sorted`]: the simplest engine. The names in order, a binary search for each prefix of a query; an update writes all of it anew.
+//! [`Sorted`]: the simplest engine. The names in order, a binary search for each prefix of a query; an update
+//! writes all of it anew.
 //!
 //! ```text
 //! head      u64  number of entries, length of the longest
@@ -135,7 +136,8 @@ impl SortedTable {
         usize::try_from(self.0.section::<u64>(HEAD)[1]).unwrap()
     }
 
-    /// Number and length of the entry that matches: of few entries each is tried, of many those that prefixes of the name are.
+    /// Number and length of the entry that matches: of few entries each is tried, of many those that prefixes
+    /// of the name are.
     fn longest_match(&self, name: &Name, longest: usize) -> Option<(usize, usize)> {
         const FEW: usize = 64;
         if self.len() < FEW {

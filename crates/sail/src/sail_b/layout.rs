@@ -1,9 +1,10 @@
 //! The sections of SAIL_B (section 3 of the paper) and SAIL_U (section 4.1) and what their elements say.
 //!
-//! A bit map for each level says which prefixes of that length there are; the longest that covers an address is
-//! found in bit maps alone, and its next hop with one read of an array that is as long as the level is wide. SAIL_B
-//! has every level from 0 to 24. SAIL_U has 6, 12, 18 and 24, to which the shorter prefixes are pushed by prefix
-//! expansion: those of one step lie in one aligned word of the bit map, so that an update changes one word at most.
+//! A bit map for each level says which prefixes of that length there are; the longest that covers an address
+//! is found in bit maps alone, and its next hop with one read of an array that is as long as the level is
+//! wide. SAIL_B has every level from 0 to 24. SAIL_U has 6, 12, 18 and 24, to which the shorter prefixes are
+//! pushed by prefix expansion: those of one step lie in one aligned word of the bit map, so that an update
+//! changes one word at most.
 //!
 //! ```text
 //! b0 … b24   u64 × ⌈2^i/64⌉     bit p: there is a prefix p of that length; lowest bit first       (the paper's B)
@@ -14,18 +15,20 @@
 //! n32        uW × chunks×256    the next hop of each address
 //! ```
 //!
-//! (SAIL_U: b6, b12, b18, b24, n6, n12, n18, n24, n32.) `top` is the largest value of an element of n24. The paper
-//! has negative numbers for chunk ids; counted down from the top they cost no bit, and one comparison, with the
-//! number of chunks, tells them from next hops. A value that is taken for a chunk is one that exists, so that
-//! lookups can follow whatever an image holds. Chunk ids start from 1; chunk 0 stays zero, which leads to no route.
+//! (SAIL_U: b6, b12, b18, b24, n6, n12, n18, n24, n32.) `top` is the largest value of an element of n24. The
+//! paper has negative numbers for chunk ids; counted down from the top they cost no bit, and one comparison,
+//! with the number of chunks, tells them from next hops. A value that is taken for a chunk is one that
+//! exists, so that lookups can follow whatever an image holds. Chunk ids start from 1; chunk 0 stays zero,
+//! which leads to no route.
 //!
-//! `W` is the narrowest of 8, 16 and 32 bits that holds every next hop, `P` the narrowest that holds every next hop
-//! and chunk. The paper counts on a default route. Here an address that no bit map knows has no route, and neither
-//! has one whose next hop is 0. What lies under a clear bit, and chunks that nothing leads to, is left as it was.
+//! `W` is the narrowest of 8, 16 and 32 bits that holds every next hop, `P` the narrowest that holds every
+//! next hop and chunk. The paper counts on a default route. Here an address that no bit map knows has no
+//! route, and neither has one whose next hop is 0. What lies under a clear bit, and chunks that nothing leads
+//! to, is left as it was.
 //!
-//! Of the real IPv4 table (1,042,325 prefixes, none longer than /24, one-byte elements) the image of SAIL_B is 38 MB,
-//! 4.2 MB of it bit maps; that of SAIL_U 19 MB, 2.1 MB of it bit maps. With 79,563 next hops and 25,499 chunks n24
-//! takes four bytes an element, and they are 167 MB and 99 MB.
+//! Of the real IPv4 table (1,042,325 prefixes, none longer than /24, one-byte elements) the image of SAIL_B
+//! is 38 MB, 4.2 MB of it bit maps; that of SAIL_U 19 MB, 2.1 MB of it bit maps. With 79,563 next hops and
+//! 25,499 chunks n24 takes four bytes an element, and they are 167 MB and 99 MB.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -48,8 +51,8 @@ pub trait Levels: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// The kind of its images.
     const KIND: &'static str;
-    /// The levels, ascending. The last is 24, the one before it past 16: what is pushed to the last then differs in
-    /// one octet.
+    /// The levels, ascending. The last is 24, the one before it past 16: what is pushed to the last then
+    /// differs in one octet.
     const LEVELS: &'static [u8];
 }
 
@@ -280,7 +283,8 @@ impl<L: Levels> SplitTable<L> {
         let bounds = self.bounds(section, self.image.results());
         let runs = self.image.section::<T>(section).chunks(RUN);
         runs.enumerate().find_map(|(at, run)| {
-            // Most of the arrays of a level are zero, which is always admitted: these run by at the speed of memory.
+            // Most of the arrays of a level are zero, which is always admitted: these run by at the speed of
+            // memory.
             let is_zero = bytemuck::try_cast_slice::<T, u64>(run)
                 .is_ok_and(|words| words.iter().all(|&word| word == 0));
             if is_zero {

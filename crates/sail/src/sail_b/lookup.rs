@@ -1,14 +1,15 @@
 //! Lookups of SAIL_B (Algorithm 1) and SAIL_U, alone and in batches.
 //!
-//! A batch goes level by level over a block of keys, so that as many reads are under way as the core can hold.
-//! The bit map of the pivot level parts the block: keys that it knows read n24 and, in the same pass, the chunk
-//! that it leads to (chunk 0 where it leads to none). The others are a list that each level up shortens; what is
-//! noted for each is the level at which it left, and the next hops are read at the end, all at once.
+//! A batch goes level by level over a block of keys, so that as many reads are under way as the core can
+//! hold. The bit map of the pivot level parts the block: keys that it knows read n24 and, in the same pass,
+//! the chunk that it leads to (chunk 0 where it leads to none). The others are a list that each level up
+//! shortens; what is noted for each is the level at which it left, and the next hops are read at the end, all
+//! at once.
 //!
-//! Each list ends in a branch that is mispredicted, so blocks are larger than what is under way at a time needs:
-//! with 256 keys SAIL_U went from 73 to 109 million lookups a second on random traffic, from 94 to 149 on prefix
-//! traffic, against 64 keys. Testing every level for every key, without lists, came to 71 and 130. (The best of
-//! three runs each, Zen 4, shared.)
+//! Each list ends in a branch that is mispredicted, so blocks are larger than what is under way at a time
+//! needs: with 256 keys SAIL_U went from 73 to 109 million lookups a second on random traffic, from 94 to 149
+//! on prefix traffic, against 64 keys. Testing every level for every key, without lists, came to 71 and 130.
+//! (The best of three runs each, Zen 4, shared.)
 
 use wirespeed_fib::{Lpm, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, Table, number};
@@ -19,7 +20,8 @@ use crate::sail_l::CHUNK;
 /// Keys of a block.
 const BLOCK: usize = 256;
 
-/// Calls a generic function with the widths of a table: of next hops, and of the pivot level, which is no narrower.
+/// Calls a generic function with the widths of a table: of next hops, and of the pivot level, which is no
+/// narrower.
 macro_rules! with_widths {
     ($table:expr, $function:ident::<$levels:ty>($($argument:expr),*)) => {
         match ($table.entry_width(), $table.pivot_width()) {

@@ -1,4 +1,5 @@
-//! [`SailB`] (section 3) and [`SailU`] (section 4.1), IPv4: bit maps of the prefix lengths, and next-hop arrays.
+//! [`SailB`] (section 3) and [`SailU`] (section 4.1), IPv4: bit maps of the prefix lengths, and next-hop
+//! arrays.
 
 mod build;
 pub mod layout;

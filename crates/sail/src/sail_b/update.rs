@@ -1,12 +1,12 @@
 //! Updates of SAIL_B (section 3.3) and SAIL_U (section 4.1, "FIB Update") as patches.
 //!
-//! A prefix of up to 24 bits owns elements of one level: itself, or in SAIL_U all of its expansion that no longer
-//! prefix of the same step owns. Their bits lie in one word, which is in the patch where it changes; their next hops
-//! lie side by side. Chunks beneath it hold the next hop that they inherit, and take the new one. A prefix longer
-//! than 24 bits owns elements of one chunk.
+//! A prefix of up to 24 bits owns elements of one level: itself, or in SAIL_U all of its expansion that no
+//! longer prefix of the same step owns. Their bits lie in one word, which is in the patch where it changes;
+//! their next hops lie side by side. Chunks beneath it hold the next hop that they inherit, and take the new
+//! one. A prefix longer than 24 bits owns elements of one chunk.
 //!
-//! Values come from the Rib as it is after all changes, so the order of changes does not matter. A chunk that is no
-//! longer needed goes back to the pool.
+//! Values come from the Rib as it is after all changes, so the order of changes does not matter. A chunk that
+//! is no longer needed goes back to the pool.
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib, V4};
@@ -100,7 +100,8 @@ impl<L: Levels> Split<L> {
         for (&index, &chunk) in self.chunks.range(beneath) {
             let address = V4(index << 8);
             let inherited = inherited(rib, address);
-            // Where nothing is longer than the pivot any more, that change is to come, and takes the chunk back.
+            // Where nothing is longer than the pivot any more, that change is to come, and takes the chunk
+            // back.
             if !prefix.is_hidden_by(inherited)
                 && let Some(cursor) = descend(rib, address, 3)
             {
@@ -127,8 +128,8 @@ impl<L: Levels> Split<L> {
         Ok(())
     }
 
-    /// Sets one element of the pivot level, and its chunk. `best` is the longest route that ends in its octet,
-    /// `cursor` leads to the routes that are longer.
+    /// Sets one element of the pivot level, and its chunk. `best` is the longest route that ends in its
+    /// octet, `cursor` leads to the routes that are longer.
     fn set_pivot(
         &mut self,
         rib: &Rib<V4>,
@@ -166,7 +167,8 @@ impl<L: Levels> Split<L> {
         Ok(())
     }
 
-    /// Brings the elements of a chunk up to date that a prefix longer than the pivot decides, or what led to it.
+    /// Brings the elements of a chunk up to date that a prefix longer than the pivot decides, or what led to
+    /// it.
     fn touch_long(
         &mut self,
         rib: &Rib<V4>,
@@ -246,8 +248,8 @@ mod tests {
     use super::*;
     use crate::{EverySixth, SailU};
 
-    /// The word of a bit map of SAIL_U that has the bits of a prefix, by the definition: its section, its index and
-    /// its value.
+    /// The word of a bit map of SAIL_U that has the bits of a prefix, by the definition: its section, its
+    /// index and its value.
     fn word_around(rib: &Rib<V4>, prefix: Prefix<V4>) -> (SectionId, u64, u64) {
         let level = prefix.len().max(1).next_multiple_of(6);
         let step = if level == 6 { 0..=6 } else { level - 5..=level };

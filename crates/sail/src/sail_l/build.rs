@@ -1,8 +1,8 @@
 //! [`SailL`]: the form of SAIL_L, and its compilation from a Rib.
 //!
-//! The Rib is walked one octet a step, which is one level a step: at each node its prefixes are pushed to the 256
-//! elements of the octet, and where longer prefixes follow the element links to a chunk instead. The form that
-//! stays is the place of each chunk; what the elements hold is in the Rib.
+//! The Rib is walked one octet a step, which is one level a step: at each node its prefixes are pushed to the
+//! 256 elements of the octet, and where longer prefixes follow the element links to a chunk instead. The form
+//! that stays is the place of each chunk; what the elements hold is in the Rib.
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::rib::Cursor;

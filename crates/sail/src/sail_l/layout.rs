@@ -1,8 +1,8 @@
 //! The sections of SAIL_L (section 4.2 of the paper) and what their elements say.
 //!
-//! Prefixes are pushed to the levels 16, 24 and 32; for IPv6 to 16, 24, 32 and so on to 128. Level 16 is one array,
-//! each deeper level is made of chunks of 256 elements, one chunk for each element above that has longer prefixes
-//! beneath it.
+//! Prefixes are pushed to the levels 16, 24 and 32; for IPv6 to 16, 24, 32 and so on to 128. Level 16 is one
+//! array, each deeper level is made of chunks of 256 elements, one chunk for each element above that has
+//! longer prefixes beneath it.
 //!
 //! ```text
 //! bcn16  u32 × 2^16      1 nnnnnnn…  the next hop is n           (the paper's BCN: bit map, chunk id, next hop)
@@ -13,14 +13,14 @@
 //! n32    uW  × chunks×256            the next hop (n128 for IPv6)                                  (N)
 //! ```
 //!
-//! Chunk ids start from 1; chunk 0 of each level stays zero, which leads to no route. `W`, one for the whole table,
-//! is the narrowest of 8, 16 and 32 bits that holds every next hop plus one; `I` is the narrowest that holds the
-//! level's chunk ids. The paper has 8 bits for next hops and 15 for chunk ids, and always a default route; the
-//! plus one in BN is what makes room for no route.
+//! Chunk ids start from 1; chunk 0 of each level stays zero, which leads to no route. `W`, one for the whole
+//! table, is the narrowest of 8, 16 and 32 bits that holds every next hop plus one; `I` is the narrowest that
+//! holds the level's chunk ids. The paper has 8 bits for next hops and 15 for chunk ids, and always a default
+//! route; the plus one in BN is what makes room for no route.
 //!
-//! A lookup of the real IPv4 table of 2026 (26,502 chunks in level 24; bcn16 0.26 MB, bn24 7.6 MB) reads one or two
-//! elements, where there are prefixes longer than /24 (that table has none) four. IPv6 reads two elements a level past
-//! the first, of which the second only where the first is zero.
+//! A lookup of the real IPv4 table of 2026 (26,502 chunks in level 24; bcn16 0.26 MB, bn24 7.6 MB) reads one
+//! or two elements, where there are prefixes longer than /24 (that table has none) four. IPv6 reads two
+//! elements a level past the first, of which the second only where the first is zero.
 
 use std::marker::PhantomData;
 

@@ -1,8 +1,9 @@
 //! Lookups of SAIL_L (Algorithm 2), alone and in batches.
 //!
-//! A batch goes level by level over a block of keys, so that as many reads are under way as the core can hold, and no
-//! branch depends on a key. The first two levels are one pass: a key that is done after the first reads the empty
-//! chunk 0 of the second and drops what it finds. The few (IPv4) or many (IPv6) that go on are lists, one a level.
+//! A batch goes level by level over a block of keys, so that as many reads are under way as the core can
+//! hold, and no branch depends on a key. The first two levels are one pass: a key that is done after the
+//! first reads the empty chunk 0 of the second and drops what it finds. The few (IPv4) or many (IPv6) that go
+//! on are lists, one a level.
 
 use wirespeed_fib::{Address, Family, Lpm, NextHop, Step, Way};
 use wirespeed_image::{Element, Image, SectionId, Table, number};

@@ -1,18 +1,20 @@
 //! SAIL_L batches in vectors, AVX-512 or AVX2, for IPv4: the only unsafe code of this crate.
 //!
-//! Eight vectors at a time, sixteen keys each with AVX-512 and eight with AVX2 (of 1, 2, 4 and 8 vectors, each was faster
-//! than the one before). Both levels that real tables use are gathers, and a key that is done after the first is masked out
-//! of the second. The few keys whose element of level 24 leads on are finished one by one. Keys to come are prefetched.
+//! Eight vectors at a time, sixteen keys each with AVX-512 and eight with AVX2 (of 1, 2, 4 and 8 vectors,
+//! each was faster than the one before). Both levels that real tables use are gathers, and a key that is done
+//! after the first is masked out of the second. The few keys whose element of level 24 leads on are finished
+//! one by one. Keys to come are prefetched.
 //!
-//! On a Zen 4 core, on the real table of 2026 with one-byte entries, random traffic went from 245 to 655 M/s and
-//! prefix traffic from 210 to 560 M/s with AVX-512.
+//! On a Zen 4 core, on the real table of 2026 with one-byte entries, random traffic went from 245 to 655 M/s
+//! and prefix traffic from 210 to 560 M/s with AVX-512.
 
 use wirespeed_fib::{Address, Family, NextHop, Way};
 use wirespeed_image::Element;
 
 use super::layout::SailLTable;
 
-/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many that were.
+/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many
+/// that were.
 ///
 /// Panics for IPv6.
 pub(super) fn batch<A: Address, W: Element>(
@@ -25,7 +27,8 @@ pub(super) fn batch<A: Address, W: Element>(
     #[cfg(target_arch = "x86_64")]
     if way.is_here() {
         #[allow(unsafe_code)]
-        // SAFETY: the CPU has the feature, the family is IPv4, and elements are of the type that the table says.
+        // SAFETY: the CPU has the feature, the family is IPv4, and elements are of the type that the table
+        // says.
         unsafe {
             match way {
                 Way::Avx512 => return avx512::batch::<A, W>(table, addresses, next_hops),
@@ -104,8 +107,8 @@ mod avx512 {
             let mut key = [_mm512_setzero_si512(); VECTORS];
             let mut first = [_mm512_setzero_si512(); VECTORS];
             for v in 0..VECTORS {
-                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and an index of
-                // 16 bits is inside bcn16.
+                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and
+                // an index of 16 bits is inside bcn16.
                 unsafe {
                     _mm_prefetch::<_MM_HINT_T0>(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
                     key[v] = _mm512_loadu_si512(keys.as_ptr().add(v * LANES).cast());
@@ -118,9 +121,9 @@ mod avx512 {
                 let open = _mm512_testn_epi32_mask(first[v], leaf);
                 let octet = _mm512_and_si512(_mm512_srli_epi32::<8>(key[v]), low_octet);
                 let index = _mm512_or_si512(_mm512_slli_epi32::<8>(first[v]), octet);
-                // SAFETY: an element of bcn16 without LEAF is a chunk of level 24, which every image and patch is
-                // checked for; there are fewer than 2^22, so an index fits; a load from the last element ends in
-                // the padding.
+                // SAFETY: an element of bcn16 without LEAF is a chunk of level 24, which every image and
+                // patch is checked for; there are fewer than 2^22, so an index fits; a load from the last
+                // element ends in the padding.
                 let element = unsafe { gather::<W>(open, index, bn24) };
                 let done = _mm512_and_si512(first[v], not_leaf);
                 let found = _mm512_mask_sub_epi32(done, open, element, _mm512_set1_epi32(1));
@@ -142,8 +145,8 @@ mod avx512 {
     /// Elements of type `W` at the indexes of the lanes in the mask, widened.
     ///
     /// # Safety
-    /// The CPU must have AVX-512F. Each index in the mask must be of an element of `bytes`, at least 3 bytes before
-    /// its end.
+    /// The CPU must have AVX-512F. Each index in the mask must be of an element of `bytes`, at least 3 bytes
+    /// before its end.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn gather<W: Element>(mask: __mmask16, index: __m512i, bytes: &[u8]) -> __m512i {
@@ -208,8 +211,8 @@ mod avx2 {
             let mut key = [_mm256_setzero_si256(); VECTORS];
             let mut first = [_mm256_setzero_si256(); VECTORS];
             for v in 0..VECTORS {
-                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and an index of
-                // 16 bits is inside bcn16.
+                // SAFETY: a prefetch may be of any address. `keys` are `at_a_time` integers of 32 bits, and
+                // an index of 16 bits is inside bcn16.
                 unsafe {
                     _mm_prefetch::<_MM_HINT_T0>(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
                     key[v] = _mm256_loadu_si256(keys.as_ptr().add(v * LANES).cast());
@@ -223,9 +226,9 @@ mod avx2 {
                 let open = _mm256_srai_epi32::<31>(_mm256_andnot_si256(first[v], leaf));
                 let octet = _mm256_and_si256(_mm256_srli_epi32::<8>(key[v]), low_octet);
                 let index = _mm256_or_si256(_mm256_slli_epi32::<8>(first[v]), octet);
-                // SAFETY: an element of bcn16 without LEAF is a chunk of level 24, which every image and patch is
-                // checked for; there are fewer than 2^22, so an index fits; a load from the last element ends in
-                // the padding.
+                // SAFETY: an element of bcn16 without LEAF is a chunk of level 24, which every image and
+                // patch is checked for; there are fewer than 2^22, so an index fits; a load from the last
+                // element ends in the padding.
                 let element = unsafe { gather::<W>(open, index, bn24) };
                 let below = _mm256_sub_epi32(element, _mm256_set1_epi32(1));
                 let found = _mm256_blendv_epi8(_mm256_andnot_si256(leaf, first[v]), below, open);
@@ -244,11 +247,12 @@ mod avx2 {
         addresses.len() - addresses.len() % at_a_time
     }
 
-    /// Elements of type `W` at the indexes of the lanes that are all ones in the mask, widened; 0 in the others.
+    /// Elements of type `W` at the indexes of the lanes that are all ones in the mask, widened; 0 in the
+    /// others.
     ///
     /// # Safety
-    /// The CPU must have AVX2. Each index in the mask must be of an element of `bytes`, at least 3 bytes before its
-    /// end.
+    /// The CPU must have AVX2. Each index in the mask must be of an element of `bytes`, at least 3 bytes
+    /// before its end.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn gather<W: Element>(mask: __m256i, index: __m256i, bytes: &[u8]) -> __m256i {

@@ -1,9 +1,9 @@
 //! Updates of SAIL_L (section 4.2, "FIB Update") as patches.
 //!
-//! From level to level only those elements are looked at that a changed prefix covers, or on the way to it. Their
-//! values come from the Rib as it is after all changes, so the order of changes does not matter, and elements that
-//! a longer prefix decides are passed over with all beneath them. A chunk that is no longer needed goes back to its
-//! pool; what it holds is unreachable and left as it is.
+//! From level to level only those elements are looked at that a changed prefix covers, or on the way to it.
+//! Their values come from the Rib as it is after all changes, so the order of changes does not matter, and
+//! elements that a longer prefix decides are passed over with all beneath them. A chunk that is no longer
+//! needed goes back to its pool; what it holds is unreachable and left as it is.
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib};

@@ -1,16 +1,16 @@
 //! [`Arrays`]: the next-hop arrays of a table, each distinct one kept once.
 //!
-//! Neighbouring elements have mostly the same next hop in every FIB, and FIBs of one network differ little, so that few
-//! arrays are distinct: of the 9 million elements of 12 variations of the real table of 2026 between 72 and 764
-//! thousand, by how much the FIBs differ.
+//! Neighbouring elements have mostly the same next hop in every FIB, and FIBs of one network differ little,
+//! so that few arrays are distinct: of the 9 million elements of 12 variations of the real table of 2026
+//! between 72 and 764 thousand, by how much the FIBs differ.
 
 use std::hash::Hasher;
 
 use rustc_hash::{FxHashMap, FxHasher};
 use wirespeed_fib::NextHop;
 
-/// Distinct arrays of one next hop a FIB, by id, and how many elements have each. Array 0 is no route in any FIB and
-/// is not handed out.
+/// Distinct arrays of one next hop a FIB, by id, and how many elements have each. Array 0 is no route in any
+/// FIB and is not handed out.
 #[derive(Clone, Debug)]
 pub(super) struct Arrays {
     slots: usize,
@@ -18,8 +18,8 @@ pub(super) struct Arrays {
     next_hops: Vec<NextHop>,
     /// Elements that have each.
     users: Vec<u64>,
-    /// The id of an array by its hash. Of two arrays with one hash only one is found again; the other is kept as
-    /// often as it is asked for, which costs memory and nothing else.
+    /// The id of an array by its hash. Of two arrays with one hash only one is found again; the other is kept
+    /// as often as it is asked for, which costs memory and nothing else.
     ids: FxHashMap<u64, u32>,
     free: Vec<u32>,
     /// Ids end here.

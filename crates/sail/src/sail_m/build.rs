@@ -1,9 +1,9 @@
 //! [`SailM`]: the form of SAIL_M, and its compilation from the routes of all FIBs.
 //!
-//! The overlay is walked one octet a step, which is one level a step: at each position the prefixes of every FIB are
-//! pushed to the 256 elements of the octet, and where any FIB has longer prefixes the element links to a chunk. The form
-//! is the place of each chunk, the distinct next-hop arrays, and which of them each element has, so that an array can
-//! go when its last element lets go of it.
+//! The overlay is walked one octet a step, which is one level a step: at each position the prefixes of every
+//! FIB are pushed to the 256 elements of the octet, and where any FIB has longer prefixes the element links
+//! to a chunk. The form is the place of each chunk, the distinct next-hop arrays, and which of them each
+//! element has, so that an array can go when its last element lets go of it.
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib};
@@ -41,10 +41,11 @@ pub struct SailM {
 }
 
 impl SailM {
-    /// Compiles the table of several FIBs, and makes what keeps it up to date. There is room for a few more FIBs.
+    /// Compiles the table of several FIBs, and makes what keeps it up to date. There is room for a few more
+    /// FIBs.
     ///
-    /// Takes time by the elements of the overlay (256 for each prefix of whole octets that has a longer one in any
-    /// FIB) times the FIBs.
+    /// Takes time by the elements of the overlay (256 for each prefix of whole octets that has a longer one
+    /// in any FIB) times the FIBs.
     pub fn overlay<A: Address>(
         fibs: &Fibs<A>,
         options: &BuildOptions,
@@ -52,9 +53,9 @@ impl SailM {
         Self::compiled(&Overlay::of(fibs), slots_for(fibs.slots()), options)
     }
 
-    /// The patch that takes a table from before the changes to `fibs`: `changed` lists the prefixes that were inserted,
-    /// replaced or removed since the last patch, each with its FIB, in any order, repeated or not. For a FIB that was
-    /// added or removed these are all its prefixes.
+    /// The patch that takes a table from before the changes to `fibs`: `changed` lists the prefixes that were
+    /// inserted, replaced or removed since the last patch, each with its FIB, in any order, repeated or not.
+    /// For a FIB that was added or removed these are all its prefixes.
     ///
     /// After an error the engine is spent: build a new one from the same `fibs`.
     pub fn patch<A: Address>(
@@ -105,8 +106,9 @@ fn capacities<A: Address>(overlay: &Overlay<'_, A>, options: &BuildOptions) -> R
     Ok(chunks)
 }
 
-/// Arrays to make room for where there are so many: an eighth more for updates, and more than that while ids get no wider
-/// by it and it takes under a sixteenth of what the elements take. (FIBs that drift apart need far more than an eighth.)
+/// Arrays to make room for where there are so many: an eighth more for updates, and more than that while ids
+/// get no wider by it and it takes under a sixteenth of what the elements take. (FIBs that drift apart need
+/// far more than an eighth.)
 fn room_for_arrays(arrays: u64, capacities: &[u64], slots: usize, width: usize) -> u64 {
     let enough = arrays + arrays / 8 + 16 * slots.min(64) as u64;
     let id_width = id_width(capacities, enough);
@@ -116,7 +118,8 @@ fn room_for_arrays(arrays: u64, capacities: &[u64], slots: usize, width: usize) 
     enough.max(cheap.min(as_wide)).min(MAX_ARRAYS.into())
 }
 
-/// Number of distinct arrays of an overlay, array 0 included: as many as the form comes to, without the rest of it.
+/// Number of distinct arrays of an overlay, array 0 included: as many as the form comes to, without the rest
+/// of it.
 fn count_arrays<A: Address>(overlay: &Overlay<'_, A>, slots: usize) -> Result<u64, BuildError> {
     fn count<A: Address>(
         position: &Position<'_, A>,
@@ -167,8 +170,8 @@ impl SailM {
             false => room_for_arrays(arrays.max(options.next_hops.into()), &capacities, slots, width),
         };
         let allocate = |arrays| allocate::<A>(&capacities, arrays, slots, width, options.memory_cap);
-        // The arrays are only counted as they are found: first see that what is known of the size is under the cap. Where
-        // it is not, the error says what all of it would be.
+        // The arrays are only counted as they are found: first see that what is known of the size is under
+        // the cap. Where it is not, the error says what all of it would be.
         match allocate(1).map(drop) {
             Err(ImageError::OverCap { .. }) => drop(allocate(room_for(count_arrays(overlay, slots)?))?),
             first => first?,

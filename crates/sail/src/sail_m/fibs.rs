@@ -26,8 +26,8 @@ impl fmt::Display for FibId {
     }
 }
 
-/// FIBs of one family by their ids. Ids are handed out from 0 on, and again when a FIB was removed; next hops are each
-/// FIB's own, so that one index may mean different things in two of them.
+/// FIBs of one family by their ids. Ids are handed out from 0 on, and again when a FIB was removed; next hops
+/// are each FIB's own, so that one index may mean different things in two of them.
 #[derive(Clone, Debug)]
 pub struct Fibs<A> {
     ribs: Vec<Option<Rib<A>>>,

@@ -1,8 +1,9 @@
 //! The sections of SAIL_M (section 4.3 of the paper) and what their elements say.
 //!
-//! The levels are those of SAIL_L, cut from the overlay of all FIBs: an element leads on if any FIB has longer prefixes
-//! beneath it. So all FIBs share the bit maps and chunk ids, which say on which level a lookup ends, and the next hop of
-//! an element is an array with one for each FIB, the paper's N\[i\]. Each distinct array is kept once:
+//! The levels are those of SAIL_L, cut from the overlay of all FIBs: an element leads on if any FIB has
+//! longer prefixes beneath it. So all FIBs share the bit maps and chunk ids, which say on which level a
+//! lookup ends, and the next hop of an element is an array with one for each FIB, the paper's N\[i\]. Each
+//! distinct array is kept once:
 //!
 //! ```text
 //! bca16  u32 × 2^16            1 aaaaaaa…  ends here, with array a           (bit map, chunk id, array)
@@ -14,17 +15,18 @@
 //! fibs   u32                   F
 //! ```
 //!
-//! The arrays lie side by side, so that what one FIB has lies together: a batch in one FIB touches no more than that.
+//! The arrays lie side by side, so that what one FIB has lies together: a batch in one FIB touches no more
+//! than that.
 //!
-//! `F` is the number of FIBs rounded up: room for FIBs to come. A slot without a FIB holds no route anywhere. `I`, one for
-//! all levels, is the narrowest of 8, 16 and 32 bits that holds every array's and chunk's id and the bit before it, `W`
-//! the narrowest that holds every next hop of every FIB. Chunks and arrays are numbered from 1; chunk 0 and array 0 stay
-//! zero, which leads to no route.
+//! `F` is the number of FIBs rounded up: room for FIBs to come. A slot without a FIB holds no route anywhere.
+//! `I`, one for all levels, is the narrowest of 8, 16 and 32 bits that holds every array's and chunk's id and
+//! the bit before it, `W` the narrowest that holds every next hop of every FIB. Chunks and arrays are
+//! numbered from 1; chunk 0 and array 0 stay zero, which leads to no route.
 //!
-//! What was tried first is the paper's layout: BC16 and the bit map B24, which it keeps on chip (2^16 × 17 + 2^24 bits =
-//! 2.13 MB at most), chunk ids apart, and an array of F next hops beside every element of levels 16, 24 and 32. Its
-//! lookup reads one place of large memory where this one reads two that are smaller. On the real table of 2026 and
-//! variations of it that lack and change these shares of its prefixes, in MB:
+//! What was tried first is the paper's layout: BC16 and the bit map B24, which it keeps on chip (2^16 × 17 +
+//! 2^24 bits = 2.13 MB at most), chunk ids apart, and an array of F next hops beside every element of levels
+//! 16, 24 and 32. Its lookup reads one place of large memory where this one reads two that are smaller. On
+//! the real table of 2026 and variations of it that lack and change these shares of its prefixes, in MB:
 //!
 //! ```text
 //! FIBs   lack, change    distinct arrays    SAIL_L for each    paper's layout    this one
@@ -34,9 +36,10 @@
 //!  12     1 %,  2 %               72,431              186.3             101.3        33.6
 //! ```
 //!
-//! In prototypes side by side (keys by prefix, mixed over the FIBs, a core of a busy Zen 4 with 32 MB of third cache) the
-//! paper's layout ran at 57, 42, 52 and 20 M/s, arrays kept once at 72, 44, 41 and 41. The arrays side by side were level
-//! with one after the other for mixed keys and mostly ahead of it for batches of one FIB.
+//! In prototypes side by side (keys by prefix, mixed over the FIBs, a core of a busy Zen 4 with 32 MB of
+//! third cache) the paper's layout ran at 57, 42, 52 and 20 M/s, arrays kept once at 72, 44, 41 and 41. The
+//! arrays side by side were level with one after the other for mixed keys and mostly ahead of it for batches
+//! of one FIB.
 //!
 //! With hundreds of FIBs of which most are small the difference is no longer one of degree: an element of the
 //! paper's has a next hop for each of them. The price is in updates and in the control plane. An update
@@ -85,7 +88,8 @@ fn sections<A: Address>() -> usize {
     usize::from(fibs::<A>().0) + 1
 }
 
-/// Slots for so many FIBs: one or two as they are; beyond, a multiple of 4 and of about an eighth, for FIBs to come.
+/// Slots for so many FIBs: one or two as they are; beyond, a multiple of 4 and of about an eighth, for FIBs
+/// to come.
 pub(super) fn slots_for(fibs: usize) -> usize {
     match fibs {
         0..=2 => fibs.max(1),
@@ -112,8 +116,8 @@ pub struct SailMTable<A> {
     family: PhantomData<A>,
 }
 
-/// An empty image with room for that many chunks (chunk 0 included) in each level from 1 on, that many arrays (array 0
-/// included) and that many FIBs.
+/// An empty image with room for that many chunks (chunk 0 included) in each level from 1 on, that many arrays
+/// (array 0 included) and that many FIBs.
 pub(super) fn allocate<A: Address>(
     capacities: &[u64],
     arrays: u64,
@@ -294,8 +298,8 @@ impl Bounds {
 }
 
 impl<A: Address> SailMTable<A> {
-    /// The invariant that lookups rely on: ids are of chunks and arrays that exist, results within the count, and the
-    /// number of FIBs stays.
+    /// The invariant that lookups rely on: ids are of chunks and arrays that exist, results within the count,
+    /// and the number of FIBs stays.
     fn bounds(&self, section: SectionId, results: u64) -> Bounds {
         let array = self.arrays as u64 - 1;
         let link = |level, leaf: u32| Bounds {

@@ -8,8 +8,8 @@ use super::build::SailM;
 use super::fibs::{FibId, Fibs, FibsError};
 use super::layout::SailMTable;
 
-/// A table of many FIBs that takes updates, and FIBs, while any number of readers look up. One owner; readers are
-/// independent of it.
+/// A table of many FIBs that takes updates, and FIBs, while any number of readers look up. One owner; readers
+/// are independent of it.
 ///
 /// Memory: the FIBs, what the engine holds, and two copies of the table (four while it is rebuilt).
 ///
@@ -56,11 +56,12 @@ impl<A: Address> LiveFibs<A> {
         })
     }
 
-    /// Applies updates in order, each to its FIB; readers that enter from now on see all of them, and none saw a part.
-    /// Waits for readers that entered before the call before this one. Many updates a call cost less than one each.
+    /// Applies updates in order, each to its FIB; readers that enter from now on see all of them, and none
+    /// saw a part. Waits for readers that entered before the call before this one. Many updates a call cost
+    /// less than one each.
     ///
-    /// An error where an update is of a FIB that is not there, or the table has to be built anew and can't be: [the call then did not
-    /// happen](wirespeed_image::live#when-an-update-fails).
+    /// An error where an update is of a FIB that is not there, or the table has to be built anew and can't
+    /// be: [the call then did not happen](wirespeed_image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[(FibId, Update<A>)]) -> Result<Applied, FibsError> {
         if let Some(&(id, _)) = updates.iter().find(|(id, _)| self.fibs.rib(*id).is_none()) {
             return Err(FibsError::NoFib(id));
@@ -81,8 +82,8 @@ impl<A: Address> LiveFibs<A> {
         Ok(applied?)
     }
 
-    /// Adds a FIB with its routes; lookups that enter from now on find all of them. Built anew where the table has no
-    /// slot for one more. After an error there is no such FIB, as for [`apply`](Self::apply).
+    /// Adds a FIB with its routes; lookups that enter from now on find all of them. Built anew where the
+    /// table has no slot for one more. After an error there is no such FIB, as for [`apply`](Self::apply).
     pub fn add(&mut self, rib: Rib<A>) -> Result<FibId, FibsError> {
         self.changed.clear();
         let id = self.fibs.add(rib)?;
@@ -95,8 +96,8 @@ impl<A: Address> LiveFibs<A> {
         Ok(id)
     }
 
-    /// Removes a FIB; its routes. Lookups that enter from now on find none of them, and the id may be that of the next
-    /// FIB that is added. After an error the FIB is there still, as for [`apply`](Self::apply).
+    /// Removes a FIB; its routes. Lookups that enter from now on find none of them, and the id may be that of
+    /// the next FIB that is added. After an error the FIB is there still, as for [`apply`](Self::apply).
     pub fn remove(&mut self, id: FibId) -> Result<Rib<A>, FibsError> {
         let removed = self.fibs.remove(id).ok_or(FibsError::NoFib(id))?;
         self.changed.clear();
@@ -129,8 +130,8 @@ impl<A: Address> LiveFibs<A> {
         self.writer.memory_usage() + engine + self.fibs.memory_usage()
     }
 
-    /// Takes the table from before the changes to now: by a patch or, where it can't be, by another table. After an error readers have
-    /// seen nothing, and the engine is spent.
+    /// Takes the table from before the changes to now: by a patch or, where it can't be, by another table.
+    /// After an error readers have seen nothing, and the engine is spent.
     fn bring_up_to_date(&mut self) -> Result<Applied, BuildError> {
         let mut applied = Applied { changes: self.changed.len(), ..Applied::default() };
         if self.changed.is_empty() {

@@ -1,7 +1,8 @@
-//! Lookups of SAIL_M: in one FIB, alone and in batches, and in batches in which each key has a FIB of its own.
+//! Lookups of SAIL_M: in one FIB, alone and in batches, and in batches in which each key has a FIB of its
+//! own.
 //!
-//! A batch goes over a block of keys in three passes, so that as many reads are under way as the core can hold, and no
-//! branch depends on a key:
+//! A batch goes over a block of keys in three passes, so that as many reads are under way as the core can
+//! hold, and no branch depends on a key:
 //!
 //! ```text
 //! 1  bca16, bca24     each key's array, and a bit for those that go on past level 24
@@ -22,8 +23,8 @@ const BLOCK: usize = 64;
 const DEEPEST: usize = 14;
 
 impl<A: Address> SailMTable<A> {
-    /// The next hop of the longest prefix in a FIB that contains the address, [`NextHop::NONE`] where there is none; so
-    /// for every address where there is no such FIB.
+    /// The next hop of the longest prefix in a FIB that contains the address, [`NextHop::NONE`] where there
+    /// is none; so for every address where there is no such FIB.
     #[inline]
     pub fn lookup_in(&self, fib: FibId, address: A) -> NextHop {
         if fib.index() >= self.slots() {
@@ -49,8 +50,8 @@ impl<A: Address> SailMTable<A> {
         })
     }
 
-    /// [`lookup_in`](Self::lookup_in) of each address in the FIB at the same place of `fibs`, into the same place of
-    /// `next_hops`. Much faster than one by one, as many addresses are under way at once.
+    /// [`lookup_in`](Self::lookup_in) of each address in the FIB at the same place of `fibs`, into the same
+    /// place of `next_hops`. Much faster than one by one, as many addresses are under way at once.
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_mixed(&self, fibs: &[FibId], addresses: &[A], next_hops: &mut [NextHop]) {
@@ -172,8 +173,8 @@ impl<'a, I: Element> View<'a, I> {
         }
     }
 
-    /// The first two levels of a block: the array of each key or, with its bit in what is returned, the chunk that it
-    /// goes on in.
+    /// The first two levels of a block: the array of each key or, with its bit in what is returned, the chunk
+    /// that it goes on in.
     #[inline]
     fn first_two<A: Address>(&self, addresses: &[A], arrays: &mut [u32; BLOCK]) -> u64 {
         let elements = self.deeper[0];

@@ -1,5 +1,5 @@
-//! SAIL_M, any number of FIBs in one structure (section 4.3): SAIL_L's levels over the union of all FIBs, each next hop
-//! an array with one for each FIB, equal arrays kept once.
+//! SAIL_M, any number of FIBs in one structure (section 4.3): SAIL_L's levels over the union of all FIBs,
+//! each next hop an array with one for each FIB, equal arrays kept once.
 
 mod arrays;
 mod build;

@@ -1,4 +1,5 @@
-//! The overlay trie (section 4.3): the tries of all FIBs laid one over the other and walked together, an octet a step.
+//! The overlay trie (section 4.3): the tries of all FIBs laid one over the other and walked together, an
+//! octet a step.
 //!
 //! It is never built. A position in it is a cursor into each FIB that has routes beneath. It has a child if
 //! any of the cursors has one. This comes to the paper's stretching of all tries to one structure.
@@ -69,8 +70,8 @@ impl<'a, A: Address> Overlay<'a, A> {
         self.ribs().any(|rib| along(rib, address, octets).is_some())
     }
 
-    /// The next hop of each slot: that of the longest route of at most so many octets that covers the address. (The paper's
-    /// array N of an element.)
+    /// The next hop of each slot: that of the longest route of at most so many octets that covers the
+    /// address. (The paper's array N of an element.)
     pub(super) fn row(&self, address: A, octets: usize, slots: usize) -> Vec<NextHop> {
         let row = |slot| self.rib(slot).map_or(NextHop::NONE, |rib| longest(rib, address, octets));
         (0..slots).map(row).collect()
@@ -114,8 +115,8 @@ impl<'a, A: Address> Position<'a, A> {
         octets
     }
 
-    /// The array of next hops of each of the 256 octets, by the routes that end in this octet; what is `inherited`
-    /// where there is none. (Leaf pushing of one stride, for all FIBs.)
+    /// The array of next hops of each of the 256 octets, by the routes that end in this octet; what is
+    /// `inherited` where there is none. (Leaf pushing of one stride, for all FIBs.)
     pub(super) fn expand(&self, inherited: &[NextHop]) -> Vec<NextHop> {
         let slots = inherited.len();
         let mut rows = inherited.repeat(CHUNK);

@@ -1,7 +1,7 @@
 //! Updates of SAIL_M (section 4.3, "FIB Update") as patches.
 //!
-//! Routes of any FIB change in one way, and a FIB that comes or goes is all its routes changing. From level to level
-//! only those elements are looked at that a changed prefix covers, or on the way to it:
+//! Routes of any FIB change in one way, and a FIB that comes or goes is all its routes changing. From level
+//! to level only those elements are looked at that a changed prefix covers, or on the way to it:
 //!
 //! ```text
 //! on the way    link or unlink a chunk, as any FIB has longer prefixes or none has any more: all FIBs' next hops change
@@ -10,9 +10,10 @@
 //!               next hop changed, which may be there already
 //! ```
 //!
-//! Values come from the Ribs as they are after all changes, so the order of changes does not matter. Which chunks there
-//! are is decided on the way alone: every prefix by which that may change is in the list of changes, and so is on its
-//! own way. A chunk that is no longer needed goes back to its pool; what it holds is unreachable and left as it is.
+//! Values come from the Ribs as they are after all changes, so the order of changes does not matter. Which
+//! chunks there are is decided on the way alone: every prefix by which that may change is in the list of
+//! changes, and so is on its own way. A chunk that is no longer needed goes back to its pool; what it holds
+//! is unreachable and left as it is.
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix};
@@ -28,8 +29,8 @@ use crate::sail_l::{element, levels};
 struct Change<A> {
     slot: usize,
     prefix: Prefix<A>,
-    /// Whether the elements that it covers have their values: a prefix around it did that, and only what is on the way
-    /// to it is left to see to.
+    /// Whether the elements that it covers have their values: a prefix around it did that, and only what is
+    /// on the way to it is left to see to.
     settled: bool,
 }
 
@@ -71,7 +72,8 @@ impl SailM {
         Ok(log.finish((overlay.routes(), u64::from(self.results))))
     }
 
-    /// Brings the elements of a chunk, given by its level and id, up to date that the change covers or that lead to it.
+    /// Brings the elements of a chunk, given by its level and id, up to date that the change covers or that
+    /// lead to it.
     fn touch<A: Address>(
         &mut self,
         overlay: &Overlay<'_, A>,

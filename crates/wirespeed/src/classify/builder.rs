@@ -164,8 +164,9 @@ impl<T: Tuple> ClassifierBuilder<T> {
     /// bzip2 or zstd. Actions such as `ACCEPT`, `drop` or `output:2` are parsed into labels, and so are
     /// numbers where the format has no names: a `Labels<String>` takes any.
     ///
-    /// A line that is no rule makes [`build`](Self::build) fail, with the file and the line; so does a rule that a packet's header fields
-    /// can't decide, unless what it depends on is [assumed](Self::assume), or [`leave_out`](Self::leave_out) allows that.
+    /// A line that is no rule makes [`build`](Self::build) fail, with the file and the line; so does a rule
+    /// that a packet's header fields can't decide, unless what it depends on is [assumed](Self::assume), or
+    /// [`leave_out`](Self::leave_out) allows that.
     pub fn file<V: FromStr<Err: ToString> + Eq + Hash>(
         self,
         path: impl AsRef<Path>,

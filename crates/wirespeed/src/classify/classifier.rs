@@ -176,7 +176,8 @@ impl<T: Tuple> Classifier<T> {
     /// read: of all files together, or as an image has them. Where there are such rules, ask a reader for
     /// [`verdict`](RuleReader::verdict)s.
     ///
-    /// Updates leave them as they are. A rule that comes by an update and ranks before one of them is certain all the same.
+    /// Updates leave them as they are. A rule that comes by an update and ranks before one of them is certain
+    /// all the same.
     pub fn doubts(&self) -> &Doubts<T> {
         &self.doubts
     }

@@ -1,5 +1,5 @@
-//! The engines of rules, by name. The list below is the only one in the project: an engine joins the façade, the command line and the
-//! benches by a line there.
+//! The engines of rules, by name. The list below is the only one in the project: an engine joins the façade,
+//! the command line and the benches by a line there.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ pub use crate::engine::{AUTO, OnDevice};
 engines! {
     /// [`Quilt`](wirespeed_classify::quilt::Quilt): few merged classes, whose keys are all tried at once.
     Quilt: wirespeed_classify::quilt::Quilt,
-    /// [`BloomSearch`](wirespeed_classify::bloom::BloomSearch): a cuckoo table and a Bloom filter for each mask.
+    /// [`BloomSearch`](wirespeed_classify::bloom::BloomSearch): a cuckoo table and a Bloom filter for each
+    /// mask.
     Bloom: wirespeed_classify::bloom::BloomSearch,
     /// [`TupleSearch`](wirespeed_classify::tuple_search::TupleSearch): a cuckoo table for each mask.
     Tuple: wirespeed_classify::tuple_search::TupleSearch,
@@ -21,8 +22,9 @@ engines! {
 
 /// The engine that suits a set best on the CPU: what `auto` means.
 ///
-/// Quilt for all, whatever there is of rules when it is built: a live set grows. On one core of a Zen 4 (`classify_speed` of
-/// `wirespeed-classify`, batches of 8,192, M lookups/s of linear, tuple, Bloom search and quilt; a shared machine, so take ratios):
+/// Quilt for all, whatever there is of rules when it is built: a live set grows. On one core of a Zen 4
+/// (`classify_speed` of `wirespeed-classify`, batches of 8,192, M lookups/s of linear, tuple, Bloom search
+/// and quilt; a shared machine, so take ratios):
 ///
 /// | set | linear | tuple | Bloom | quilt |
 /// |---|---|---|---|---|
@@ -40,8 +42,9 @@ pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
 
 /// The engine that suits a set best if a GPU looks up in it: `auto` means this one there.
 ///
-/// Quilt for all: G lookups/s of kernels alone on an H200 (`benches/record/nvidia-h200/2026-11-22-classify-gpu.txt`), where the bus carries 4.2
-/// of IPv4's tuples and 1.5 of OpenFlow's:
+/// Quilt for all: G lookups/s of kernels alone on an H200
+/// (`benches/record/nvidia-h200/2026-11-22-classify-gpu.txt`), where the bus carries 4.2 of IPv4's tuples and
+/// 1.5 of OpenFlow's:
 ///
 /// | set | Bloom search | quilt |
 /// |---|---|---|

@@ -1,4 +1,5 @@
-//! Engines of rules without their types, as [`crate::erased`] has those of addresses. A state is the table and the actions of its rules.
+//! Engines of rules without their types, as [`crate::erased`] has those of addresses. A state is the table
+//! and the actions of its rules.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -9,8 +9,8 @@
 //! lines            which lines of their file the rules come from, as `Lines::to_text` writes them
 //! ```
 //!
-//! An image of rules that are whole and without assumptions has no doubts; neither have those that were made before there were any.
-//! Where a rule is simply a line of its file there are no lines.
+//! An image of rules that are whole and without assumptions has no doubts; neither have those that were made
+//! before there were any. Where a rule is simply a line of its file there are no lines.
 
 use std::path::{Path, PathBuf};
 
@@ -169,7 +169,8 @@ impl RuleImageFile {
     }
 }
 
-/// The rules that an image was made of, so many and with numbers up to its largest; `None` where the words are no such rules.
+/// The rules that an image was made of, so many and with numbers up to its largest; `None` where the words
+/// are no such rules.
 fn rules<T: Tuple>(words: &[u8], image: &Image) -> Option<RuleSet<T>> {
     let options = ReadOptions { format: Some(RuleFormat::Plain), ..ReadOptions::default() };
     let (file, _) = read_rules_from::<T>(words, RULES, &options).ok()?;

@@ -6,11 +6,12 @@
 //! values ──► Labels::intern ──► index ─ ─ a rule's action ─ ─ ► RuleMatch { number, action } ──► Labels::get ──► &value
 //! ```
 //!
-//! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields of [`OpenFlowTuple`]. A
-//! [`Rule`] says what it wants of them, by masks and ranges, and has a priority and an action. A lookup finds the best rule that matches: the
-//! highest priority, and among equals the one that was there first. It gives the rule's number, from 1, and the rule's action as it was in
-//! the same state of the rules: an index, [`NextHop`](crate::NextHop), as with addresses, and [`Labels`](crate::Labels) say what it
-//! stands for.
+//! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields
+//! of [`OpenFlowTuple`]. A [`Rule`] says what it wants of them, by masks and ranges, and has a priority and
+//! an action. A lookup finds the best rule that matches: the highest priority, and among equals the one that
+//! was there first. It gives the rule's number, from 1, and the rule's action as it was in the same state of
+//! the rules: an index, [`NextHop`](crate::NextHop), as with addresses, and [`Labels`](crate::Labels) say
+//! what it stands for.
 //!
 //! # An access list in a proxy
 //!

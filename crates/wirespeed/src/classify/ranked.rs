@@ -1,7 +1,8 @@
 //! [`Ranked`]: the actions and the priorities of rules, beside a live table whose answers can be in doubt.
 //!
-//! Whether a rule that was left out could change an answer depends on which of the two comes first, so on the priority of the answer's
-//! rule in the state that was looked up in. Tables without doubts have the actions alone beside them.
+//! Whether a rule that was left out could change an answer depends on which of the two comes first, so on the
+//! priority of the answer's rule in the state that was looked up in. Tables without doubts have the actions
+//! alone beside them.
 
 use std::collections::HashMap;
 

@@ -25,7 +25,8 @@ use crate::error::Error;
 pub struct RuleMatch {
     /// The rule's number.
     pub number: RuleNumber,
-    /// The rule's action: an index that [`Labels`](crate::Labels) may resolve, [`NextHop::NONE`] where the rule was given none.
+    /// The rule's action: an index that [`Labels`](crate::Labels) may resolve, [`NextHop::NONE`] where the
+    /// rule was given none.
     pub action: NextHop,
 }
 
@@ -75,8 +76,8 @@ impl<T: Tuple> RuleReader<T> {
         RuleNumber::new(self.inner.lookup(tuple))
     }
 
-    /// The number and the action of the best rule that matches. Where rules were [left out](super::ClassifierBuilder::leave_out), ask for a
-    /// [`verdict`](Self::verdict).
+    /// The number and the action of the best rule that matches. Where rules were [left
+    /// out](super::ClassifierBuilder::leave_out), ask for a [`verdict`](Self::verdict).
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -141,7 +142,8 @@ impl<T: Tuple> RuleReader<T> {
         }
     }
 
-    /// The rules that were left out and could match a packet, and the assumptions under which the rules were read.
+    /// The rules that were left out and could match a packet, and the assumptions under which the rules were
+    /// read.
     pub fn doubts(&self) -> &Doubts<T> {
         &self.doubts
     }
@@ -348,8 +350,8 @@ impl<T: Tuple> RuleGuard<'_, T> {
         }
     }
 
-    /// The action of a rule; `None` where there is none of that number in this state. A number that was found in another state may be
-    /// another rule's by now.
+    /// The action of a rule; `None` where there is none of that number in this state. A number that was found
+    /// in another state may be another rule's by now.
     pub fn action(&self, number: RuleNumber) -> Option<NextHop> {
         self.state.table().actions().action(number.get()).map(NextHop)
     }
@@ -375,7 +377,8 @@ impl<T: Tuple> RuleGuard<'_, T> {
     }
 }
 
-/// Tuples that are looked up before their actions are: enough for a batch to be fast, few enough to stay in the first cache.
+/// Tuples that are looked up before their actions are: enough for a batch to be fast, few enough to stay in
+/// the first cache.
 const BLOCK: usize = 1024;
 
 /// A number that a lookup returned, with its action.

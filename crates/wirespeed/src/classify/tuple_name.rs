@@ -1,4 +1,5 @@
-//! The tuples by name. The list below is the only one in the project, as that of engines is in [`engine`](super::engine).
+//! The tuples by name. The list below is the only one in the project, as that of engines is in
+//! [`engine`](super::engine).
 
 use std::fmt;
 

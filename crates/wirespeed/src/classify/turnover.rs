@@ -1,8 +1,9 @@
 //! [`Turnover`]: whether the rule of a number became another one while a batch was on a GPU.
 //!
-//! A GPU answers with numbers, and its table may be a state ahead of the one that a guard holds on the CPU. A number that is there in both
-//! is the same rule with the same action, as numbers are not given twice, unless a rule was put in another one's place meanwhile. Who
-//! does that says so before the first table has it and again after the last one has:
+//! A GPU answers with numbers, and its table may be a state ahead of the one that a guard holds on the CPU. A
+//! number that is there in both is the same rule with the same action, as numbers are not given twice, unless
+//! a rule was put in another one's place meanwhile. Who does that says so before the first table has it and
+//! again after the last one has:
 //!
 //! ```text
 //! writer   begin ─► rules on GPUs ─► rules on the CPU ─► end

@@ -5,8 +5,9 @@ use super::reader::RuleMatch;
 /// What the rules say of a packet, and whether they are sure of it.
 ///
 /// Rules of a file that a packet's header fields can't decide are left out of the table
-/// ([`ClassifierBuilder::leave_out`](super::ClassifierBuilder::leave_out)). An answer is uncertain where such a rule could match the
-/// packet, would come before the answer's rule, and could give another action. A service decides here what becomes of such a packet:
+/// ([`ClassifierBuilder::leave_out`](super::ClassifierBuilder::leave_out)). An answer is uncertain where such
+/// a rule could match the packet, would come before the answer's rule, and could give another action. A
+/// service decides here what becomes of such a packet:
 ///
 /// ```
 /// use wirespeed::classify::RuleVerdict;

@@ -1,4 +1,5 @@
-//! Names on GPUs: what these are started with, and a table brought there. In all else as [`crate::device`] has it.
+//! Names on GPUs: what these are started with, and a table brought there. In all else as [`crate::device`]
+//! has it.
 
 use wirespeed_gpu::GpuError;
 use wirespeed_gpu::names::{Offload, Remote, Use};
@@ -10,7 +11,8 @@ use super::NameRib;
 use crate::device::{MEASURED, measured};
 use crate::engine::OnDevice;
 
-/// Bytes that a slot has for a name: more than most take on average, their places included. Longer names go in smaller parts.
+/// Bytes that a slot has for a name: more than most take on average, their places included. Longer names go
+/// in smaller parts.
 pub const NAME_BYTES: usize = 64;
 
 /// Options that GPUs are started with for names by default.
@@ -40,7 +42,8 @@ pub fn beside<T: OnDevice + NameLpm>(
     Ok(Offload::new(remote, by, measured(threads, names.len(), || table.lookup_batch(names, &mut results))))
 }
 
-/// Names like those that may be looked up in a table, its own with paths after them; as many as the GPUs take at a time.
+/// Names like those that may be looked up in a table, its own with paths after them; as many as the GPUs take
+/// at a time.
 pub(super) fn sample(names: &NameRib, fleet: &Fleet) -> NameBatch {
     let count = fleet.largest_batch().clamp(MEASURED, 1 << 18);
     let spec = TraceSpec { load: Load::Average, misses: 0.0, seed: 1 };

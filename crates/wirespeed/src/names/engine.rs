@@ -1,5 +1,5 @@
-//! The engines of names, by name. The list below is the only one in the project: an engine joins the façade, the command line and
-//! the benches by a line there.
+//! The engines of names, by name. The list below is the only one in the project: an engine joins the façade,
+//! the command line and the benches by a line there.
 
 use std::fmt;
 
@@ -12,7 +12,8 @@ pub use crate::engine::{AUTO, OnDevice};
 engines! {
     /// [`Acta`](wirespeed_namelookup::Acta): whole components as input, in buckets of a cache line.
     Acta: wirespeed_namelookup::Acta,
-    /// [`Mata`](wirespeed_namelookup::mata::Mata): MATA, four bytes a step in several arrays of prime lengths.
+    /// [`Mata`](wirespeed_namelookup::mata::Mata): MATA, four bytes a step in several arrays of prime
+    /// lengths.
     Mata: wirespeed_namelookup::mata::Mata,
     /// [`MataNw`](wirespeed_namelookup::mata::MataNw): MATA over interleaved names. Its images are of MATA's
     /// kind, with a mark of their own. On a GPU it is MATA, as names travel faster the way they are.
@@ -23,13 +24,15 @@ engines! {
     Ata2: wirespeed_namelookup::ata::Ata<2>,
     /// ATA, three bytes a step.
     Ata3: wirespeed_namelookup::ata::Ata<3>,
-    /// [`Stt`](wirespeed_namelookup::stt::Stt): STT, the two-dimensional table, for small tables to compare with.
+    /// [`Stt`](wirespeed_namelookup::stt::Stt): STT, the two-dimensional table, for small tables to compare
+    /// with.
     Stt: wirespeed_namelookup::stt::Stt,
 }
 
 /// The engine that suits a table best: what `auto` means.
 ///
-/// ACTA for all: it reads a cache line a component where the paper's structures read one every few bytes, and is the smallest.
+/// ACTA for all: it reads a cache line a component where the paper's structures read one every few bytes, and
+/// is the smallest.
 pub fn best(_: &NameRib) -> EngineName {
     EngineName::Acta
 }
@@ -107,8 +110,8 @@ impl Visitor for Kind {
 /// Makes what there is for each engine, of its variant and its type.
 macro_rules! engines {
     ($($(#[$doc:meta])* $variant:ident: $engine:ty,)+) => {
-        /// An engine of names of this build. Where a name is wanted, such as [`NameBuilder::engine`](super::NameBuilder::engine), it
-        /// can be given as it is.
+        /// An engine of names of this build. Where a name is wanted, such as
+        /// [`NameBuilder::engine`](super::NameBuilder::engine), it can be given as it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum EngineName {

@@ -1,7 +1,7 @@
 //! The names of a table as bytes, kept beside its image: what a table that takes updates begins from.
 //!
-//! A record an entry, a name before those beneath it. Neighbours mostly share their first components, so of a name only what differs
-//! from the one before it is there.
+//! A record an entry, a name before those beneath it. Neighbours mostly share their first components, so of a
+//! name only what differs from the one before it is there.
 //!
 //! ```text
 //! /com/parc 7        0  9 "/com/parc"  7         bytes shared with the name before, bytes that follow, these, the result;

@@ -7,7 +7,8 @@
 //! made             how it was made, in words: the engine; "aggregated" where only the reduced names are compiled
 //! ```
 //!
-//! Engines may read one kind of image, as `mata` and `mata-nw` do: `made` tells whose it is. An image without it is of the first.
+//! Engines may read one kind of image, as `mata` and `mata-nw` do: `made` tells whose it is. An image without
+//! it is of the first.
 
 use std::path::{Path, PathBuf};
 

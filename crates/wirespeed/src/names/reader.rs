@@ -163,7 +163,8 @@ impl NameReader {
         self.engine
     }
 
-    /// Whether only the names are compiled that results need ([`NameBuilder::aggregate`](super::NameBuilder::aggregate)).
+    /// Whether only the names are compiled that results need
+    /// ([`NameBuilder::aggregate`](super::NameBuilder::aggregate)).
     pub fn is_aggregated(&self) -> bool {
         self.is_aggregated
     }

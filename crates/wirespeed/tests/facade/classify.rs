@@ -1,4 +1,5 @@
-//! Classifiers: every engine in the list, every tuple, before, during and after updates, from every source, and through every reader.
+//! Classifiers: every engine in the list, every tuple, before, during and after updates, from every source,
+//! and through every reader.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,8 +13,8 @@ use wirespeed::image::{Image, ImageBuilder};
 use wirespeed::prelude::*;
 use wirespeed::{Error, Labels, NextHop};
 
-/// Rules with what engines get wrong among them: ranges, equal priorities, a rule for all, one for a single tuple, masks with holes,
-/// equal rules, and an action that is none.
+/// Rules with what engines get wrong among them: ranges, equal priorities, a rule for all, one for a single
+/// tuple, masks with holes, equal rules, and an action that is none.
 pub(crate) fn rules<T: Tuple>(seed: u64) -> RuleSet<T> {
     let mut rng = Rng::new(seed);
     let mut rules = RuleSet::new();
@@ -140,8 +141,9 @@ fn is_right_before_and_after_updates<T: Tuple>(engine: EngineName) {
     assert_eq!(reader.lookup(&"proto=tcp".parse().unwrap()), Some(next), "after the writer is gone");
 }
 
-/// Two rules change places with each update, as often as this and until so many batches were looked up meanwhile; how often that was. Whoever
-/// looks up finds the action of the packet, whatever its rule's number is.
+/// Two rules change places with each update, as often as this and until so many batches were looked up
+/// meanwhile; how often that was. Whoever looks up finds the action of the packet, whatever its rule's number
+/// is.
 pub(crate) fn change_places(classifier: &mut Classifier<Ipv4Tuple>, least: u32, batches: u32) -> u32 {
     let (reader, is_over, seen) = (classifier.reader(), AtomicBool::new(false), AtomicU32::new(0));
     std::thread::scope(|scope| {

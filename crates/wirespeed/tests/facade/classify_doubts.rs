@@ -1,4 +1,5 @@
-//! Rules that were left out: verdicts tell which answers they could change, before and after updates, in files of images and out of them.
+//! Rules that were left out: verdicts tell which answers they could change, before and after updates, in
+//! files of images and out of them.
 
 use std::path::Path;
 
@@ -85,7 +86,8 @@ fn are_right<T: Tuple>(engine: EngineName) {
     let path = dir.path().join("image");
     let mut rules = rules::<T>(31);
     let (tuples, what) = (tuples(&rules)[..400].to_vec(), format!("{engine} {}", T::NAME));
-    // Labels are the actions' numbers, interned in the order of the rules: as those of the rules, so that both can be compared.
+    // Labels are the actions' numbers, interned in the order of the rules: as those of the rules, so that
+    // both can be compared.
     let labels = Labels::<u32>::new();
     (1..8).for_each(|action| _ = labels.intern(action).unwrap());
     for (number, rule) in rules.clone().sorted() {
@@ -229,7 +231,8 @@ fn assumptions_come_before_the_files_that_they_are_for() {
     assert!(classifier.doubts().assumed.is_empty(), "it decided nothing");
 }
 
-/// An image that was made when there were no doubts in images: `lookupctl classify build --engine linear --seed 1` of
+/// An image that was made when there were no doubts in images:
+/// `lookupctl classify build --engine linear --seed 1` of
 ///
 /// ```text
 /// *filter

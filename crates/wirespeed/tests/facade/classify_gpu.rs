@@ -93,7 +93,8 @@ fn follows_updates<T: Tuple>(engine: EngineName) {
     assert!(counts.gpu > 0 && counts.cpu == 0, "{what}: all of it on the GPU: {counts:?}");
 }
 
-/// A number is another rule's with every update. Batches on the GPU get the action of the rule that they found all the same.
+/// A number is another rule's with every update. Batches on the GPU get the action of the rule that they
+/// found all the same.
 #[test]
 fn numbers_that_change_hands_during_lookups_have_the_right_actions() {
     let Some((fleet, _)) = host::<Ipv4Tuple>() else { return };

@@ -15,7 +15,8 @@ use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed::{Address, Fleet, Key, NextHop, Reader, Rib, V4, V6};
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
-/// The kernels' host build in a GPU's place, with small slots, and what makes it be lost; `None` where there is no compiler.
+/// The kernels' host build in a GPU's place, with small slots, and what makes it be lost; `None` where there
+/// is no compiler.
 pub(crate) fn on_host(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
     let program = match build(Sanitizers::Off) {
         Ok(program) => program,

@@ -83,7 +83,8 @@ fn check_pipeline<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
     assert_eq!(at, keys.len(), "{what}");
 }
 
-/// Updates a table on a GPU that has few next hops at first, for which there is an engine of its own, or many; routes of lengths up to one.
+/// Updates a table on a GPU that has few next hops at first, for which there is an engine of its own, or
+/// many; routes of lengths up to one.
 fn a_table_on_a_gpu_follows_updates<A: Native>(next_hops: u32, longest: u8, engine: EngineName) {
     let Some((fleet, _)) = host() else { return };
     let few = |(prefix, next_hop): (_, NextHop)| (prefix, NextHop(1 + 7 * next_hop.0 % next_hops));

@@ -103,7 +103,8 @@ fn a_batch_needs_a_place_for_each_result() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Labels, both families, random histories: what a reader resolves is what a map of prefixes to labels says.
+    /// Labels, both families, random histories: what a reader resolves is what a map of prefixes to labels
+    /// says.
     #[test]
     fn labels_of_random_histories(steps in proptest::collection::vec(
         (any::<bool>(), 0u8..4, 0u8..=32, proptest::option::weighted(0.7, 0u16..40)), 1..80))

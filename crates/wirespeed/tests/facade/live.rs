@@ -52,7 +52,8 @@ fn every_engine_is_right<A: Native>() {
     }
 }
 
-/// Each update moves all prefixes to a new label. Readers see one label everywhere, and can tell what it stands for.
+/// Each update moves all prefixes to a new label. Readers see one label everywhere, and can tell what it
+/// stands for.
 #[test]
 fn readers_see_updates_whole_and_resolve_what_they_see() {
     const ROUNDS: u64 = 120;
@@ -121,7 +122,8 @@ fn a_cap_is_for_both_copies_and_holds_for_rebuilds() {
             let mut table = build(needed).unwrap();
             assert!(table.memory_usage() > needed);
 
-            // A next hop that doesn't fit the width of an element makes for a wider table, over the cap: what is live stays.
+            // A next hop that doesn't fit the width of an element makes for a wider table, over the cap: what
+            // is live stays.
             let (reader, before) = (table.reader(), rib.clone());
             match table.insert(Prefix::host(A::MIN), NextHop(1 << 20)) {
                 Err(wirespeed::Error::MemoryCap { cap, .. }) => {

@@ -1,5 +1,5 @@
-//! The façade against the oracle: every engine in the list, both families, before, during and after updates, from every
-//! source, and through every kind of reader and key.
+//! The façade against the oracle: every engine in the list, both families, before, during and after updates,
+//! from every source, and through every kind of reader and key.
 
 #![allow(clippy::unwrap_used)] // in what the tests share, too
 

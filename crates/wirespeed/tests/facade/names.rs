@@ -1,4 +1,5 @@
-//! Tables of names: every engine in the list, before, during and after updates, from every source, and through every reader.
+//! Tables of names: every engine in the list, before, during and after updates, from every source, and
+//! through every reader.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,7 +27,8 @@ fn names_with(seed: u64, longest: usize) -> NameRib {
     names
 }
 
-/// Every engine with a table for it. ATA finds no places for a component of 8,000 bytes in its one array, and gets a shorter one.
+/// Every engine with a table for it. ATA finds no places for a component of 8,000 bytes in its one array, and
+/// gets a shorter one.
 pub(crate) fn engines(seed: u64) -> impl Iterator<Item = (EngineName, NameRib)> {
     let longest = |engine| match engine {
         EngineName::Ata | EngineName::Ata2 | EngineName::Ata3 => 100,
@@ -145,7 +147,8 @@ fn is_right_before_and_after_updates(engine: EngineName, mut rib: NameRib, aggre
     check(&reader, &NameRib::new(), "after the writer is gone");
 }
 
-/// Each update moves all names to a new label. Readers see one label everywhere, and can tell what it stands for.
+/// Each update moves all names to a new label. Readers see one label everywhere, and can tell what it stands
+/// for.
 #[test]
 fn readers_see_updates_whole_and_resolve_what_they_see() {
     let texts = ["/a", "/a/b", "/c", "/d/e/f", "/"];

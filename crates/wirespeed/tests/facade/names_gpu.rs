@@ -73,7 +73,8 @@ fn check_pipeline(reader: &NameReader, rib: &NameRib, what: &str) {
 #[test]
 fn a_table_on_a_gpu_follows_updates() {
     for aggregate in [false, true] {
-        // One engine of each way to update: the kernels' own tests have all of them. Aggregation is nothing to a kernel.
+        // One engine of each way to update: the kernels' own tests have all of them. Aggregation is nothing
+        // to a kernel.
         let is_taken = |engine| match engine {
             EngineName::Acta => true,
             EngineName::MataNw => !aggregate,

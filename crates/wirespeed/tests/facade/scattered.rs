@@ -1,5 +1,5 @@
-//! Tables of scattered host routes: `auto` holds them in little memory, and updates that are not for the engine of a table are refused
-//! before they take the machine's.
+//! Tables of scattered host routes: `auto` holds them in little memory, and updates that are not for the
+//! engine of a table are refused before they take the machine's.
 
 use wirespeed::prelude::*;
 use wirespeed::{Error, Table};
@@ -39,7 +39,8 @@ fn a_hundred_thousand_hosts_take_little() {
     agrees(0..HOSTS, &hop);
     agrees(HOSTS..HOSTS + 20_000, &|_| NextHop::NONE);
 
-    // A tenth goes, and a fifth comes: some of it behind a route of all, and more than there is head room for.
+    // A tenth goes, and a fifth comes: some of it behind a route of all, and more than there is head room
+    // for.
     let gone = (0..10_000).map(|n| Update::withdraw(Prefix::host(address(n))));
     let come = (HOSTS..HOSTS + 20_000).map(|n| Update::announce(Prefix::host(address(n)), hop(n)));
     let all = Update::announce(Prefix::around(V6(0x2000 << 112), 3), NextHop(7));
@@ -52,7 +53,8 @@ fn a_hundred_thousand_hosts_take_little() {
     assert!(table.memory_usage() < 32 << 20, "{} takes {}", table.engine(), table.memory_usage());
 }
 
-/// A table of few routes gets an engine that suits these. Hosts all over the address space would make it take gigabytes.
+/// A table of few routes gets an engine that suits these. Hosts all over the address space would make it take
+/// gigabytes.
 #[test]
 fn growth_that_is_not_for_the_engine_is_refused() {
     let mut table = Table::<V6>::builder()

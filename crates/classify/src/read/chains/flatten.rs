@@ -1,12 +1,14 @@
 //! [`flatten`]: a chain, with all that it jumps to, as rules of which the first that matches wins.
 //!
-//! A jump needs no rule: the lines of its chain follow, within its condition, and what they leave undecided comes to the lines behind it
-//! by itself. Packets that return early have to get past the rest of their chain. Two ways are exact, and the one that makes fewer
-//! rules is taken: the rest is narrowed to the others, or what is behind the jump is written out for those that return, ahead of the rest.
+//! A jump needs no rule: the lines of its chain follow, within its condition, and what they leave undecided
+//! comes to the lines behind it by itself. Packets that return early have to get past the rest of their
+//! chain. Two ways are exact, and the one that makes fewer rules is taken: the rest is narrowed to the
+//! others, or what is behind the jump is written out for those that return, ahead of the rest.
 //!
-//! A line that depends on an unknown fact makes no rule. Uncertain rules are put there instead: its verdict, or the lines of the chain that
-//! it jumps to, or, where it returns, all that is behind the jump. Lines that hang together in this way are a list of which the first that
-//! matches wins, too; so each says how many of those after it a packet that it matches doesn't reach.
+//! A line that depends on an unknown fact makes no rule. Uncertain rules are put there instead: its verdict,
+//! or the lines of the chain that it jumps to, or, where it returns, all that is behind the jump. Lines that
+//! hang together in this way are a list of which the first that matches wins, too; so each says how many of
+//! those after it a packet that it matches doesn't reach.
 //!
 //! Rules, their patterns and the work on all this are bounded; past a bound the chain is refused.
 
@@ -151,7 +153,8 @@ impl<T: Tuple> Walk<'_, T> {
         }
     }
 
-    /// Rules for the packets of a region that run through a chain from a step on; whether some may come to its end, or return.
+    /// Rules for the packets of a region that run through a chain from a step on; whether some may come to
+    /// its end, or return.
     fn sure(
         &mut self,
         chain: usize,
@@ -311,8 +314,8 @@ impl<T: Tuple> Walk<'_, T> {
         Ok(())
     }
 
-    /// Uncertain rules for packets that perhaps run through a chain from a step on; whether some may come to its end, or return. Adds the
-    /// rules that decide where all of this is in effect.
+    /// Uncertain rules for packets that perhaps run through a chain from a step on; whether some may come to
+    /// its end, or return. Adds the rules that decide where all of this is in effect.
     fn doubtful(
         &mut self,
         chain: usize,
@@ -324,7 +327,8 @@ impl<T: Tuple> Walk<'_, T> {
         let program = self.program;
         // Rules that take packets to the end of the chain.
         let mut returning: Vec<usize> = Vec::new();
-        // Whether a return that nobody is sure of leads past those that decide: what is behind the chain may then be met with in any case.
+        // Whether a return that nobody is sure of leads past those that decide: what is behind the chain may
+        // then be met with in any case.
         let mut leaks = false;
         let mut falls = true;
         for (next, step) in (from + 1..).zip(&program.chains[chain][from..]) {

@@ -1,4 +1,5 @@
-//! The model that readers of chains share: lines with conditions in chains that jump to each other, as iptables and nft have them.
+//! The model that readers of chains share: lines with conditions in chains that jump to each other, as
+//! iptables and nft have them.
 //!
 //! ```text
 //! chain:  line  when: region of tuples ∧ facts   then: verdict | jump | goto | return | goes on
@@ -7,8 +8,9 @@
 //!                         rules, the first that matches wins  +  uncertain rules beside them
 //! ```
 //!
-//! A packet runs through a chain from its first line on. What a tuple holds is a [`Region`], exactly. What it doesn't hold is a
-//! [`Fact`]: true or false under assumptions, else unknown. [`flatten`] writes a chain, with all that it jumps to, out as rules.
+//! A packet runs through a chain from its first line on. What a tuple holds is a [`Region`], exactly. What it
+//! doesn't hold is a [`Fact`]: true or false under assumptions, else unknown. [`flatten`] writes a chain,
+//! with all that it jumps to, out as rules.
 
 mod fact;
 mod flatten;
@@ -105,7 +107,8 @@ impl<T: Tuple> When<T> {
 }
 
 impl<T: Tuple> Line<T> {
-    /// The lines of one that looks at the transport header: later fragments have none, and are tuples with ports of 0.
+    /// The lines of one that looks at the transport header: later fragments have none, and are tuples with
+    /// ports of 0.
     pub(super) fn of_transport(self) -> Result<Vec<Self>, TooMany> {
         let (zero, other) = self.when.region.split_at_ports_of_zero()?;
         let with = |region: Region<T>, facts: Vec<Fact>| Self {

@@ -61,7 +61,8 @@ pub(super) fn addresses(field: &Field, text: &str) -> Result<Read, Wrong> {
     Ok(Read::Set(FieldSet::any(field, &all)?))
 }
 
-/// Whether a text could be the name of a host; short forms of addresses, such as `10.1`, are, too: what they mean depends on who reads.
+/// Whether a text could be the name of a host; short forms of addresses, such as `10.1`, are, too: what they
+/// mean depends on who reads.
 fn is_name(text: &str) -> bool {
     let is_of_one = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     !text.is_empty() && text.chars().all(is_of_one)

@@ -131,7 +131,8 @@ fn is_in<T: Tuple>(field: &Field, set: FieldSet, is_negated: bool) -> Result<Opt
 
 fn named<T: Tuple>(field: &Field, read: Read, given: &Given) -> Result<Option<Means<T>>, Wrong> {
     match read {
-        // A negation of everything is dropped by iptables over nftables, and matches nothing over the older tables.
+        // A negation of everything is dropped by iptables over nftables, and matches nothing over the older
+        // tables.
         Read::Set(set) if set.is_all() && given.is_negated => {
             Err(Wrong::Unknown(format!("a negation of everything ({given})")))
         }

@@ -9,11 +9,13 @@
 //! COMMIT
 //! ```
 //!
-//! The answer is the verdict of one chain on a packet that comes to it; chains that it jumps to belong to it, other tables and hooks don't.
-//! The file doesn't say its family: the tuple that it is read for does, and what is of the other is refused.
+//! The answer is the verdict of one chain on a packet that comes to it; chains that it jumps to belong to it,
+//! other tables and hooks don't. The file doesn't say its family: the tuple that it is read for does, and
+//! what is of the other is refused.
 //!
-//! A line is a list of options, of which each has to be known: [`words`] takes them apart, [`options`] knows them, [`matches`] says what they
-//! want. An option that isn't known ends what can be said of its line: it may match less than what was read, and do anything.
+//! A line is a list of options, of which each has to be known: [`words`] takes them apart, [`options`] knows
+//! them, [`matches`] says what they want. An option that isn't known ends what can be said of its line: it
+//! may match less than what was read, and do anything.
 
 mod address;
 mod icmp;

@@ -1,6 +1,8 @@
-//! The options that are known: of rules themselves, of matches (`-m`), and of targets (`-j`), as iptables 1.8 has them.
+//! The options that are known: of rules themselves, of matches (`-m`), and of targets (`-j`), as iptables 1.8
+//! has them.
 //!
-//! Each is written `--name|--other|-x:N`: its names and how many arguments it takes; with `!` before it where it may be negated.
+//! Each is written `--name|--other|-x:N`: its names and how many arguments it takes; with `!` before it where
+//! it may be negated.
 
 /// Options of rules themselves.
 pub(super) const BASE: &str = "!--source|--src|-s:1 !--destination|--dst|-d:1 !--protocol|--proto|-p:1 !--in-interface|-i:1 \

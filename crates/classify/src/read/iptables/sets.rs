@@ -8,8 +8,9 @@
 //! add web 192.0.2.1,tcp:443
 //! ```
 //!
-//! A set whose content isn't all in the file, or that asks for more than a tuple holds, is there by name, with the reason why nothing more is
-//! known: entries that expire, sets that a rule adds to, sets of sets, of MAC addresses, marks and interfaces.
+//! A set whose content isn't all in the file, or that asks for more than a tuple holds, is there by name,
+//! with the reason why nothing more is known: entries that expire, sets that a rule adds to, sets of sets, of
+//! MAC addresses, marks and interfaces.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! [`Parsed`]: the options of a rule, each known and with all of its arguments.
 //!
-//! Options come in any order, as `-s V`, `-sV`, `--source V` or `--source=V`, with `!` before them or before their first argument. After a
-//! word that isn't known nothing more is said of the line: what follows may be its arguments.
+//! Options come in any order, as `-s V`, `-sV`, `--source V` or `--source=V`, with `!` before them or before
+//! their first argument. After a word that isn't known nothing more is said of the line: what follows may be
+//! its arguments.
 
 use super::options::{self, BASE, Known};
 

@@ -18,7 +18,8 @@ pub(super) enum Family {
     Inet,
 }
 
-/// What an expression looks at, and what packets it is there of: a match of anything in others fails, whatever it wants.
+/// What an expression looks at, and what packets it is there of: a match of anything in others fails,
+/// whatever it wants.
 #[derive(Clone, Debug)]
 pub(super) struct Key<T> {
     pub(super) what: What,

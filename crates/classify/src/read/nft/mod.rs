@@ -6,11 +6,13 @@
 //!                                                               "right": {"set": [22, {"range": [80, 90]}]}}}, {"accept": null}]}}]}
 //! ```
 //!
-//! A chain is of a family, a table and a name. An IPv4 tuple is of the families `ip` and `inet`, an IPv6 tuple of `ip6` and `inet`; what
-//! is of others is elsewhere. Where no chain is asked for, it is the only one of type `filter` at a hook, else one by its name, by
-//! `TABLE NAME`, by `FAMILY TABLE NAME`, or by its hook. Several that could be meant are an error that names them.
+//! A chain is of a family, a table and a name. An IPv4 tuple is of the families `ip` and `inet`, an IPv6
+//! tuple of `ip6` and `inet`; what is of others is elsewhere. Where no chain is asked for, it is the only one
+//! of type `filter` at a hook, else one by its name, by `TABLE NAME`, by `FAMILY TABLE NAME`, or by its hook.
+//! Several that could be meant are an error that names them.
 //!
-//! What nft leaves out of its lists holds all the same: `tcp dport 22` wants TCP, and `ip saddr` in a table of `inet` wants IPv4.
+//! What nft leaves out of its lists holds all the same: `tcp dport 22` wants TCP, and `ip saddr` in a table
+//! of `inet` wants IPv4.
 
 mod choose;
 mod key;

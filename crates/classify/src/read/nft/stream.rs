@@ -1,4 +1,5 @@
-//! The elements of `{"nftables": [...]}` one by one, however many there are: one is held at a time, and none that is too long.
+//! The elements of `{"nftables": [...]}` one by one, however many there are: one is held at a time, and none
+//! that is too long.
 
 use std::cell::Cell;
 use std::fmt;

@@ -45,7 +45,8 @@ fn under(assume: &[&str]) -> ReadOptions {
     ReadOptions { assume: assume.expect("no two of a key"), ..ReadOptions::default() }
 }
 
-/// The chain `in` of one rule before a policy of dropping, in a table of both families, with another chain that it may jump to.
+/// The chain `in` of one rule before a policy of dropping, in a table of both families, with another chain
+/// that it may jump to.
 fn one<T: Tuple>(expr: &str, options: &ReadOptions) -> RuleFile<T> {
     let elements = [
         chain("inet", "other", None),

@@ -7,10 +7,12 @@
 //! priority=9,conj_id=7          actions=output:2                 what is done with packets that meet a flow of each dimension
 //! ```
 //!
-//! A packet that meets a flow of each dimension, and no other flow of their priority or a higher one, is looked up once more as one with
-//! that `conj_id`. That comes to a rule for each choice of a flow from each dimension, at the priority of these. It holds where all
-//! flows of a conjunction are of one priority, and the flows with its `conj_id` of no lower one. A conjunction that is met, but by a packet that none of these takes, hides conjunctions of lower priorities; so there may
-//! be none then. Where anything of this doesn't hold, all flows of the table's conjunctions are left out, as uncertain rules.
+//! A packet that meets a flow of each dimension, and no other flow of their priority or a higher one, is
+//! looked up once more as one with that `conj_id`. That comes to a rule for each choice of a flow from each
+//! dimension, at the priority of these. It holds where all flows of a conjunction are of one priority, and
+//! the flows with its `conj_id` of no lower one. A conjunction that is met, but by a packet that none of
+//! these takes, hides conjunctions of lower priorities; so there may be none then. Where anything of this
+//! doesn't hold, all flows of the table's conjunctions are left out, as uncertain rules.
 
 use std::collections::BTreeMap;
 

@@ -279,8 +279,8 @@ impl Slot {
     }
 }
 
-/// The field of a tuple that a field of flows is, in frames of a type. A tuple with a type has nothing behind it unless that is IPv4
-/// or ARP.
+/// The field of a tuple that a field of flows is, in frames of a type. A tuple with a type has nothing behind
+/// it unless that is IPv4 or ARP.
 fn field<T: Tuple>(slot: Slot, ether_type: Option<u128>) -> Option<&'static Field> {
     let is_link = matches!(slot, Slot::InPort | Slot::EthSrc | Slot::EthDst | Slot::EthType);
     let has_rest = !matches!(ether_type, Some(other) if other != IPV4 && other != ARP);

@@ -5,8 +5,9 @@
 //!  nw_src=73.56.220.49/32, tp_src=445, dl_dst=fa:16:3e:17:c5:29
 //! ```
 //!
-//! The grammar of a flow is that of ovs-fields(7); the answer is the list of actions in this table, whatever tables these go on to. A
-//! bare match, one without actions as ClassBench-ng writes it, says what the fields of the tuple are to be, and nothing else.
+//! The grammar of a flow is that of ovs-fields(7); the answer is the list of actions in this table, whatever
+//! tables these go on to. A bare match, one without actions as ClassBench-ng writes it, says what the fields
+//! of the tuple are to be, and nothing else.
 //!
 //! | flow | comes to |
 //! |---|---|
@@ -16,8 +17,9 @@
 //! | with a conjunction as its action | a part of the rules of that conjunction |
 //! | with a field but not the protocol that has it | uncertain: Open vSwitch drops the field |
 //!
-//! Of an OpenFlow tuple what is behind `dl_type` is 0 unless that is IPv4 or ARP, so that of IPv6 only the type can be looked at. Of
-//! flows of one priority that match the same packet OpenFlow leaves open which one counts; here it is the first.
+//! Of an OpenFlow tuple what is behind `dl_type` is 0 unless that is IPv4 or ARP, so that of IPv6 only the
+//! type can be looked at. Of flows of one priority that match the same packet OpenFlow leaves open which one
+//! counts; here it is the first.
 
 mod conjunction;
 mod flow;

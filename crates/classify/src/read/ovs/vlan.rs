@@ -1,13 +1,14 @@
 //! [`Vlan`]: what a flow wants of the VLAN tag, by any of the words for it.
 //!
-//! Open vSwitch holds a tag as 16 bits, of which one is always set, and a frame without a tag as 0 (`vlan_tci` in ovs-fields(7)):
+//! Open vSwitch holds a tag as 16 bits, of which one is always set, and a frame without a tag as 0
+//! (`vlan_tci` in ovs-fields(7)):
 //!
 //! ```text
 //!  priority (3) | 1 | VLAN (12)
 //! ```
 //!
-//! A match of some of these bits means untagged frames where all that it wants is 0, and tagged ones where it doesn't want the bit
-//! that is always set to be 0.
+//! A match of some of these bits means untagged frames where all that it wants is 0, and tagged ones where it
+//! doesn't want the bit that is always set to be 0.
 
 use super::words::{Masked, number, ones};
 use crate::read::report::Fault;

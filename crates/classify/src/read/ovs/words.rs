@@ -1,7 +1,7 @@
 //! The words of a flow's match: the field of each one, the form of its value, and its needs beside it.
 //!
-//! The grammar is that of ovs-fields(7). A number is decimal or `0x` hexadecimal: Open vSwitch takes a leading 0 for octal, so
-//! that `010` means 8 there and is refused here.
+//! The grammar is that of ovs-fields(7). A number is decimal or `0x` hexadecimal: Open vSwitch takes a
+//! leading 0 for octal, so that `010` means 8 there and is refused here.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -30,8 +30,8 @@ pub(super) struct Masked {
     pub(super) mask: u128,
 }
 
-/// What a packet has to be for a word to say anything about it. Open vSwitch drops the word where that isn't given, so that the flow
-/// matches more than it says.
+/// What a packet has to be for a word to say anything about it. Open vSwitch drops the word where that isn't
+/// given, so that the flow matches more than it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     Nothing,

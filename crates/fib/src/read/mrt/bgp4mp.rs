@@ -1,4 +1,5 @@
-//! BGP4MP and BGP4MP_ET (RFC 6396, 4.4; RFC 8050): BGP messages as they came in, of which the updates are taken.
+//! BGP4MP and BGP4MP_ET (RFC 6396, 4.4; RFC 8050): BGP messages as they came in, of which the updates are
+//! taken.
 //!
 //! ```text
 //! | µs 4 (ET) | peer AS 2/4 | own AS 2/4 | interface 2 | AFI 2 | peer 4/16 | own 4/16 | BGP message |
@@ -149,9 +150,9 @@ impl Changes<'_, '_> {
 
 /// The prefixes of a list.
 ///
-/// Collectors have written lists with path ids (RFC 7911) in records whose subtype does not say so. A list that
-/// reads as none without ids, or as one with several default routes, which nobody sends, is read with them if that
-/// works out.
+/// Collectors have written lists with path ids (RFC 7911) in records whose subtype does not say so. A list
+/// that reads as none without ids, or as one with several default routes, which nobody sends, is read with
+/// them if that works out.
 fn prefixes(list: &[u8], family: Family, add_path: bool) -> Result<Vec<AnyPrefix>, SkipReason> {
     let plain = prefixes_as(list, family, add_path);
     let is_plausible = |prefixes: &Vec<AnyPrefix>| {

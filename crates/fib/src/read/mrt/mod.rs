@@ -5,12 +5,12 @@
 //! | time   | type | subtype | length | body …        one record after the other, nothing before, between or after
 //! ```
 //!
-//! One record is in memory at a time, and a hostile length is refused before anything is allocated for it. Of a
-//! table's entries, dozens a record, only the attributes of the wanted one are looked at.
+//! One record is in memory at a time, and a hostile length is refused before anything is allocated for it. Of
+//! a table's entries, dozens a record, only the attributes of the wanted one are looked at.
 //!
-//! This does not go through `bgpkit-parser`, which the tests hold it against: that takes a default route in a list
-//! of prefixes for the path id of add-path (a first octet of 0), ends a record or a list silently where a part of
-//! it is malformed, and knows no generic records; strict reading could not be built on it.
+//! This does not go through `bgpkit-parser`, which the tests hold it against: that takes a default route in a
+//! list of prefixes for the path id of add-path (a first octet of 0), ends a record or a list silently where
+//! a part of it is malformed, and knows no generic records; strict reading could not be built on it.
 
 mod attributes;
 mod bgp4mp;

@@ -46,8 +46,8 @@ impl<'b> Octets<'b> {
         })
     }
 
-    /// A prefix as in BGP's NLRI: a length in bits and as many octets as that takes. Bits of the last octet past
-    /// the length may be anything.
+    /// A prefix as in BGP's NLRI: a length in bits and as many octets as that takes. Bits of the last octet
+    /// past the length may be anything.
     pub(super) fn prefix(&mut self, family: Family) -> Result<AnyPrefix, SkipReason> {
         let len = self.u8()?;
         if len > family.bits() {

@@ -6,8 +6,9 @@
 //! entry: | peer 2 | time 4 | path id 4 (add-path) | n 2 | attributes n |         comes before the length
 //! ```
 //!
-//! An entry whose attributes say no next hop (as old BIRDs write for IPv6, and for their own routes) is reached by
-//! the peer that it is of; a peer without an address is the collector itself, and its next hop `local`.
+//! An entry whose attributes say no next hop (as old BIRDs write for IPv6, and for their own routes) is
+//! reached by the peer that it is of; a peer without an address is the collector itself, and its next hop
+//! `local`.
 
 use super::Record;
 use super::attributes::of_entry;

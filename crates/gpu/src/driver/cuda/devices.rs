@@ -1,4 +1,5 @@
-//! What GPUs there are, and whether the driver is there and new enough. `unsafe` is as the head of [`cuda`](super) says.
+//! What GPUs there are, and whether the driver is there and new enough. `unsafe` is as the head of
+//! [`cuda`](super) says.
 
 use std::ffi::{c_char, c_int};
 

@@ -1,11 +1,12 @@
 //! A GPU, through the CUDA driver.
 //!
-//! The driver is opened at run time: a machine without one gets [`GpuError::NoDriver`]. All calls go to the raw interface
-//! (`cudarc::driver::sys`): the safe one above it records an event at every use of a slice, sleeps on events and knows
-//! neither mapped memory nor the log of the PTX compiler.
+//! The driver is opened at run time: a machine without one gets [`GpuError::NoDriver`]. All calls go to the
+//! raw interface (`cudarc::driver::sys`): the safe one above it records an event at every use of a slice,
+//! sleeps on events and knows neither mapped memory nor the log of the PTX compiler.
 //!
-//! `unsafe` here is foreign calls. Each is given handles that this driver made and has not destroyed, and places for results
-//! that live on the stack; where it is given memory of others, the method that does so is unsafe itself.
+//! `unsafe` here is foreign calls. Each is given handles that this driver made and has not destroyed, and
+//! places for results that live on the stack; where it is given memory of others, the method that does so is
+//! unsafe itself.
 
 #![allow(unsafe_code)]
 
@@ -49,7 +50,8 @@ pub struct Cuda {
     events: Vec<Event>,
 }
 
-// SAFETY: handles of the driver may be used from any thread, one at a time, where the context is current; `bind` sees to that.
+// SAFETY: handles of the driver may be used from any thread, one at a time, where the context is current;
+// `bind` sees to that.
 unsafe impl Send for Cuda {}
 
 impl Cuda {
@@ -147,7 +149,8 @@ impl Driver for Cuda {
             return;
         };
         if self.bind().is_ok() {
-            // SAFETY: the caller promises that nothing uses it. Where it fails the device is lost, and its memory with it.
+            // SAFETY: the caller promises that nothing uses it. Where it fails the device is lost, and its
+            // memory with it.
             let freed = unsafe { sys::cuMemFree_v2(base) };
             let _ = self.check("cuMemFree", freed);
         }
@@ -249,7 +252,8 @@ impl Driver for Cuda {
         self.bind()?;
         let function = self.function(kernel, shape.shared)?;
         let mut places = arguments.map(|argument| argument.as_ptr().cast::<c_void>().cast_mut());
-        // SAFETY: the caller promises that the arguments are what the kernel takes; the driver copies them before it returns.
+        // SAFETY: the caller promises that the arguments are what the kernel takes; the driver copies them
+        // before it returns.
         let result = unsafe {
             sys::cuLaunchKernel(
                 function,

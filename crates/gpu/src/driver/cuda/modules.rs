@@ -1,5 +1,5 @@
-//! Modules and their kernels: each compiled and found when it is first asked for, and kept. `unsafe` is as the head of
-//! [`cuda`](super) says.
+//! Modules and their kernels: each compiled and found when it is first asked for, and kept. `unsafe` is as
+//! the head of [`cuda`](super) says.
 
 use std::ffi::{CString, c_void};
 use std::ptr;

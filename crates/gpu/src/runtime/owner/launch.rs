@@ -1,9 +1,11 @@
-//! Which of a table's programs looks up a batch, in how many blocks of how many threads; and the sweep that finds out.
+//! Which of a table's programs looks up a batch, in how many blocks of how many threads; and the sweep that
+//! finds out.
 //!
-//! Without a sweep it is as many blocks as the device holds at once, or fewer where there is not enough to do: 256 threads a
-//! block, 1,024 where each block stages a part of the table. The sweep tries those and others, per kernel and class of size, and takes what
-//! costs least ([`cost`]). A mapped batch of few keys gets one block whatever the sweep says, which measures kernels alone: one block can say
-//! that it is done (`flag`).
+//! Without a sweep it is as many blocks as the device holds at once, or fewer where there is not enough to
+//! do: 256 threads a block, 1,024 where each block stages a part of the table. The sweep tries those and
+//! others, per kernel and class of size, and takes what costs least ([`cost`]). A mapped batch of few keys
+//! gets one block whatever the sweep says, which measures kernels alone: one block can say that it is done
+//! (`flag`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +25,8 @@ use crate::runtime::tune::{SMALLEST, Tuned, Tuning, class_of};
 
 /// Batches of this size and larger are worth staging for, where nothing was measured.
 const LARGE: usize = 1 << 18;
-/// Threads of a block, and keys of a thread, that are tried; those that keep the device busiest first, for the time may be short.
+/// Threads of a block, and keys of a thread, that are tried; those that keep the device busiest first, for
+/// the time may be short.
 const THREADS: [u32; 4] = [1024, 512, 256, 128];
 const KEYS: [usize; 4] = [1, 4, 8, 16];
 /// Mapped batches up to this are one block's.
@@ -50,8 +53,8 @@ impl Launch {
         Shape { blocks: self.shape.blocks.min(enough).max(1), ..self.shape }
     }
 
-    /// The shape for keys and results in pinned memory: one block where that gives a thread a few keys at most, as it can say that it is
-    /// done.
+    /// The shape for keys and results in pinned memory: one block where that gives a thread a few keys at
+    /// most, as it can say that it is done.
     pub(super) fn mapped_shape_for(&self, count: u64) -> Shape {
         let is_small = count <= FEW.min(u64::from(self.shape.threads) * USUAL_KEYS as u64);
         Shape { blocks: if is_small { 1 } else { self.shape_for(count).blocks }, ..self.shape }
@@ -166,7 +169,8 @@ impl Owner {
         Ok(each * self.shared.properties.multiprocessors.max(1))
     }
 
-    /// Measures all programs of a table on random keys, which lie in the slot. The slot's stream has nothing to do when it returns.
+    /// Measures all programs of a table on random keys, which lie in the slot. The slot's stream has nothing
+    /// to do when it returns.
     pub(super) fn tune(&mut self, slot: &Slot, table: u64, form: Form) -> Result<Tuning> {
         let tuned = self.sweep_all(slot, table, form);
         if tuned.as_ref().is_err_and(GpuError::is_fatal) {
@@ -183,8 +187,8 @@ impl Owner {
             return Err(GpuError::TooManyKeys { asked: form.count(), most: slot.capacity });
         }
         #[allow(unsafe_code)] // a copy to the device
-        // SAFETY: both are the slot's, equally long, and `tune` waits for the stream before the slot leaves (where that fails the device
-        // is lost).
+        // SAFETY: both are the slot's, equally long, and `tune` waits for the stream before the slot leaves
+        // (where that fails the device is lost).
         unsafe {
             self.driver.copy_in(slot.stream, slot.device_keys, slot.keys.host, slot.keys.len)?;
         }
@@ -196,7 +200,8 @@ impl Owner {
         for (program, &class) in
             programs.iter().flat_map(|program| classes.iter().map(move |class| (program, class)))
         {
-            // Each has its share of the time, so that kernels that take long with few keys leave some for many.
+            // Each has its share of the time, so that kernels that take long with few keys leave some for
+            // many.
             let now = Instant::now();
             let share = until.saturating_duration_since(now) / u32::try_from(parts).unwrap_or(u32::MAX);
             parts -= 1;
@@ -207,7 +212,8 @@ impl Owner {
         Ok(Tuning { device: self.shared.properties.name.clone(), tuned })
     }
 
-    /// The best blocks and threads of a program for so many keys, of those that there is time for; `None` where the device holds no block.
+    /// The best blocks and threads of a program for so many keys, of those that there is time for; `None`
+    /// where the device holds no block.
     fn sweep(&mut self, slot: &Slot, program: &Program, form: Form, until: Instant) -> Result<Option<Tuned>> {
         let (count, class) = (form.count(), form.count().ilog2());
         let kernel = program.kernel(form.kind());
@@ -237,7 +243,8 @@ impl Owner {
 
     /// Nanoseconds of a launch: of one that is far from what is to be beaten, else the better of two rounds.
     fn timed(&mut self, trial: &Trial<'_>, to_beat: f64) -> Result<f64> {
-        /// Nanoseconds that a round is to take, its most launches, and what the way to the device and back is at most.
+        /// Nanoseconds that a round is to take, its most launches, and what the way to the device and back is
+        /// at most.
         const ROUND: f64 = 400e3;
         const LAUNCHES: f64 = 16.0;
         const WAY: f64 = 20e3;
@@ -260,8 +267,8 @@ impl Owner {
         for _ in 0..times {
             let arguments = [bytes_of(batch), &program.table[..]];
             #[allow(unsafe_code)] // a launch
-            // SAFETY: keys and results are the slot's and long enough for as many keys as it holds; the table stays, as its handle
-            // asked for this and no command comes between.
+            // SAFETY: keys and results are the slot's and long enough for as many keys as it holds; the table
+            // stays, as its handle asked for this and no command comes between.
             unsafe {
                 self.driver.launch(slot.stream, kernel, shape, arguments)?;
             }
@@ -298,8 +305,8 @@ fn candidates(count: usize, threads: u32, held: u32, multiprocessors: u32) -> Ve
     all
 }
 
-/// The cost of a launch: the mean of its time, as if it ran alone, and of its time by its share of the device,
-/// as if it ran among others.
+/// The cost of a launch: the mean of its time, as if it ran alone, and of its time by its share of the
+/// device, as if it ran among others.
 fn cost(ns: f64, blocks: u32, held: u32) -> f64 {
     let share = f64::from(blocks) / f64::from(held.max(1));
     ns * f64::midpoint(1.0, share.min(1.0))

@@ -9,9 +9,9 @@
 //! launch   which program, how many blocks and threads; the sweep
 //! ```
 //!
-//! A *flight* is work of which the device hasn't said that it is done: whatever the device uses belongs to a flight until then. The loop
-//! asks one flight at a time, in turn, and looks for commands in between, so that a small batch waits neither for
-//! a large one's end nor for many questions.
+//! A *flight* is work of which the device hasn't said that it is done: whatever the device uses belongs to a
+//! flight until then. The loop asks one flight at a time, in turn, and looks for commands in between, so that
+//! a small batch waits neither for a large one's end nor for many questions.
 
 mod graphs;
 mod launch;
@@ -425,9 +425,10 @@ impl Owner {
         }
         self.patcher.give_back(&mut pinned);
         for memory in pinned {
-            // SAFETY: no flight is left that the device could use it for. Nor is a grid that had said that it was done: each has been waited
-            // for with the copy that it read, and no copy is left. And there is no handle through which a thread could use it: each
-            // holds the channel open that had to close for this.
+            // SAFETY: no flight is left that the device could use it for. Nor is a grid that had said that it
+            // was done: each has been waited for with the copy that it read, and no copy is left. And there
+            // is no handle through which a thread could use it: each holds the channel open that had to close
+            // for this.
             unsafe { self.driver.free_pinned(memory) };
         }
         for blocks in blocks {

@@ -6,12 +6,13 @@
 //! patches   ────────────────────┴► patch kernel ─► [patched] ───────────┘
 //! ```
 //!
-//! The patch kernel reads its writes from pinned memory. Copied in before it, they would stand behind the keys of later batches, all of
-//! which go through the one engine that copies that way, while these batches' kernels wait for them: with copies, and four patches
-//! under way at most, an H200 lost 6 % of its rate at 1,000,000 updates a second.
+//! The patch kernel reads its writes from pinned memory. Copied in before it, they would stand behind the
+//! keys of later batches, all of which go through the one engine that copies that way, while these batches'
+//! kernels wait for them: with copies, and four patches under way at most, an H200 lost 6 % of its rate at
+//! 1,000,000 updates a second.
 //!
-//! All patches go through one stream, in order; so to have waited for one is to have waited for all before it. Patches that come
-//! while nobody looks up between them are merged, and go in one launch.
+//! All patches go through one stream, in order; so to have waited for one is to have waited for all before
+//! it. Patches that come while nobody looks up between them are merged, and go in one launch.
 
 use bytemuck::{Pod, Zeroable, bytes_of};
 
@@ -171,8 +172,10 @@ impl Owner {
             let arguments = KernelWrites { writes, count: count as u64 };
             let widths = KernelWidths { of: [0, 1, 2].map(|width| piece[width].len() as u64) };
             let shape = Shape { blocks: self.blocks_for(count), threads: THREADS, shared: 0 };
-            // SAFETY: these are the kernel's two structs. The stage holds so many writes and is left alone until its event has come. Every address is of an element of the table (`Writes::of`), whose copy stays with
-            // the flight; and of this copy, as a table's places and its copy change together, in the order of commands.
+            // SAFETY: these are the kernel's two structs. The stage holds so many writes and is left alone
+            // until its event has come. Every address is of an element of the table (`Writes::of`), whose
+            // copy stays with the flight; and of this copy, as a table's places and its copy change together,
+            // in the order of commands.
             unsafe { self.driver.launch(stream, &kernel, shape, [bytes_of(&arguments), bytes_of(&widths)]) }?;
             self.driver.record(event, stream)?;
             self.patcher.stages[at].is_free = false;
@@ -215,7 +218,8 @@ impl Owner {
         flights.map(|flight| flight.read).collect()
     }
 
-    /// Lets a stream's further work wait for a table's last patch, unless that is done or the stream has waited for it.
+    /// Lets a stream's further work wait for a table's last patch, unless that is done or the stream has
+    /// waited for it.
     pub(super) fn after_patch(
         &mut self,
         table: u64,
@@ -253,9 +257,9 @@ fn fill(stage: &mut Stage, piece: &[&[DeviceWrite]; 4]) {
     assert!(piece.iter().map(|of| of.len()).sum::<usize>() <= room, "a piece is no longer than a stage");
     assert!(stage.pinned.host.cast::<DeviceWrite>().is_aligned(), "pinned memory starts at a page");
     #[allow(unsafe_code)] // pinned memory as a slice
-    // SAFETY: 1. `len` bytes of pinned memory, zeroed when they were taken, which stay until they are given back at the end. 2. `DeviceWrite` is
-    // plain data, the pointer is aligned for it (just checked). 3. The stage is free: the device has read what was there, and only the owner, who
-    // calls this, writes there.
+    // SAFETY: 1. `len` bytes of pinned memory, zeroed when they were taken, which stay until they are given
+    // back at the end. 2. `DeviceWrite` is plain data, the pointer is aligned for it (just checked). 3. The
+    // stage is free: the device has read what was there, and only the owner, who calls this, writes there.
     let to = unsafe { std::slice::from_raw_parts_mut(stage.pinned.host.cast::<DeviceWrite>(), room) };
     let mut at = 0;
     for of in piece {

@@ -95,7 +95,8 @@ impl Owner {
         self.note(&error);
     }
 
-    /// Gives a batch to its stream. Says which copy of the table it reads, and whether `looked_up` tells when it has.
+    /// Gives a batch to its stream. Says which copy of the table it reads, and whether `looked_up` tells when
+    /// it has.
     fn enqueue(&mut self, slot: &mut Slot) -> Result<(u64, bool)> {
         let Request { table, form, .. } = slot.request;
         self.check_keys(table, form.kind())?;
@@ -114,8 +115,9 @@ impl Owner {
                 if shape.blocks == 1 {
                     (batch.done, batch.mark) = slot.flag.next();
                 }
-                // SAFETY: keys and results are pinned, long enough (`request` saw to that), and stay with the flight, untouched until the kernel
-                // has no more use for them (`flag`), and at their place until it has ended; so does the table.
+                // SAFETY: keys and results are pinned, long enough (`request` saw to that), and stay with the
+                // flight, untouched until the kernel has no more use for them (`flag`), and at their place
+                // until it has ended; so does the table.
                 unsafe { self.start(slot.stream, &launch, shape, &batch) }?;
                 false
             }
@@ -156,7 +158,8 @@ impl Owner {
         }
     }
 
-    /// Keys in, the kernel, results out; before the kernel waits for the table's last patch, after it notes that it has read.
+    /// Keys in, the kernel, results out; before the kernel waits for the table's last patch, after it notes
+    /// that it has read.
     ///
     /// # Safety
     /// The slot stays, untouched by anybody else, until its stream is done; so does the table.
@@ -169,19 +172,22 @@ impl Owner {
         notes: bool,
     ) -> Result<()> {
         let stream = slot.stream;
-        // SAFETY: `request` held the form's bytes against the length of the pinned keys, and the device's are as long; the caller promises the rest.
+        // SAFETY: `request` held the form's bytes against the length of the pinned keys, and the device's are
+        // as long; the caller promises the rest.
         unsafe { self.driver.copy_in(stream, slot.device_keys, slot.keys.host, form.bytes()) }?;
         if let Some(table) = waits_for {
             self.after_patch(table, stream, Some(&mut slot.waited_for))?;
         }
         let batch = KernelBatch::new(slot.device_keys, form, slot.device_results);
-        // SAFETY: the caller promises that all stay; the keys are there as the copy comes before in the same stream.
+        // SAFETY: the caller promises that all stay; the keys are there as the copy comes before in the same
+        // stream.
         unsafe { self.start(stream, launch, launch.shape_for(batch.count), &batch) }?;
         if notes {
             self.driver.record(slot.looked_up, stream)?;
         }
         let bytes = form.count() * form.result_bytes().unwrap_or(launch.result_bytes);
-        // SAFETY: `count` is no more than the slot's capacity, a result no wider than slots are made for (both checked before).
+        // SAFETY: `count` is no more than the slot's capacity, a result no wider than slots are made for
+        // (both checked before).
         unsafe { self.driver.copy_out(stream, slot.results.host, slot.device_results, bytes) }
     }
 
@@ -189,7 +195,8 @@ impl Owner {
         let form = slot.request.form.rounded(slot.keys.len);
         let recorded = Recorded { launch: launch.id, form };
         let graph = match slot.graphs.plan(recorded) {
-            // SAFETY: the slot is with the flight until it is done; so is the table, whose order against patches is the caller's.
+            // SAFETY: the slot is with the flight until it is done; so is the table, whose order against
+            // patches is the caller's.
             Plan::Plain => return unsafe { self.copies(slot, form, launch, None, false) },
             Plan::Replay(graph) => graph,
             Plan::Record => {
@@ -204,12 +211,14 @@ impl Owner {
                 graph
             }
         };
-        // SAFETY: its buffers are this slot's, and stay with the flight; the table's copy is that of `launch`, whose id no other has.
+        // SAFETY: its buffers are this slot's, and stay with the flight; the table's copy is that of
+        // `launch`, whose id no other has.
         unsafe { self.driver.replay(graph, slot.stream) }
     }
 
     /// # Safety
-    /// As [`Driver::launch`](crate::driver::Driver::launch): keys, results and the table stay until the stream has done this.
+    /// As [`Driver::launch`](crate::driver::Driver::launch): keys, results and the table stay until the
+    /// stream has done this.
     pub(super) unsafe fn start(
         &mut self,
         stream: Stream,
@@ -219,7 +228,8 @@ impl Owner {
     ) -> Result<()> {
         let batch = batch.or_results_of(launch.result_bytes);
         let arguments = [bytes_of(&batch), &launch.argument[..]];
-        // SAFETY: the kernel is one of a program that says that it takes this table; batches are what every such kernel takes.
+        // SAFETY: the kernel is one of a program that says that it takes this table; batches are what every
+        // such kernel takes.
         unsafe { self.driver.launch(stream, &launch.kernel, shape, arguments) }
     }
 
@@ -237,7 +247,8 @@ impl Owner {
         self.after_patch(table, stream, None)?;
         let low = low.unwrap_or(DevicePtr(0));
         let batch = KernelBatch::of(keys, low, results, count, result_bytes);
-        // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results; the table stays with the flight.
+        // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results; the table stays with the
+        // flight.
         unsafe { self.start(stream, &launch, launch.shape_for(batch.count), &batch) }?;
         let event = self.spare_event()?;
         self.driver.record(event, stream)?;

@@ -64,8 +64,8 @@ impl Owner {
             return;
         }
         #[allow(unsafe_code)] // a copy to the device
-        // SAFETY: the staging memory is at least as long, and stays with the flight, untouched, until the copy is done; so does the
-        // copy of the table, which is freed when no flight uses it.
+        // SAFETY: the staging memory is at least as long, and stays with the flight, untouched, until the
+        // copy is done; so does the copy of the table, which is freed when no flight uses it.
         let sent = unsafe { self.driver.copy_in(self.uploads, to, staging.memory.host, bytes) };
         match sent.and_then(|()| self.driver.record(staging.event, self.uploads)) {
             Ok(()) => self.take_off(staging.event, staging.event, Some(copy), Cargo::Piece(staging)),
@@ -151,8 +151,8 @@ impl Owner {
             let stays = !copy.is_doomed || in_use.contains(id);
             if !stays {
                 #[allow(unsafe_code)] // gives memory back
-                // SAFETY: no table is this copy any more, so nothing new uses it; and of what did, no flight is left, nor a grid that
-                // has not ended: those have become flights.
+                // SAFETY: no table is this copy any more, so nothing new uses it; and of what did, no flight
+                // is left, nor a grid that has not ended: those have become flights.
                 unsafe {
                     driver.free(&copy.blocks);
                 }

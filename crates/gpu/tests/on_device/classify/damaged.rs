@@ -1,4 +1,5 @@
-//! Quilts that no engine made: whatever an image that is taken says, kernels read nothing outside of it and answer as the CPU does.
+//! Quilts that no engine made: whatever an image that is taken says, kernels read nothing outside of it and
+//! answer as the CPU does.
 
 use wirespeed_classify::quilt::QuiltTable;
 use wirespeed_classify::quilt::layout::{
@@ -86,7 +87,8 @@ fn image<T: Tuple>(sizes: Sizes, rng: &mut Rng) -> Image {
             | if rng.below(8) == 0 { groups as u64 - 1 - more } else { group };
     }
     let cells = image.section_mut::<u64>(CELLS).expect("its own");
-    // Of each block what comes first is a, then b: ranges that hold most numbers, and a few masks that many have.
+    // Of each block what comes first is a, then b: ranges that hold most numbers, and a few masks that many
+    // have.
     for (at, cell) in cells.iter_mut().enumerate() {
         let is_a = (at / (2 * LANES)).is_multiple_of(2);
         let is_mask = (at / group_len::<T>()).is_multiple_of(4);
@@ -123,8 +125,8 @@ fn answers_are_the_cpus<T: Tuple>() {
     let Some(device) = device() else { return };
     let mut rng = Rng::new(8);
     let usual = Sizes { layers: 70, used: 67, slots: 900, groups: 40, scan: 3, descends: true };
-    // As few as there can be; no layer; bounds that go up; more layers than are staged, more slots than any block has room for; nothing
-    // scanned, and many scanned.
+    // As few as there can be; no layer; bounds that go up; more layers than are staged, more slots than any
+    // block has room for; nothing scanned, and many scanned.
     let all = [
         usual,
         Sizes { layers: 1, used: 1, slots: 1, groups: 4, ..usual },

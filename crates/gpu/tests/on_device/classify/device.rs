@@ -66,7 +66,8 @@ impl<T: Tuple, C: OnDevice + Classify<T>> Classify<T> for MirroredTable<C> {
 }
 
 impl Device {
-    /// Looks tuples up with results of 4 bytes and of one of the others, which has to say where it doesn't hold a number.
+    /// Looks tuples up with results of 4 bytes and of one of the others, which has to say where it doesn't
+    /// hold a number.
     pub(super) fn classify<T: Tuple>(
         &mut self,
         program: &Program,

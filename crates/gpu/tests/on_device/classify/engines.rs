@@ -1,5 +1,6 @@
-//! Every kernel of rules against the suite that every engine of rules passes, and, short enough for a tool that watches each access, on
-//! sets of the kernels' own edges: none, more than fit in shared memory at once, numbers of every width, patches between batches.
+//! Every kernel of rules against the suite that every engine of rules passes, and, short enough for a tool
+//! that watches each access, on sets of the kernels' own edges: none, more than fit in shared memory at once,
+//! numbers of every width, patches between batches.
 
 use wirespeed_classify::conformance::probes::around;
 use wirespeed_classify::conformance::{options, sets};
@@ -73,8 +74,9 @@ fn updates<T: Tuple>(rules: &RuleSet<T>) -> Vec<RuleUpdate<T>> {
     some.map(of).collect()
 }
 
-/// Whether a part of the suite runs here. On the host build, under sanitizers, the whole takes most of an hour: there it is what is
-/// made up at random, with one tuple for each kernel, and the kernels' own edges for all, or everything with `WIRESPEED_TEST_WHOLE`.
+/// Whether a part of the suite runs here. On the host build, under sanitizers, the whole takes most of an
+/// hour: there it is what is made up at random, with one tuple for each kernel, and the kernels' own edges
+/// for all, or everything with `WIRESPEED_TEST_WHOLE`.
 fn runs(module: &str, test: &str) -> bool {
     let is_whole = crate::device::is_whole();
     let shorts = ["linear_ipv6", "bloom_openflow", "tuple_search_ipv4", "quilt_openflow"];

@@ -1,5 +1,5 @@
-//! Tables of rules on GPUs that follow live ones: every answer is that of the live table, whatever happens to it and to the GPU, and
-//! however wide its numbers get.
+//! Tables of rules on GPUs that follow live ones: every answer is that of the live table, whatever happens to
+//! it and to the GPU, and however wide its numbers get.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Every kernel of names against the suite that every engine of names passes, and against the oracle on tables of the kernels' own
-//! edges: components around a word and a block, names around a group's 64 KiB, results of every width.
+//! Every kernel of names against the suite that every engine of names passes, and against the oracle on
+//! tables of the kernels' own edges: components around a word and a block, names around a group's 64 KiB,
+//! results of every width.
 
 use wirespeed_namelookup::oracle::Oracle;
 use wirespeed_namelookup::{BuildOptions, Match, Name, NameBatch, NameBuf, NameEngine, NameLpm, NameTable};
@@ -104,8 +105,9 @@ where
     }
 }
 
-/// Whether a part of the suite runs here. On the host build, under sanitizers, the whole takes most of an hour: there it is
-/// updates made up at random for one engine, tables for another, and the kernels' own edges for all, or everything with `WIRESPEED_TEST_WHOLE`.
+/// Whether a part of the suite runs here. On the host build, under sanitizers, the whole takes most of an
+/// hour: there it is updates made up at random for one engine, tables for another, and the kernels' own edges
+/// for all, or everything with `WIRESPEED_TEST_WHOLE`.
 fn runs(module: &str, test: &str) -> bool {
     let is_whole = crate::device::is_whole();
     let is_short = matches!((module, test), ("acta", "random_updates") | ("mata", "random_tables"));
@@ -115,7 +117,8 @@ fn runs(module: &str, test: &str) -> bool {
     (is_whole || is_short) && crate::device::device().is_some()
 }
 
-/// The suite that every engine of names passes, without what is of building alone, and tables of the kernels' own edges.
+/// The suite that every engine of names passes, without what is of building alone, and tables of the kernels'
+/// own edges.
 macro_rules! on_device_names {
     ($($module:ident, $engine:ty;)+) => {
         $(on_device_names! { @ $module, $engine,

@@ -1,5 +1,5 @@
-//! Tables of names on GPUs that follow live ones: every answer is that of the live table, whatever happens to it and to the GPU, and
-//! whichever way names travel.
+//! Tables of names on GPUs that follow live ones: every answer is that of the live table, whatever happens to
+//! it and to the GPU, and whichever way names travel.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -105,7 +105,8 @@ fn replicas_on_two_devices_follow_a_live_one() {
     follows::<Acta>(2);
 }
 
-/// Each way, in both forms, while the table changes between batches: each batch sees the state that it was sent in.
+/// Each way, in both forms, while the table changes between batches: each batch sees the state that it was
+/// sent in.
 #[test]
 fn every_way_over_patches_and_replacements() {
     let Some(driver) = crate::device::driver() else { return };
@@ -187,7 +188,8 @@ fn names_that_are_on_the_device() {
     let (_, built) = Acta::build(&table, &BuildOptions::default()).expect("it is built");
     let handle = gpu.upload(built.image(), |sections| built.programs(sections)).expect("it fits");
     let second = names.plus(form.second().expect("names have two parts") as u64);
-    // SAFETY: names and results were taken for as many, both stay until the driver ends, and nobody else uses the stream.
+    // SAFETY: names and results were taken for as many, both stay until the driver ends, and nobody else uses
+    // the stream.
     let sent = unsafe { gpu.lookup_form_on(&handle, stream, names, second, form, results.device) };
     assert_eq!(sent.expect("it is sent").result_bytes, 8);
     handle.settle().expect("the device is there");
@@ -224,7 +226,8 @@ fn the_cpu_answers_for_a_device_that_is_lost_and_for_names_that_no_slot_holds() 
     hold(&sample);
     assert_eq!(offload.counts().gpu, 2 * sample.len() as u64);
 
-    // Groups of 64 KiB and more go with an end each, in several batches; a name that is longer than the largest slot stays here.
+    // Groups of 64 KiB and more go with an end each, in several batches; a name that is longer than the
+    // largest slot stays here.
     let long = |len: usize| name(&format!("/com/site-8/{}", "y".repeat(len)));
     let some: Vec<_> = (0..70).map(|n| long(2000 + n * 10)).collect();
     hold(&some.iter().map(|name| &**name as &Name).collect());

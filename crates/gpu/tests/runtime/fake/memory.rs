@@ -26,7 +26,8 @@ impl Fake {
 
     pub(super) fn write_place(&mut self, place: Place, skip: usize, data: &[u8]) {
         if let Some(at) = self.find(place, skip, data.len()) {
-            // SAFETY: as above; only the driver's thread is here, unless somebody breaks the rules that are tested.
+            // SAFETY: as above; only the driver's thread is here, unless somebody breaks the rules that are
+            // tested.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), at, data.len()) };
         }
     }

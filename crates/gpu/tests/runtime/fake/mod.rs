@@ -1,9 +1,11 @@
 //! A device made up for tests: streams that run in any order that their events allow, and faults on demand.
 //!
-//! Work is queued and done in small steps, a random stream's each time, whenever somebody asks whether an event has come. A copy or a
-//! kernel takes several steps; so whatever isn't ordered against it gets in between sooner or later, and a batch that should have
-//! waited for a patch sees a part of it. A lookup of one block announces its end where it is asked to, some steps after its last result and
-//! some before its end, up to which it counts as using its memory. What no driver may be asked is noted, and a test ends by looking at the notes:
+//! Work is queued and done in small steps, a random stream's each time, whenever somebody asks whether an
+//! event has come. A copy or a kernel takes several steps; so whatever isn't ordered against it gets in
+//! between sooner or later, and a batch that should have waited for a patch sees a part of it. A lookup of
+//! one block announces its end where it is asked to, some steps after its last result and some before its
+//! end, up to which it counts as using its memory. What no driver may be asked is noted, and a test ends by
+//! looking at the notes:
 //!
 //! - access to memory that wasn't taken, or was given back, or past its end
 //! - memory given back while queued work has its address

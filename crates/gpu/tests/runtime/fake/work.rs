@@ -19,7 +19,8 @@ pub(super) const KERNELS: [&str; 7] = [
 
 #[derive(Clone)]
 pub(super) enum Op {
-    /// A copy from an address of this process to one of the device, or the other way, or within; and how far it has come.
+    /// A copy from an address of this process to one of the device, or the other way, or within; and how far
+    /// it has come.
     Copy {
         to: Place,
         from: Place,

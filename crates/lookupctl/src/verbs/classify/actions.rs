@@ -42,7 +42,8 @@ pub(super) struct Beside<T: Tuple> {
     pub(super) lines: Lines,
 }
 
-/// Rules as images hold them, whose actions are labels, from 1 on: those that a file has names for; others stay as they are.
+/// Rules as images hold them, whose actions are labels, from 1 on: those that a file has names for; others
+/// stay as they are.
 pub(super) fn labelled<T: Tuple>(file: RuleFile<T>) -> Result<Beside<T>> {
     let (mut labels, mut rules, mut doubts) = (NextHops::new(), file.rules, file.doubts);
     for action in &file.actions {

@@ -1,4 +1,5 @@
-//! [`Compiled`]: the table of some engine, behind a trait, so that verbs are compiled for each tuple and not for each engine, too.
+//! [`Compiled`]: the table of some engine, behind a trait, so that verbs are compiled for each tuple and not
+//! for each engine, too.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

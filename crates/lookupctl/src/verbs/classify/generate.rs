@@ -139,7 +139,8 @@ impl TupleVisitor for &RulesOptions {
     }
 }
 
-/// What came of writing rules. What the operating system refused is told as it says it, so that a pipe that closes early is known for one.
+/// What came of writing rules. What the operating system refused is told as it says it, so that a pipe that
+/// closes early is known for one.
 fn written(written: Result<(), WriteError>) -> Result<()> {
     written.map_err(|error| match error {
         WriteError::Io(error) => error.into(),

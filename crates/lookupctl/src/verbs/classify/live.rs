@@ -1,4 +1,5 @@
-//! [`AnyLive`]: the live table of some engine, behind a trait, as [`compiled`](super::compiled) has tables that stay.
+//! [`AnyLive`]: the live table of some engine, behind a trait, as [`compiled`](super::compiled) has tables
+//! that stay.
 
 use anyhow::{Context, Result};
 use wirespeed::GpuError;

@@ -1,7 +1,7 @@
 //! `classify`: the same verbs for sets of rules.
 //!
-//! What depends on the tuple is compiled for each of them, what depends on the engine too is behind [`compiled`] and [`live`]: an engine
-//! is visited there, and nowhere else.
+//! What depends on the tuple is compiled for each of them, what depends on the engine too is behind
+//! [`compiled`] and [`live`]: an engine is visited there, and nowhere else.
 
 mod actions;
 mod build;

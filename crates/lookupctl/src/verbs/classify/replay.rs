@@ -25,7 +25,8 @@ use crate::verbs::replay::play::{feeder, play, say_bytes};
 use crate::verbs::replay::report::Report;
 use crate::verbs::replay::{DriveArguments, Updates};
 
-/// Drives a trace of tuples through an engine, with updates of the rules in flight: rate, latency, hits, and a checksum of the results.
+/// Drives a trace of tuples through an engine, with updates of the rules in flight: rate, latency, hits, and
+/// a checksum of the results.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {

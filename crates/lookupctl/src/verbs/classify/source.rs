@@ -35,8 +35,10 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     pub(super) tuple: Option<TupleName>,
 
-    /// A fact about the packets that their header fields don't hold, such as ct=new (each begins a connection) or in=eth0 (each comes in \
-    /// by that interface): rules that ask for it are read as they are for such packets; several times for several facts
+    /// A fact about the packets that their header fields don't hold, such as ct=new (each begins a
+    /// connection) or in=eth0 (each comes in \
+    /// by that interface): rules that ask for it are read as they are for such packets; several times for
+    /// several facts
     #[arg(long, value_name = "KEY=VALUE")]
     assume: Vec<Assumption>,
 
@@ -57,7 +59,8 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     flow_table: u8,
 
-    /// Leave out rules that can't be decided by header fields, and lines that are wrong, where the file would else be refused; what is \
+    /// Leave out rules that can't be decided by header fields, and lines that are wrong, where the file would
+    /// else be refused; what is \
     /// left out is told, and so is each answer that it could change
     #[arg(long)]
     lenient: bool,
@@ -128,8 +131,8 @@ impl ReadArguments {
         ReadOptions { lenient: self.lenient, ..ReadOptions::default() }
     }
 
-    /// Reads updates of a set, each about a number: a rule that comes after all others has the number that it gets the first time, so
-    /// that applying all of them again leads to the same set.
+    /// Reads updates of a set, each about a number: a rule that comes after all others has the number that it
+    /// gets the first time, so that applying all of them again leads to the same set.
     pub(super) fn updates<T: Tuple>(&self, from: &OsStr, rules: &RuleSet<T>) -> Result<Vec<RuleUpdate<T>>> {
         let source = Source::from_arg(from);
         let (mut updates, report) = read_updates(&source, &self.beside())?;

@@ -33,7 +33,8 @@ use crate::strides::{TRANSACTION, parse_transaction};
 use image::ImageReport;
 use strides::Choices;
 
-/// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of every engine; or what an image is.
+/// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of every engine;
+/// or what an image is.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {

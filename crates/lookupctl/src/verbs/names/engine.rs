@@ -44,8 +44,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Selection(Option<EngineName>);
 
-/// Components from which on engines of one array that is to be full take too long to be built where nobody asked for them: of
-/// 25,000, `ata` and `ata-2` took over a minute.
+/// Components from which on engines of one array that is to be full take too long to be built where nobody
+/// asked for them: of 25,000, `ata` and `ata-2` took over a minute.
 const LARGE: usize = 15_000;
 
 impl Selection {

@@ -62,7 +62,8 @@ struct NamesOptions {
 /// Names to look up in a table.
 #[derive(Debug, Args)]
 struct TraceOptions {
-    /// Which of the table's names: average (each as likely as any), heavy (the longest tenth), zipf:SKEW (by popularity)
+    /// Which of the table's names: average (each as likely as any), heavy (the longest tenth), zipf:SKEW (by
+    /// popularity)
     #[arg(long, value_name = "LOAD", default_value = "average")]
     load: Load,
 

@@ -25,7 +25,8 @@ use crate::skipped::Skipped;
 use crate::source::is_image;
 use crate::verbs::info::image::ImageReport;
 
-/// Tells what is in a table of names: counts, depths, lengths, results, states, and memory and build time of every engine.
+/// Tells what is in a table of names: counts, depths, lengths, results, states, and memory and build time of
+/// every engine.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {

@@ -45,8 +45,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "aggregate"])]
     image: Option<PathBuf>,
 
-    /// How the names to look up are written; by default each is recognised by itself: /com/parc, ndn:/com/parc, www.parc.com or
-    /// www.parc.com/a
+    /// How the names to look up are written; by default each is recognised by itself: /com/parc,
+    /// ndn:/com/parc, www.parc.com or www.parc.com/a
     #[arg(long = "as", value_name = "FORMAT", value_parser = format_parser())]
     form: Option<NameFormat>,
 
@@ -62,7 +62,8 @@ pub(super) struct Options {
     #[arg(long)]
     explain: bool,
 
-    /// One JSON object for each name: {"name","prefix","result"}, prefix and result null where nothing matches
+    /// One JSON object for each name: {"name","prefix","result"}, prefix and result null where nothing
+    /// matches
     #[arg(long)]
     json: bool,
 

@@ -31,7 +31,8 @@ use crate::verbs::replay::play::{Make, feeder, offload, play, play_on_either, sa
 use crate::verbs::replay::report::{Lengths, Report};
 use crate::verbs::replay::{DriveArguments, Updates};
 
-/// Drives a trace of names through an engine, with updates in flight: rate, latency, hits, and a checksum of the results.
+/// Drives a trace of names through an engine, with updates in flight: rate, latency, hits, and a checksum of
+/// the results.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
@@ -42,8 +43,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["table", "engine", "updates", "names", "aggregate"])]
     image: Option<PathBuf>,
 
-    /// What to look up: a file of names (one a line, in any form), or which of the table's names to make a trace of: average (each as
-    /// likely as any), heavy (the longest tenth), zipf:SKEW (by popularity)
+    /// What to look up: a file of names (one a line, in any form), or which of the table's names to make a
+    /// trace of: average (each as likely as any), heavy (the longest tenth), zipf:SKEW (by popularity)
     #[arg(long, value_name = "FILE|LOAD", default_value = "average", value_parser = trace::parser())]
     trace: Trace,
 

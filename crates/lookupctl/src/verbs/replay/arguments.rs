@@ -35,7 +35,8 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "N", default_value = "4", value_parser = threads::parser())]
     pub(in crate::verbs) in_flight: usize,
 
-    /// Find and hold the highest rate at which 99 of 100 batches are back this long after they were due: 100us, 2ms, 1s
+    /// Find and hold the highest rate at which 99 of 100 batches are back this long after they were due:
+    /// 100us, 2ms, 1s
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(in crate::verbs) latency_bound: Option<Duration>,
 
@@ -104,7 +105,8 @@ impl DriveArguments {
         Plan { len, batch: self.batch(has_gpu), threads: self.threads(has_gpu), time: self.seconds }
     }
 
-    /// A core that lookups take from who writes, or from the thread that drives a GPU, shows as milliseconds of latency.
+    /// A core that lookups take from who writes, or from the thread that drives a GPU, shows as milliseconds
+    /// of latency.
     pub(in crate::verbs) fn threads(&self, has_gpu: bool) -> usize {
         let others = usize::from(self.updates.is_some()) + usize::from(has_gpu);
         self.threads.unwrap_or_else(|| all_cores().saturating_sub(others).max(1))
@@ -138,8 +140,8 @@ impl DriveArguments {
         counts
     }
 
-    /// What GPUs are to be started with, where the trace has so many keys of so many bytes, with so many of results: slots for all that
-    /// may be under way.
+    /// What GPUs are to be started with, where the trace has so many keys of so many bytes, with so many of
+    /// results: slots for all that may be under way.
     pub(in crate::verbs) fn gpu_options(
         &self,
         len: usize,
@@ -152,8 +154,8 @@ impl DriveArguments {
             None => vec![self.batch(true)],
             Some(_) => self.sizes(len),
         };
-        // Slots for small batches are for all small ones; a few keys alone would leave no room between their planes, and the last of the
-        // groups that tuples lie in is a whole one.
+        // Slots for small batches are for all small ones; a few keys alone would leave no room between their
+        // planes, and the last of the groups that tuples lie in is a whole one.
         let keys = sizes.into_iter().map(|size| size.min(len).max(1 << 12).next_multiple_of(GROUP));
         let mut keys: Vec<_> = keys.collect();
         keys.dedup();

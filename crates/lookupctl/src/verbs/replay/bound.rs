@@ -1,7 +1,7 @@
 //! `--latency-bound`: the highest rate that holds a bound on latency.
 //!
-//! Traffic does not wait for its lookups. So batches are due at fixed times, as they would come off a wire, and a batch's latency
-//! counts from then: one that waits for those before it is late by that much.
+//! Traffic does not wait for its lookups. So batches are due at fixed times, as they would come off a wire,
+//! and a batch's latency counts from then: one that waits for those before it is late by that much.
 //!
 //! ```text
 //! due       │    │    │    │    │            every batch / rate, the threads in turn
@@ -13,11 +13,13 @@
 //! that:                    held for --seconds; lowered a little and held again where the bound breaks
 //! ```
 //!
-//! What holds for a moment often doesn't for long: p99 is made of what happens rarely. Hence the second round, without which the
-//! size that was luckiest in short trials won (1 ms on one core: 407 M lookups/s held where short trials said 673 M).
+//! What holds for a moment often doesn't for long: p99 is made of what happens rarely. Hence the second
+//! round, without which the size that was luckiest in short trials won (1 ms on one core: 407 M lookups/s
+//! held where short trials said 673 M).
 //!
-//! More threads than a GPU needs to be busy may take turns with the one that drives it: 16 of them on 16 cores held 0.2 G lookups/s within
-//! a bound, on a GPU that a replay without one got 16.6 from. So where there is a GPU, and nobody said how many, fewer threads are tried too.
+//! More threads than a GPU needs to be busy may take turns with the one that drives it: 16 of them on 16
+//! cores held 0.2 G lookups/s within a bound, on a GPU that a replay without one got 16.6 from. So where
+//! there is a GPU, and nobody said how many, fewer threads are tried too.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,9 +69,9 @@ pub(in crate::verbs) struct Held {
 }
 
 impl Plan {
-    /// Finds the highest rate at which 99 of 100 batches are back within the bound, and holds it for the plan's time: what is driven
-    /// is that. Batches are of the best of some sizes, threads as many as is best of some numbers. Updates go in from the beginning to
-    /// the end.
+    /// Finds the highest rate at which 99 of 100 batches are back within the bound, and holds it for the
+    /// plan's time: what is driven is that. Batches are of the best of some sizes, threads as many as is best
+    /// of some numbers. Updates go in from the beginning to the end.
     pub(in crate::verbs) fn hold(
         self,
         place: &dyn AnyPlace,
@@ -270,8 +272,8 @@ impl Paced {
         (latencies, now, is_behind)
     }
 
-    /// How long after the end batches are still sent that were due before it. Who is further behind by then than chance would have it
-    /// can't keep up.
+    /// How long after the end batches are still sent that were due before it. Who is further behind by then
+    /// than chance would have it can't keep up.
     fn grace(&self) -> Duration {
         // Without a rate there is no end to those that are due.
         if self.interval > 0.0 { (self.time / 100).max(Duration::from_millis(10)) } else { Duration::ZERO }

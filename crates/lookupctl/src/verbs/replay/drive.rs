@@ -105,8 +105,9 @@ impl Plan {
         })
     }
 
-    /// One thread: its part of a pass to warm up, then batch after batch until the sign to stop. A batch's time is from sending it
-    /// to having its results; where one is under way at a time, from the results of the one before it.
+    /// One thread: its part of a pass to warm up, then batch after batch until the sign to stop. A batch's
+    /// time is from sending it to having its results; where one is under way at a time, from the results of
+    /// the one before it.
     pub(super) fn work(
         &self,
         thread: usize,
@@ -235,9 +236,9 @@ impl Plan {
         pass
     }
 
-    /// Lookups of the timed part, and how many of them matched by what each batch matches in a pass. Counting them
-    /// in the pass and not in the timed part takes nothing from the rate; while updates change what matches, it is
-    /// what matches after the last of them.
+    /// Lookups of the timed part, and how many of them matched by what each batch matches in a pass. Counting
+    /// them in the pass and not in the timed part takes nothing from the rate; while updates change what
+    /// matches, it is what matches after the last of them.
     pub(in crate::verbs) fn totals(&self, driven: &Driven, pass: &Pass) -> (u64, u64) {
         let matched = self.sum(&driven.batches, |batch| pass.matched[batch]);
         (self.lookups(&driven.batches), matched)

@@ -1,5 +1,5 @@
-//! Places without their types: what drives a trace is compiled once for all of them. What a thread does over and over is compiled for
-//! each, and a batch pays nothing for the rest.
+//! Places without their types: what drives a trace is compiled once for all of them. What a thread does over
+//! and over is compiled for each, and a batch pays nothing for the rest.
 
 use std::ops::Range;
 use std::sync::Barrier;

@@ -10,9 +10,10 @@ use wirespeed_fib::{Address, Engine, LiveTable, Update};
 use wirespeed_namelookup::{LiveNames, NameEngine, NameUpdate};
 use wirespeed_sail::{FibId, LiveFibs};
 
-/// Most updates that readers see appear at once: as many as are due, up to this. For each set the writer waits until
-/// no reader is in the state before it; where threads outnumber cores that takes a time slice, and sets of 1,024
-/// then came to 126,000 updates a second where sets of 8,192 and more keep up with any pace asked for.
+/// Most updates that readers see appear at once: as many as are due, up to this. For each set the writer
+/// waits until no reader is in the state before it; where threads outnumber cores that takes a time slice,
+/// and sets of 1,024 then came to 126,000 updates a second where sets of 8,192 and more keep up with any pace
+/// asked for.
 const GROUP: usize = 8192;
 /// How long the feeder sleeps when it is ahead.
 const NAP: Duration = Duration::from_millis(1);
@@ -38,9 +39,9 @@ pub(in crate::verbs) struct Fed {
 }
 
 impl Pace {
-    /// Applies updates at this pace. What is left of a pass at the sign to stop follows at once, uncounted, so that
-    /// the table ends in the state after the last update whatever the pace: applying the whole stream again leads to
-    /// the same state.
+    /// Applies updates at this pace. What is left of a pass at the sign to stop follows at once, uncounted,
+    /// so that the table ends in the state after the last update whatever the pace: applying the whole stream
+    /// again leads to the same state.
     pub(in crate::verbs) fn feed<L: Live>(
         self,
         live: &mut L,

@@ -1,4 +1,5 @@
-//! Latencies of batches as a histogram of fixed size: recording one is a few instructions and no memory is taken.
+//! Latencies of batches as a histogram of fixed size: recording one is a few instructions and no memory is
+//! taken.
 //!
 //! Buckets are 32 to an octave, so that a percentile is right to 3 %, from 1 ns up to 2^63.
 //!

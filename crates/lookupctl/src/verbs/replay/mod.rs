@@ -41,7 +41,8 @@ use crate::verbs::generate;
 use play::{FromImage, FromRoutes};
 use report::Report;
 
-/// Drives a trace through an engine, with updates in flight: rate, latency, hits, and a checksum of the results.
+/// Drives a trace through an engine, with updates in flight: rate, latency, hits, and a checksum of the
+/// results.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -54,9 +55,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "updates"])]
     image: Option<PathBuf>,
 
-    /// What to look up: a file of addresses (one a line, or .bin), a capture (pcap, pcapng), or a kind of trace to make:
-    /// random (all over the space), prefix (a prefix at random, then an address inside), zipf:SKEW (prefixes by
-    /// popularity), deepest (the addresses that take most steps)
+    /// What to look up: a file of addresses (one a line, or .bin), a capture (pcap, pcapng), or a kind of
+    /// trace to make: random (all over the space), prefix (a prefix at random, then an address inside),
+    /// zipf:SKEW (prefixes by popularity), deepest (the addresses that take most steps)
     #[arg(long, value_name = "FILE|KIND", default_value = "prefix", value_parser = trace::parser())]
     trace: Trace,
 
@@ -174,7 +175,8 @@ impl Options {
         Ok((fib, None))
     }
 
-    /// The family to replay. A table with both is asked for what a trace from a file has; the keys of that are then read already.
+    /// The family to replay. A table with both is asked for what a trace from a file has; the keys of that
+    /// are then read already.
     fn family_and_trace(&self, fib: &Fib) -> Result<(Family, Option<EitherKeys>)> {
         if self.family.wanted().is_some() || fib.v4.is_empty() || fib.v6.is_empty() {
             return Ok((family::choose(self.family.wanted(), fib), None));
@@ -226,7 +228,8 @@ impl Options {
         Ok(synth::Updates::new(A::rib(fib), &spec).take(count).map(|timed| timed.update).collect())
     }
 
-    /// The keys to look up in several FIBs in turn: of a trace that is made, each FIB's turns are its own trace.
+    /// The keys to look up in several FIBs in turn: of a trace that is made, each FIB's turns are its own
+    /// trace.
     fn keys_in_turn<A: Engines>(&self, fibs: &Fibs<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
         let kind = match &self.trace {
             Trace::Made(kind) => *kind,

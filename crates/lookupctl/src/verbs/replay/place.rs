@@ -1,7 +1,9 @@
-//! Where the keys of a trace are looked up: on the CPU, or on GPUs with the CPU behind them ([`either`](super::either)).
+//! Where the keys of a trace are looked up: on the CPU, or on GPUs with the CPU behind them
+//! ([`either`](super::either)).
 //!
-//! Each lookup thread has a lane of its own, which takes batches and gives them back in order. On the CPU one is under way at a time;
-//! on the way to a GPU several are, so that keys of one travel while another's are looked up and a third's results come back.
+//! Each lookup thread has a lane of its own, which takes batches and gives them back in order. On the CPU one
+//! is under way at a time; on the way to a GPU several are, so that keys of one travel while another's are
+//! looked up and a third's results come back.
 
 use std::ops::Range;
 

@@ -26,7 +26,8 @@ use crate::verdict::{self, Line};
 use subject::{OnCpu, OnGpu, Subject};
 use truth::{Mismatch, Truth, Verdict, probes};
 
-/// Holds engines against an independent method: at the ends of every prefix and at random, or at every address.
+/// Holds engines against an independent method: at the ends of every prefix and at random, or at every
+/// address.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -46,7 +47,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     updates: Option<OsString>,
 
-    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs, for keys of each width that will do
+    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs, for keys of each
+    /// width that will do
     #[arg(long, default_value = "cpu")]
     device: On,
 
@@ -182,7 +184,8 @@ struct Job<'a, A: Address> {
 struct Report {
     engine: &'static str,
     device: &'static str,
-    /// Bytes of the keys that went to a GPU; they are of as few as prefixes allow, and may get more with updates.
+    /// Bytes of the keys that went to a GPU; they are of as few as prefixes allow, and may get more with
+    /// updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_bytes: Option<usize>,
     family: u8,

@@ -1,8 +1,8 @@
 //! The right answers, and tables held against them.
 //!
-//! The truth is [`oracle::ranges`]: the address space as ranges of one next hop, made from the sorted prefixes
-//! without a trie or a lookup. Addresses are checked in ascending order, in parts that all cores share: ranges and
-//! addresses are then walked in step, and a whole range is compared at a time.
+//! The truth is [`oracle::ranges`]: the address space as ranges of one next hop, made from the sorted
+//! prefixes without a trie or a lookup. Addresses are checked in ascending order, in parts that all cores
+//! share: ranges and addresses are then walked in step, and a whole range is compared at a time.
 
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -131,8 +131,8 @@ fn note<A: Address>(
     }
 }
 
-/// The addresses at which a table is most likely to be wrong, the ends of every prefix and their neighbours, and as
-/// many again at random; ascending, each once.
+/// The addresses at which a table is most likely to be wrong, the ends of every prefix and their neighbours,
+/// and as many again at random; ascending, each once.
 pub(super) fn probes<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
     let mut addresses = oracle::boundaries(prefixes);
     let scattered = addresses.len().max(100_000);

@@ -1,4 +1,5 @@
-//! Rules that header fields can't decide: refused, assumed, or left out and told with every answer that they could change.
+//! Rules that header fields can't decide: refused, assumed, or left out and told with every answer that they
+//! could change.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Files that were once read as something else than they say: each is answered as the firewall or switch does, or refused.
+//! Files that were once read as something else than they say: each is answered as the firewall or switch
+//! does, or refused.
 
 use crate::common::Folder;
 

@@ -50,8 +50,8 @@ impl Facts {
     }
 }
 
-/// What becomes of a packet in a chain, as a kernel goes through it; `None` at its end. Where `facts` are not given, lines are in effect
-/// only where that is sure.
+/// What becomes of a packet in a chain, as a kernel goes through it; `None` at its end. Where `facts` are not
+/// given, lines are in effect only where that is sure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
     Verdict(String),
@@ -163,8 +163,8 @@ fn write_out(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_500))]
 
-    /// The rules give what the chain gives where nothing uncertain is in effect; with all that can be in effect, nothing is given that is
-    /// neither that nor among the doubts.
+    /// The rules give what the chain gives where nothing uncertain is in effect; with all that can be in
+    /// effect, nothing is given that is neither that nor among the doubts.
     #[test]
     fn rules_and_doubts_are_what_chains_give(
         chains in programs(),
@@ -181,7 +181,8 @@ proptest! {
         for tuple in &tuples {
             let answer = oracle.right(tuple);
             let given = file.action(answer).expect("there is a policy");
-            // What is changed is unknown to all lines that are written out later, also where packets don't come by.
+            // What is changed is unknown to all lines that are written out later, also where packets don't
+            // come by.
             if !has_changes {
                 let mut kernel = Kernel { chains: &chains, assume: &assume, facts: None, is_changed: false };
                 let sure = kernel.run("base", tuple).unwrap_or(Fate::Verdict("POLICY".to_owned()));

@@ -1,4 +1,5 @@
-//! What is in a set of rules: which fields they look at and how, the prefixes that their ranges are made of, and their classes.
+//! What is in a set of rules: which fields they look at and how, the prefixes that their ranges are made of,
+//! and their classes.
 
 use std::collections::BTreeSet;
 

@@ -28,8 +28,8 @@ use crate::section::{Section, sections};
 use crate::stdin::at_most_one;
 use census::Census;
 
-/// Tells what is in sets of rules: counts, fields, ranges, classes, what could not be expressed, and memory, loads and build time of
-/// every engine.
+/// Tells what is in sets of rules: counts, fields, ranges, classes, what could not be expressed, and memory,
+/// loads and build time of every engine.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {

@@ -74,7 +74,8 @@ pub(super) struct Options {
     #[arg(long)]
     explain: bool,
 
-    /// One JSON object for each tuple: {"tuple","rule","priority","action","text","nearly","uncertain_because","assuming"}, null where
+    /// One JSON object for each tuple:
+    /// {"tuple","rule","priority","action","text","nearly","uncertain_because","assuming"}, null where
     /// nothing matches
     #[arg(long)]
     json: bool,

@@ -35,7 +35,8 @@ use crate::verdict::{self, Line};
 use subject::{OnCpu, OnGpu, Subject};
 use truth::Truth;
 
-/// Holds engines of rules against an independent method: at the edges of rules, beside them, at random, and on a trace.
+/// Holds engines of rules against an independent method: at the edges of rules, beside them, at random, and
+/// on a trace.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {

@@ -1,4 +1,5 @@
-//! What is held against the truth: a table on the CPU, or on GPUs. As `verify` of addresses has it, behind a trait object.
+//! What is held against the truth: a table on the CPU, or on GPUs. As `verify` of addresses has it, behind a
+//! trait object.
 
 use std::sync::OnceLock;
 

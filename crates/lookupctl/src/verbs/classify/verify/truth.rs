@@ -1,7 +1,8 @@
-//! The right answers, and the tuples that they are for: at the edges of rules, beside them, of rules at random, anything, and those of a
-//! trace.
+//! The right answers, and the tuples that they are for: at the edges of rules, beside them, of rules at
+//! random, anything, and those of a trace.
 //!
-//! Answers are those of a map for each mask, and of some tuples those of a scan of all rules, too, which compares ranges as ranges.
+//! Answers are those of a map for each mask, and of some tuples those of a scan of all rules, too, which
+//! compares ranges as ranges.
 
 use anyhow::{Result, bail};
 use wirespeed_classify::generate::{around, tuples};

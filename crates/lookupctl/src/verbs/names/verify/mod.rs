@@ -30,7 +30,8 @@ use crate::verdict::{self, Line};
 use subject::{OnCpu, OnGpu, Subject, Way};
 use truth::Truth;
 
-/// Holds engines of names against an independent method: at every entry, at names near it, and at random ones.
+/// Holds engines of names against an independent method: at every entry, at names near it, and at random
+/// ones.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {

@@ -45,7 +45,8 @@ impl<T: NameLpm> Subject for OnCpu<'_, T> {
     }
 }
 
-/// A table on GPUs: with lengths and without, in batches large and small, which may go different ways to different kernels.
+/// A table on GPUs: with lengths and without, in batches large and small, which may go different ways to
+/// different kernels.
 pub(super) struct OnGpu<'a> {
     remote: &'a Remote,
     failed: OnceLock<GpuError>,

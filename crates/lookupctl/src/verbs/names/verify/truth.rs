@@ -1,8 +1,8 @@
 //! The right answers, and the names that they are for.
 //!
-//! No lookup gives the answers: entries and names are sorted as bytes and walked in step. What starts with an entry's bytes comes
-//! in one piece after it, so the entries that a name starts with are a stack; the last of them that ends where a component does is
-//! the longest match.
+//! No lookup gives the answers: entries and names are sorted as bytes and walked in step. What starts with an
+//! entry's bytes comes in one piece after it, so the entries that a name starts with are a stack; the last of
+//! them that ends where a component does is the longest match.
 //!
 //! ```text
 //! entries   /com/a              /com/ab           │ stack when /com/a/x is due: /com/a
@@ -73,7 +73,8 @@ impl Truth {
         (names.iter().map(|name| &**name).collect(), right)
     }
 
-    /// Entries and names near them: with a component more, with a byte more, with a byte less, with another last byte.
+    /// Entries and names near them: with a component more, with a byte more, with a byte less, with another
+    /// last byte.
     fn near(&self, entries: std::ops::Range<usize>) -> Vec<NameBuf> {
         let mut names = Vec::with_capacity(6 * entries.len());
         for entry in entries {
@@ -90,7 +91,8 @@ impl Truth {
         names
     }
 
-    /// Made names of usual shape: alone, beneath entries, and the first half of an entry with another's second.
+    /// Made names of usual shape: alone, beneath entries, and the first half of an entry with another's
+    /// second.
     fn random(&self, seed: u64) -> Vec<NameBuf> {
         let mut domains = Domains::new(seed + 1);
         let mut names = Vec::with_capacity(2 * PART);
