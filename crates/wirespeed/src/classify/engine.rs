@@ -43,15 +43,15 @@ pub fn best<T: Tuple>(_: &RuleSet<T>) -> EngineName {
 /// The engine that suits a set best if a GPU looks up in it: `auto` means this one there.
 ///
 /// Quilt for all: G lookups/s of kernels alone on an H200
-/// (`benches/record/nvidia-h200/2026-11-22-classify-gpu.txt`), where the bus carries 4.2 of IPv4's tuples and
+/// (`benches/record/nvidia-h200/2026-11-23-classify-gpu.txt`), where the bus carries 4.2 of IPv4's tuples and
 /// 1.5 of OpenFlow's:
 ///
 /// | set | Bloom search | quilt |
 /// |---|---|---|
-/// | ClassBench acl1 of 10 K: 103 masks | 5.7 | 17.8 |
-/// | ClassBench fw1 of 10 K: 237 | 2.1 | 8.7 |
-/// | ClassBench ipc1 of 10 K: 348 | 1.6 | 6.6 |
-/// | OpenFlow, 16,384 rules of 64 masks | 5.1 | 10.9 |
+/// | ClassBench acl1 of 10 K: 103 masks, its trace shuffled | 4.6 | 13.1 |
+/// | ClassBench fw1 of 10 K: 237, shuffled | 2.0 | 10.0 |
+/// | ClassBench ipc1 of 10 K: 348, shuffled | 1.5 | 7.2 |
+/// | OpenFlow, 16,384 rules of 64 masks | 5.1 | 11.0 |
 /// | OpenFlow, 131,072 of 512 | 0.69 | 7.1 |
 ///
 /// Bloom search is as fast for up to a few thousand OpenFlow rules with up to 16 masks, and no trip is bound
