@@ -157,6 +157,41 @@ fn a_mapped_image_is_patched_in_memory_only() {
     assert_eq!(Image::open(&path).unwrap().section::<u8>(A)[0], 1);
 }
 
+/// A mapped file that is shortened by another process: a lookup in what is gone ends this one, as the docs of
+/// [`Image::map`] say, and gives no answer.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_cut_while_it_is_mapped_ends_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+
+    const FILE: &str = "WIRESPEED_IMAGE_TO_CUT";
+    const SIGBUS: i32 = 7;
+    if let Some(path) = std::env::var_os(FILE) {
+        // The process that ends.
+        #[allow(unsafe_code)]
+        // SAFETY: the file is cut on purpose, in a process that is to end by it.
+        let image = unsafe { Image::map(path.as_ref()) }.unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
+        let sum: u64 = image.section::<u64>(A).iter().sum();
+        println!("an answer: {sum}");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.img");
+    let mut image = ImageBuilder::new("sample", 1).section::<u64>("a", 1 << 17).build(None).unwrap();
+    image.section_mut::<u64>(A).unwrap().fill(7);
+    image.save(&path).unwrap();
+    let own = "image::tests::a_file_that_is_cut_while_it_is_mapped_ends_the_process";
+    let ended = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", own, "--nocapture"])
+        .env(FILE, &path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.signal(), Some(SIGBUS), "{said}");
+    assert!(!said.contains("an answer"), "{said}");
+}
+
 #[test]
 fn a_large_image_starts_at_a_huge_page_and_a_cap_is_kept() {
     let builder = ImageBuilder::new("sample", 1).section::<u64>("a", 1 << 19);

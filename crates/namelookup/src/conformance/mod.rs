@@ -184,18 +184,22 @@ pub fn check_all<T: NameLpm + ?Sized>(table: &T, names: &NameTable, also: &[Name
 }
 
 fn check_on_all_cores<T: NameLpm + ?Sized>(table: &T, right: &impl Right, names: Names<'_>, what: &str) {
+    /// Bytes of names that are looked up in a run of all rounds.
+    const BYTES: u64 = 64 << 20;
+    let bytes = BYTES / rounds::tried(1);
+    let right: Vec<Match> = names.iter().map(|name| right.right(name)).collect();
     // Long enough for several parts.
     let mut many = NameBatch::new();
     for at in 0..names.len().clamp(5_000, 20_000) {
         probes::add(&mut many, names.name(at % names.len()));
-        if many.names().bytes().len() > 64 << 20 {
+        if many.names().bytes().len() as u64 > bytes {
             break;
         }
     }
     let mut found = vec![u32::MAX; many.len()];
     table.par_lookup_batch(many.names(), &mut found);
-    for (name, &found) in many.names().iter().zip(&found) {
-        let right = right.right(name).result;
+    for ((name, &found), right) in many.names().iter().zip(&found).zip(right.iter().cycle()) {
+        let right = right.result;
         assert!(found == right, "{what}: {} on all cores: {found}, right is {right}", short(name));
     }
 }
