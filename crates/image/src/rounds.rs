@@ -14,7 +14,7 @@ pub const SWITCH: &str = "WIRESPEED_TESTS";
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
 
 /// How many times shorter a plain run is.
-const PLAIN: u32 = 8;
+const PLAIN: u32 = 4;
 
 /// Whether all rounds are asked for.
 pub fn is_long() -> bool {
