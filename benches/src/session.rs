@@ -16,7 +16,7 @@ use crate::report::{self, Row, Setting, ratio};
 use crate::table::{Lane, Mode};
 use crate::trace::Trace;
 
-/// What is measured, for how long, on which cores, and the destination of the figures.
+/// Options of a measurement: its subjects, time, cores, and the place of the figures.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Keys of a trace

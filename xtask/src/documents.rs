@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::Parser;
 
-use crate::Arguments;
+use crate::{Arguments, step};
 
 const DOCUMENTS: [&str; 4] = ["README.md", "BENCHMARKS.md", "ENGINES.md", "CONTRIBUTING.md"];
 
@@ -75,7 +75,7 @@ fn value_of<'a>(words: &[&'a str], options: &[&str]) -> Option<&'a str> {
 
 #[test]
 fn the_documents_name_commands_that_there_are() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = step::root();
     let mut count = 0;
     for document in DOCUMENTS {
         let text = std::fs::read_to_string(root.join(document)).unwrap();
@@ -93,7 +93,7 @@ fn the_documents_name_commands_that_there_are() {
 
 #[test]
 fn links_of_the_documents_lead_somewhere() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = step::root();
     for document in DOCUMENTS.iter().chain(&["DESIGN.md", "UNSAFE.md"]) {
         let text = std::fs::read_to_string(root.join(document)).unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

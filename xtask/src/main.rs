@@ -13,6 +13,7 @@ mod ptx;
 mod record;
 mod report;
 mod sail_paper;
+mod sources;
 mod step;
 mod unsafe_list;
 mod words;

@@ -2,11 +2,13 @@
 //! `cargo xtask unsafe` writes it, and a test fails where the page and the code disagree.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+
+use crate::sources::sources;
+use crate::step;
 
 /// Options of `cargo xtask unsafe`.
 #[derive(Args)]
@@ -23,7 +25,7 @@ says beside it why it is sound. `cargo xtask unsafe` writes this page from the c
 ";
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = step::root();
     let (path, page) = (root.join("UNSAFE.md"), page(&root)?);
     let old = std::fs::read_to_string(&path).unwrap_or_default();
     if options.check && old != page {
@@ -85,41 +87,6 @@ fn first_sentence(text: &str) -> String {
     let head = head.split(|line| line.is_empty()).next().unwrap_or_default().join(" ");
     let end = head.find(". ").map_or(head.len(), |at| at + 1);
     head[..end].replace('|', "\\|")
-}
-
-/// The Rust files of the workspace, in order.
-pub(crate) fn sources(root: &Path) -> Result<Vec<String>> {
-    let listed = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])
-        .current_dir(root)
-        .output();
-    if let Ok(listed) = listed
-        && listed.status.success()
-        && !listed.stdout.is_empty()
-    {
-        let mut names: Vec<String> = String::from_utf8(listed.stdout)?.lines().map(str::to_owned).collect();
-        names.retain(|name| root.join(name).exists());
-        names.sort();
-        return Ok(names);
-    }
-    // An archive without git.
-    let (mut names, mut folders) = (Vec::new(), vec![PathBuf::new()]);
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(root.join(&folder))? {
-            let entry = entry?;
-            let (path, name) = (folder.join(entry.file_name()), entry.file_name());
-            let name = name.to_string_lossy();
-            if entry.file_type()?.is_dir() {
-                if !name.starts_with('.') && name != "target" {
-                    folders.push(path);
-                }
-            } else if name.ends_with(".rs") {
-                names.push(path.to_string_lossy().into_owned());
-            }
-        }
-    }
-    names.sort();
-    Ok(names)
 }
 
 #[cfg(test)]

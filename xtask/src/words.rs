@@ -14,12 +14,11 @@
 mod lines;
 mod wrap;
 
-use std::path::Path;
-
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use crate::unsafe_list::sources;
+use crate::sources::sources;
+use crate::step;
 
 /// Options of `cargo xtask words`.
 #[derive(Args)]
@@ -39,7 +38,7 @@ const OPENINGS: [&str; 18] = [
 const WIDTH: usize = 110;
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = step::root();
     let mut findings = Vec::new();
     for name in sources(&root)? {
         let path = root.join(&name);

@@ -1,8 +1,8 @@
 //! How a table of rules takes part: [`Contestant`] is what each one implements, [`Lane`] what a contest
 //! drives.
 //!
-//! As [`crate::names::lane`] for names: each is called as its users would call it, and its memory is what it
-//! says or what the heap grew by.
+//! Each is called as its users would call it, and its memory is what it says or what the heap grew by.
+//! [`crate::names::lane`] does this for names.
 
 use std::hint::black_box;
 use std::time::Instant;

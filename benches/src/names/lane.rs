@@ -1,8 +1,8 @@
 //! How a table of names takes part: [`Contestant`] is what each one implements, [`Lane`] what a contest
 //! drives.
 //!
-//! As [`crate::table`] for addresses: each is called as its users would call it, and its memory is what it
-//! says or what the heap grew by.
+//! Each is called as its users would call it, and its memory is what it says or what the heap grew by.
+//! [`crate::table`] does this for addresses.
 
 use std::hint::black_box;
 use std::time::Instant;

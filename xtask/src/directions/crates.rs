@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use crate::step;
 
-/// The crates from the lowest up: those of a row may depend on rows above theirs in this list, and not on
-/// each other.
+/// The crates, lowest first. A crate may depend on those of earlier rows only.
 const ROWS: &[&[&str]] = &[
     &["wirespeed-rng", "wirespeed-kernels"],
     &["wirespeed-image", "wirespeed-input"],

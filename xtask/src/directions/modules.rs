@@ -7,12 +7,13 @@ use anyhow::{Context, Result};
 
 use super::Graph;
 use super::imports::{Import, imports};
+use crate::sources::sources;
 
 /// A module's path from the root of its crate.
 type ModulePath = Vec<String>;
 
 /// The modules of a crate by their paths.
-pub(super) struct Modules(BTreeMap<ModulePath, Module>);
+struct Modules(BTreeMap<ModulePath, Module>);
 
 struct Module {
     file: String,
@@ -20,37 +21,24 @@ struct Module {
 }
 
 impl Modules {
-    /// Reads the modules beneath a folder `src`, whose files are named from `root` on.
-    pub(super) fn read(root: &Path, src: &Path) -> Result<Self> {
-        let (mut modules, mut folders) = (BTreeMap::new(), vec![src.to_owned()]);
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-                let path = entry?.path();
-                if path.is_dir() {
-                    // Programs of their own.
-                    if !path.ends_with("src/bin") {
-                        folders.push(path);
-                    }
-                    continue;
-                }
-                if path.extension().is_none_or(|ending| ending != "rs") {
-                    continue;
-                }
-                let text = std::fs::read_to_string(&path)?;
-                let module = path_of(path.strip_prefix(src)?);
-                // Whole files behind `cfg(test)`.
-                if module.iter().any(|part| part == "tests") {
-                    continue;
-                }
-                let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-                modules.insert(module, Module { file, imports: imports(&text) });
+    /// Reads the modules beneath a folder `src`, whose files are among those named from `root` on.
+    fn read(root: &Path, files: &[String], src: &str) -> Result<Self> {
+        let mut modules = BTreeMap::new();
+        for file in files {
+            let Ok(beneath) = Path::new(file).strip_prefix(src) else { continue };
+            let module = path_of(beneath);
+            // Programs of their own, and whole files behind `cfg(test)`.
+            if module.first().is_some_and(|part| part == "bin") || module.iter().any(|part| part == "tests") {
+                continue;
             }
+            let text = std::fs::read_to_string(root.join(file)).with_context(|| file.clone())?;
+            modules.insert(module, Module { file: file.clone(), imports: imports(&text) });
         }
         Ok(Self(modules))
     }
 
     /// Which file imports from which.
-    pub(super) fn graph(&self) -> Graph {
+    fn graph(&self) -> Graph {
         let of = |(path, module): (&ModulePath, &Module)| {
             let shown = |import: &&Import| !import.is_public;
             let from = module.imports.iter().filter(shown).filter_map(|import| self.origin(path, import, 0));
@@ -109,11 +97,14 @@ fn path_of(file: &Path) -> ModulePath {
     parts
 }
 
-/// Files of more than one folder `src` together.
-pub(super) fn graph_of(root: &Path, sources: impl IntoIterator<Item = std::path::PathBuf>) -> Result<Graph> {
+/// What the files of a checkout import, crate by crate: a crate's files lie in a folder `src`.
+pub(super) fn graph_of(root: &Path) -> Result<Graph> {
+    let files = sources(root)?;
+    let src = |file: &String| Some(format!("{}src", file.split_once("src/")?.0));
+    let crates: BTreeSet<String> = files.iter().filter_map(src).collect();
     let mut graph = Graph::new();
-    for src in sources {
-        graph.extend(Modules::read(root, &src)?.graph());
+    for src in crates {
+        graph.extend(Modules::read(root, &files, &src)?.graph());
     }
     Ok(graph)
 }
@@ -138,7 +129,7 @@ mod tests {
         ] {
             std::fs::write(src.join(name), text).unwrap();
         }
-        let graph = graph_of(folder.path(), [src]).unwrap();
+        let graph = graph_of(folder.path()).unwrap();
         let files =
             |names: &[&str]| -> BTreeSet<String> { names.iter().map(|name| format!("src/{name}")).collect() };
         assert_eq!(graph["src/lib.rs"], files(&[]));

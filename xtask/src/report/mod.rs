@@ -27,6 +27,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::step;
+
 /// Documents with figures.
 const DOCUMENTS: [&str; 3] = ["README.md", "BENCHMARKS.md", "ENGINES.md"];
 
@@ -39,7 +41,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let root = root();
+    let root = step::root();
     for (path, text) in made(&root)? {
         let old = std::fs::read_to_string(&path).unwrap_or_default();
         if old == text {
@@ -52,11 +54,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("{} written", path.display());
     }
     Ok(())
-}
-
-/// The workspace.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// Every document and chart as the records have it.

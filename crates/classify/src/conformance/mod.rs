@@ -6,7 +6,7 @@
 //! conformance_on_real_sets!(linear_on_real_sets, Linear<Ipv4Tuple>, Linear<OpenFlowTuple>);
 //! ```
 //!
-//! What is held against the oracle: hand-picked sets (empty, one rule that matches all, exact ones only,
+//! The oracle judges hand-picked sets (empty, one rule that matches all, exact ones only,
 //! 1,024 classes, all classes matching, equal priorities, masks with holes, ranges), random sets, random
 //! histories of updates (each state of the patched table, and a table built anew from the same rules), large
 //! classes, images saved, opened, mapped and damaged, live tables under concurrent readers, rules chosen to
@@ -104,8 +104,8 @@ macro_rules! conformance {
     };
 }
 
-/// Test modules that hold an engine of 5-tuples and 12-tuples against the suite with real sets: of 1 K and 10
-/// K rules, and `#[ignore]`d those of 100 K.
+/// Makes test modules that hold an engine of 5-tuples and 12-tuples against real sets. Sets of 1 K and 10 K
+/// rules are tried in each run, those of 100 K on request, as they take minutes.
 #[macro_export]
 macro_rules! conformance_on_real_sets {
     ($module:ident, $ipv4:ty, $openflow:ty) => {

@@ -89,7 +89,7 @@ impl<T: Tuple> Cell<T> {
         Self { a: least, b: span, form: Form::RANGES }
     }
 
-    /// What is wanted of each 16 bits under a mask: mask, least number and span of a word.
+    /// The condition on a word, for each of its halves: mask, least number and span.
     pub(super) fn masked(&self, word: usize) -> [u32; 3] {
         let (a, b) = (self.a.words()[word], self.b.words()[word]);
         let ranges = (0..2).filter(|&half| self.form.is_range(word, half));

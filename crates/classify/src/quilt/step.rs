@@ -1,26 +1,26 @@
-//! [`Step`]: what becomes of one cell, and what the look of it found.
+//! [`Step`]: the change of one cell, and what was found when its slot was fetched.
 
 use super::cell::Cell;
 use super::layers::Fits;
 use crate::rank::Rank;
 
-/// What becomes of a cell.
+/// The change of a cell: it comes, goes, or has another rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step<T> {
     pub(super) cell: Cell<T>,
-    /// The one that it is known by.
+    /// The hash that it is known by.
     pub(super) hash: u32,
     /// Whether its rule has no other cell.
     pub(super) is_only: bool,
-    /// Its rank until now; none of one that comes.
+    /// Its rank until now; none if it comes.
     pub(super) before: Rank,
-    /// Its rank from now on; none of one that goes.
+    /// Its rank from now on; none if it goes.
     pub(super) now: Rank,
-    /// The layers that it may be in, of one that comes and is nowhere yet, by the look of it.
+    /// The layers that it may be put in, if it comes and no layer seems to have it yet.
     pub(super) fits: Option<Fits>,
-    /// The slot that it is about, by the look of it.
+    /// The slot that it seems to be about.
     pub(super) led: Led,
-    /// Another one, where that one's bucket had no room.
+    /// Another slot, if the bucket of the first had no free place.
     pub(super) led_on: Led,
 }
 

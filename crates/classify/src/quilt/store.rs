@@ -194,8 +194,8 @@ impl<T: Tuple> Store<T> {
         }
     }
 
-    /// What is known of a cell, and where it is; of one that is there with this rank, if it is the only
-    /// rule's.
+    /// Finds a cell: its entry and its place. With a rank it has to be there with that rank, if its rule has
+    /// no other cell.
     #[inline(always)]
     fn find(&self, step: &Step<T>, rank: Option<Rank>) -> Result<(Entry, Place), At> {
         let first = self.known.first(step.hash)?;

@@ -7,7 +7,7 @@ use super::{Field, Kind, Tuple, words};
 
 /// Source, destination, source port, destination port and protocol: 104 bits in 4 words.
 ///
-/// Of ICMP the type and the code stand for the ports, as OpenFlow has it; of other protocols without ports,
+/// The type and the code of ICMP stand for the ports, as OpenFlow has it; of other protocols without ports,
 /// and of fragments but the first, the ports are 0.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]

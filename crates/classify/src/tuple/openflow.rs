@@ -9,7 +9,7 @@ pub const VLAN_NONE: u16 = 0xffff;
 /// The 12 fields of OpenFlow 1.0 in the order and with the widths of `ofp_match` (specification 1.0.0,
 /// section 5.2.3): with its padding the 288 bits of the paper, in 9 words.
 ///
-/// As section 3.4 of the specification has it: `dl_vlan` is [`VLAN_NONE`] without a tag, and of several tags
+/// Section 3.4 of the specification says: `dl_vlan` is [`VLAN_NONE`] without a tag, and of several tags
 /// the outer one counts; of ARP `nw_proto` is the operation and the addresses are those of the request; of
 /// ICMP the ports are the type and the code; fragments but the first have ports of 0; of all that isn't IPv4
 /// or ARP what comes after `dl_type` is 0. `nw_tos` has its upper six bits. A frame with a length instead of

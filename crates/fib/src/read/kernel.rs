@@ -1,6 +1,6 @@
 //! What `ip route` as text and as JSON have in common: a Linux route and the table that such routes make.
 //!
-//! Of several routes for a prefix the one with the lowest metric forwards, and of equals the one listed
+//! If a prefix has several routes, the one with the lowest metric forwards, and of equals the one listed
 //! first. A `default` says nothing about its family: the gateway does, else the routes around it.
 
 use std::net::IpAddr;

@@ -1,6 +1,6 @@
 //! A memo of first components, for one batch.
 //!
-//! Of the first components of many names there are few (the top-level domains, or the roots of a name space),
+//! Many names share few first components (the top-level domains, or the roots of a name space),
 //! and what the root's transition by one of them gives is the same all over a batch. So short ones that were
 //! probed once are looked up in a small array, by their bytes as one word, without a hash, a probe or a wait.
 //! It is exact: the word is the component.

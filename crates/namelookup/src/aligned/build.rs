@@ -23,7 +23,7 @@ use crate::table::{NameTable, NodeId};
 
 /// The prime past all halves of numbers.
 const PAST: u32 = 65_537;
-/// Bytes of an image of one array beside its slots, at most.
+/// Bytes that an image of one array has beside its slots, at most: header, directory and alignment.
 const BESIDE: u64 = 1 << 10;
 /// The fewest arrays with which those of halves are made for several states: there are only so many numbers
 /// for arrays.

@@ -4,7 +4,7 @@
 //! wirespeed_namelookup::conformance!(acta, wirespeed_namelookup::Acta);
 //! ```
 //!
-//! What is held against the oracle: hand-picked tables, random tables, random histories of updates (each
+//! The oracle judges hand-picked tables, random tables, random histories of updates (each
 //! state of the patched table, and a table built anew from the same names), images saved, opened, mapped and
 //! damaged, live tables under concurrent readers, names chosen to do harm, and real ones where
 //! `WIRESPEED_DATA` or `../shared/data` has them. In each state every entry is probed, with its parents, its

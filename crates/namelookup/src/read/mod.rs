@@ -18,7 +18,7 @@
 //! How names are written is a [`NameFormat`], the same throughout a file and recognised by content where it
 //! isn't given.
 //!
-//! As with routes, reading is strict, and the first bad line an error that says where; with
+//! Reading is strict, for routes too: the first bad line is an error that says where; with
 //! [`ReadOptions::lenient`] bad lines are passed over and counted by reason. Of two lines for a name the
 //! later one stays.
 //!

@@ -26,7 +26,7 @@
 //! route, and neither has one whose next hop is 0. What lies under a clear bit, and chunks that nothing leads
 //! to, is left as it was.
 //!
-//! Of the real IPv4 table (1,042,325 prefixes, none longer than /24, one-byte elements) the image of SAIL_B
+//! For the real IPv4 table (1,042,325 prefixes, none longer than /24, one-byte elements) the image of SAIL_B
 //! is 38 MB, 4.2 MB of it bit maps; that of SAIL_U 19 MB, 2.1 MB of it bit maps. With 79,563 next hops and
 //! 25,499 chunks n24 takes four bytes an element, and they are 167 MB and 99 MB.
 

@@ -20,7 +20,7 @@ use crate::sail_l::{CHUNK, element, levels};
 
 /// SAIL_M's control plane: build, and keep up to date, a [`SailMTable`].
 ///
-/// As an [`Engine`] it has one FIB, of id 0.
+/// Used as an [`Engine`] it has one FIB, whose id is 0.
 #[derive(Clone, Debug)]
 pub struct SailM {
     /// The chunk beneath an element, by level and element.

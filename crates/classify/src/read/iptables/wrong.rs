@@ -1,12 +1,12 @@
-//! [`Wrong`]: why a line is no rule.
+//! [`Wrong`]: the reason for which a line is no rule.
 
-/// What is wrong with a line, or a part of it.
+/// The reason for which a line, or a part of it, makes no rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
     /// iptables would not take it.
     Bad(String),
-    /// Matches no packet in question, as it is of the other family.
+    /// Belongs to the other family, and matches no packet in question.
     OtherFamily(String),
-    /// Means what isn't known.
+    /// Its meaning isn't known.
     Unknown(String),
 }

@@ -17,9 +17,9 @@
 //! | with a conjunction as its action | a part of the rules of that conjunction |
 //! | with a field but not the protocol that has it | uncertain: Open vSwitch drops the field |
 //!
-//! Of an OpenFlow tuple what is behind `dl_type` is 0 unless that is IPv4 or ARP, so that of IPv6 only the
-//! type can be looked at. Of flows of one priority that match the same packet OpenFlow leaves open which one
-//! counts; here it is the first.
+//! An OpenFlow tuple has 0 in the fields behind `dl_type`, except for IPv4 and ARP. So a flow of IPv6 can
+//! match the type only. Several flows of one priority may match one packet. OpenFlow does not say which one
+//! counts; here the first one does.
 
 mod conjunction;
 mod flow;
