@@ -12,7 +12,7 @@ use wirespeed_benches::gpu::bench::Bench;
 use wirespeed_benches::gpu::ceiling;
 use wirespeed_benches::gpu::trip::{Trip, fill, start, travel, upload};
 use wirespeed_fib::trace::{TraceKind, keys};
-use wirespeed_fib::{BuildOptions, Engine, Family, Lpm, NextHop, V4};
+use wirespeed_fib::{BuildOptions, Engine, Family, Lookup, NextHop, V4};
 use wirespeed_fold::FoldHot;
 use wirespeed_gpu::ip::KeyBytes;
 use wirespeed_gpu::runtime::SlotSize;

@@ -15,7 +15,7 @@ use wirespeed_benches::names::data::{self, Kind, Table, Trace};
 use wirespeed_benches::names::lane::{Lane, Mode};
 use wirespeed_benches::names::lineup;
 use wirespeed_namelookup::stt::Stt;
-use wirespeed_namelookup::{Acta, BuildOptions, NameEngine};
+use wirespeed_namelookup::{Acta, BuildOptions, Engine};
 
 /// Names of the table: enough to be out of most caches, few enough to be built in seconds.
 const NAMES: usize = 1_000_000;

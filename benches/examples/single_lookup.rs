@@ -6,7 +6,7 @@
 //! ```
 
 use anyhow::Result;
-use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4, V6};
+use wirespeed_fib::{BuildOptions, Engine, Lookup, NextHop, Rib, V4, V6};
 use wirespeed_fold::{FoldTableV4, FoldTableV6, FoldV4, FoldV6};
 use wirespeed_sail::{SailL, SailLTable};
 

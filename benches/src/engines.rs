@@ -1,8 +1,8 @@
 //! Our own engines, as [`wirespeed::engine`] lists them: what is in that list is in every bench and record.
 
 use anyhow::Result;
-use wirespeed::engine::{Engines, OnDevice, Visitor, of_family};
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Rib, Update};
+use wirespeed::engine::{Addresses, OnDevice, Visitor, of_domain};
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Rib, Update};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
 
@@ -11,13 +11,13 @@ use crate::table::{Contestant, lane};
 use crate::trace::Keys;
 
 /// The engines as they look up when nothing else happens.
-pub fn lookups<A: Engines>() -> Vec<Entry<A>> {
-    of_family::<A>().filter_map(|engine| A::visit(engine, Lookups)).collect()
+pub fn lookups<A: Addresses>() -> Vec<Entry<A>> {
+    of_domain::<A>().filter_map(|engine| A::visit(engine, Lookups)).collect()
 }
 
 /// The engines as live tables that take updates.
-pub fn updates<A: Engines>() -> Vec<Entry<A>> {
-    of_family::<A>().filter_map(|engine| A::visit(engine, Updates)).collect()
+pub fn updates<A: Addresses>() -> Vec<Entry<A>> {
+    of_domain::<A>().filter_map(|engine| A::visit(engine, Updates)).collect()
 }
 
 struct Lookups;

@@ -1,20 +1,20 @@
 //! Who takes part: the engines, the rivals, DPDK where it is built in, the ceiling for random IPv4 keys.
 
 use anyhow::Result;
-use wirespeed_fib::{InFib, Rib, V4, V6};
+use wirespeed_fib::{Address, InFib, Rib, V4, V6};
 
 use crate::table::{Lane, lane};
 use crate::{engines, rivals};
 
 /// A contestant that is yet to be built.
-pub struct Entry<A> {
+pub struct Entry<A: Address> {
     /// The name in tables and records.
     pub name: String,
     #[allow(clippy::type_complexity)] // a constructor
     build: Box<dyn Fn(&Rib<A>) -> Result<Box<dyn Lane<A>>>>,
 }
 
-impl<A> Entry<A> {
+impl<A: Address> Entry<A> {
     /// A name and how to build what bears it.
     pub fn new(
         name: impl Into<String>,

@@ -11,7 +11,7 @@ use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
-    BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple, generate,
+    BuildOptions, Lookup, Engine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple, generate,
 };
 use wirespeed_image::{Image, Table};
 
@@ -45,7 +45,7 @@ fn rules<T: Tuple>() -> RuleSet<T> {
     rules
 }
 
-fn base<T: Tuple, E: ClassifyEngine<T>>() -> (Vec<u8>, Try) {
+fn base<T: Tuple, E: Engine<T>>() -> (Vec<u8>, Try) {
     let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
     let (_, table) = E::build(&rules::<T>(), &options).expect("a valid table is built");
     let mut bytes = Vec::new();
@@ -72,7 +72,7 @@ fuzz_target!(|input: &[u8]| {
     look_up(&bytes);
 });
 
-fn look_up<T: Tuple, E: ClassifyEngine<T>>(bytes: &[u8]) {
+fn look_up<T: Tuple, E: Engine<T>>(bytes: &[u8]) {
     let Ok(table) = Image::from_bytes(bytes).and_then(E::Table::from_image) else { return };
     let mut tuples = generate::tuples::<T>(&rules(), 60, 1.0, 5);
     tuples.extend([T::default(), T::USED]);

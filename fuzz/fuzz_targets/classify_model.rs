@@ -12,7 +12,7 @@ use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple::FieldMatch;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
-    BuildOptions, Classify, ClassifyEngine, FieldRange, Ipv4Tuple, LiveRules, OpenFlowTuple, Pattern, Rule,
+    BuildOptions, Lookup, Engine, FieldRange, Ipv4Tuple, LiveRules, OpenFlowTuple, Pattern, Rule,
     RuleSet, RuleUpdate, Tuple,
 };
 
@@ -35,7 +35,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-fn live<T: Tuple, E: ClassifyEngine<T>>(input: &[u8]) {
+fn live<T: Tuple, E: Engine<T>>(input: &[u8]) {
     let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
     let mut live = LiveRules::<T, E>::new(RuleSet::new(), options).expect("an empty table");
     let reader = live.reader();

@@ -10,8 +10,8 @@ use wirespeed_image::{Image, Table};
 use wirespeed_namelookup::ata::Ata;
 use wirespeed_namelookup::mata::{Mata, MataNw};
 use wirespeed_namelookup::stt::Stt;
-use wirespeed_namelookup::{
-    Acta, BuildOptions, Match, Name, NameBatch, NameBuf, NameEngine, NameLpm, NameTable,
+use wirespeed_namelookup::{NameDomain, 
+    Acta, BuildOptions, Match, Name, NameBatch, NameBuf, Engine, Lookup, NameTable,
 };
 
 /// Tries an image of one engine.
@@ -42,7 +42,7 @@ static PROBES: LazyLock<NameBatch> = LazyLock::new(|| {
     batch
 });
 
-fn base<E: NameEngine>() -> (Vec<u8>, Try) {
+fn base<E: Engine<NameDomain>>() -> (Vec<u8>, Try) {
     let names: NameTable = NAMES.iter().zip([1, 2, 3, 250, 5].into_iter().cycle()).collect();
     let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
     let (_, table) = E::build(&names, &options).expect("a valid table is built");
@@ -70,7 +70,7 @@ fuzz_target!(|input: &[u8]| {
     look_up(&bytes);
 });
 
-fn look_up<E: NameEngine>(bytes: &[u8]) {
+fn look_up<E: Engine<NameDomain>>(bytes: &[u8]) {
     let Ok(table) = Image::from_bytes(bytes).and_then(E::Table::from_image) else { return };
     let names = PROBES.names();
     let mut results = vec![u32::MAX; names.len()];

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use wirespeed_fib::{Address, BuildOptions, Engine, Lpm, NextHop, Prefix, Rib, V4};
+use wirespeed_fib::{Address, BuildOptions, Engine, Lookup, NextHop, Prefix, Rib, V4};
 use wirespeed_image::{Image, Table};
 use wirespeed_rank::{Rank, RankTable};
 

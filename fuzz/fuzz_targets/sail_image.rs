@@ -6,8 +6,8 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use wirespeed::engine::{EngineName, Engines, OnDevice, Visitor, of_family, visit};
-use wirespeed_fib::{Address, BuildOptions, Engine, Lpm, NextHop, Prefix, Rib, V4, V6};
+use wirespeed::engine::{Addresses, EngineName, OnDevice, Visitor, of_domain, visit};
+use wirespeed_fib::{Address, BuildOptions, Engine, Lookup, NextHop, Prefix, Rib, V4, V6};
 use wirespeed_image::{Image, Table};
 
 /// Larger ones, such as those with a bit map of a fixed size, take too long to copy and check for each input.
@@ -19,12 +19,12 @@ type Bases = LazyLock<Vec<(EngineName, Vec<u8>)>>;
 static BASES_V4: Bases = LazyLock::new(bases::<V4>);
 static BASES_V6: Bases = LazyLock::new(bases::<V6>);
 
-fn bases<A: Engines>() -> Vec<(EngineName, Vec<u8>)> {
+fn bases<A: Addresses>() -> Vec<(EngineName, Vec<u8>)> {
     let rib: Rib<A> = (0..=A::BITS)
         .flat_map(|len| [A::MIN, A::MAX, A::MAX.keep(len / 2)].map(|a| Prefix::around(a, len)))
         .zip((1..).map(NextHop))
         .collect();
-    of_family::<A>()
+    of_domain::<A>()
         .map(|engine| (engine, visit(engine, Compile(&rib)).expect("the engine takes the family")))
         .filter(|(_, image)| image.len() <= SMALL)
         .collect()
@@ -54,7 +54,7 @@ fuzz_target!(|input: &[u8]| {
 
 /// Edits of 5 bytes each: where (3 bytes, little-endian; with the top bit set, in the header and directory),
 /// a byte to put there, and what to flip in the byte after it.
-fn edited<A: Engines>(bases: &[(EngineName, Vec<u8>)], which: u8, edits: &[u8]) {
+fn edited<A: Addresses>(bases: &[(EngineName, Vec<u8>)], which: u8, edits: &[u8]) {
     let (engine, base) = &bases[usize::from(which) % bases.len()];
     let mut bytes = base.clone();
     for edit in edits.chunks_exact(5) {

@@ -14,7 +14,7 @@ use wirespeed_benches::classify::update::{Turn, busy};
 use wirespeed_benches::session::{self, Announcement, Session};
 use wirespeed_benches::{machine, report};
 use wirespeed_classify::quilt::Quilt;
-use wirespeed_classify::{ClassifyEngine, Ipv4Tuple};
+use wirespeed_classify::{Engine, Ipv4Tuple};
 
 /// Measures engines of rules and their rivals side by side and writes MACHINE/DATE-classify.csv.
 #[derive(Parser)]
@@ -177,7 +177,7 @@ impl Run<'_> {
     }
 
     /// Lookups of an engine beside updates.
-    fn busy<E: ClassifyEngine<Ipv4Tuple>>(&mut self, set: &Set, turn: &Turn) -> Result<()> {
+    fn busy<E: Engine<Ipv4Tuple>>(&mut self, set: &Set, turn: &Turn) -> Result<()> {
         let words = &self.options.engines;
         if !words.is_empty() && !words.iter().any(|word| E::NAME.contains(word.as_str())) {
             return Ok(());

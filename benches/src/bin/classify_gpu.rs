@@ -15,7 +15,7 @@ use wirespeed_classify::generate::{Shape, Synthetic};
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
-use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, OpenFlowTuple, RuleSet, Tuple};
+use wirespeed_classify::{BuildOptions, Engine, Lookup, OpenFlowTuple, RuleSet, Tuple};
 use wirespeed_gpu::classify::bytes_of;
 use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::Way;
@@ -96,7 +96,7 @@ fn measure_set<T: Tuple>(what: &str, rules: &RuleSet<T>, trace: &[T], options: &
     Ok(())
 }
 
-fn measure<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
+fn measure<T: Tuple, E: Engine<T, Table: OnDevice>>(
     what: &str,
     rules: &RuleSet<T>,
     trace: &[T],
@@ -117,7 +117,7 @@ fn measure<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
     trips::<T, E>(what, &table, trace, right, options)
 }
 
-fn kernels<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
+fn kernels<T: Tuple, E: Engine<T, Table: OnDevice>>(
     what: &str,
     table: &E::Table,
     trace: &[T],
@@ -150,7 +150,7 @@ fn kernels<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
     Ok(())
 }
 
-fn trips<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(
+fn trips<T: Tuple, E: Engine<T, Table: OnDevice>>(
     what: &str,
     table: &E::Table,
     trace: &[T],

@@ -15,7 +15,7 @@ use wirespeed_benches::names::update::{Part, Stream, busy};
 use wirespeed_benches::report::{self, Setting};
 use wirespeed_benches::session::{self, Announcement, Session};
 use wirespeed_namelookup::generate::Paths;
-use wirespeed_namelookup::{Acta, NameEngine, NameTable, NameUpdate};
+use wirespeed_namelookup::{Acta, Engine, NameDomain, NameTable, NameUpdate};
 
 /// Measures engines of names and their rivals side by side and writes MACHINE/DATE-names.csv.
 #[derive(Parser)]
@@ -235,7 +235,7 @@ impl Run<'_> {
     }
 
     /// Lookups of an engine beside updates.
-    fn busy<E: NameEngine>(
+    fn busy<E: Engine<NameDomain>>(
         &mut self,
         table: &Table,
         names: &NameTable,

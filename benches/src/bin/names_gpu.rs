@@ -16,7 +16,7 @@ use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::Way;
 use wirespeed_namelookup::generate::{Domains, Load, Paths, TraceSpec, trace};
 use wirespeed_namelookup::read::{ReadOptions, Source, read_entries, read_paths};
-use wirespeed_namelookup::{BuildOptions, Name, NameBatch, NameEngine, NameLpm, NameTable, Names};
+use wirespeed_namelookup::{BuildOptions, Engine, Lookup, Name, NameBatch, NameDomain, NameTable, Names};
 
 /// Measures names on the first GPU of this machine.
 #[derive(Parser)]
@@ -118,7 +118,7 @@ fn traces(table: &NameTable, options: &Options) -> Result<[(&'static str, NameBa
     Ok([("random", random), ("sorted", sorted)])
 }
 
-fn measure<E: NameEngine<Table: OnDevice>>(
+fn measure<E: Engine<NameDomain, Table: OnDevice>>(
     names: &NameTable,
     traces: &[(&'static str, NameBatch)],
     layouts: &[Layout],
@@ -150,7 +150,7 @@ fn measure<E: NameEngine<Table: OnDevice>>(
     Ok(())
 }
 
-fn kernels<E: NameEngine<Table: OnDevice>>(
+fn kernels<E: Engine<NameDomain, Table: OnDevice>>(
     table: &E::Table,
     traces: &[(&'static str, NameBatch)],
     right: &[Vec<u32>],
@@ -198,7 +198,7 @@ fn kernels<E: NameEngine<Table: OnDevice>>(
     Ok(())
 }
 
-fn trips<E: NameEngine<Table: OnDevice>>(
+fn trips<E: Engine<NameDomain, Table: OnDevice>>(
     table: &E::Table,
     trace: Names<'_>,
     right: &[u32],

@@ -16,7 +16,7 @@ use wirespeed_benches::machine::{self, Machine};
 use wirespeed_benches::report::median;
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_fib::trace::{TraceKind, keys};
-use wirespeed_fib::{Address, BuildOptions, Engine, Family, InFib, Lpm, NextHop, Rib, V4, V6};
+use wirespeed_fib::{Address, BuildOptions, Engine, Family, InFib, Lookup, NextHop, Rib, V4, V6};
 use wirespeed_image::Table;
 use wirespeed_sail::{FibId, Fibs, SailL, SailLTable, SailM, SailMTable};
 

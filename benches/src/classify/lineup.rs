@@ -5,7 +5,7 @@ use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
-use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, LiveRules, RuleSet, RuleUpdate};
+use wirespeed_classify::{BuildOptions, Engine, Ipv4Tuple, LiveRules, Lookup, RuleSet, RuleUpdate};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
 
@@ -79,24 +79,24 @@ fn scan() -> Entry {
     Entry::new(SCAN, |name, rules| Lane::build(name, rules, |rules| Ok(Scan::build(rules))))
 }
 
-fn compiled<E: ClassifyEngine<Ipv4Tuple>>() -> Entry {
+fn compiled<E: Engine<Ipv4Tuple>>() -> Entry {
     Entry::new(E::NAME, |name, rules| Lane::build(name, rules, Compiled::<E>::build))
 }
 
-fn live<E: ClassifyEngine<Ipv4Tuple>>() -> Entry {
+fn live<E: Engine<Ipv4Tuple>>() -> Entry {
     Entry::new(format!("{}-live", E::NAME), |name, rules| Lane::build(name, rules, Live::<E>::build))
 }
 
 /// An engine's table.
-struct Compiled<E: ClassifyEngine<Ipv4Tuple>>(E::Table);
+struct Compiled<E: Engine<Ipv4Tuple>>(E::Table);
 
-impl<E: ClassifyEngine<Ipv4Tuple>> Compiled<E> {
+impl<E: Engine<Ipv4Tuple>> Compiled<E> {
     fn build(rules: &Rules) -> Result<Self> {
         Ok(Self(E::build(rules, &BuildOptions::default())?.1))
     }
 }
 
-impl<E: ClassifyEngine<Ipv4Tuple>> Contestant for Compiled<E> {
+impl<E: Engine<Ipv4Tuple>> Contestant for Compiled<E> {
     fn many(&self, tuples: Tuples<'_>, numbers: &mut [u32]) {
         self.0.lookup_batch(tuples.tuples, numbers);
     }
@@ -112,12 +112,12 @@ impl<E: ClassifyEngine<Ipv4Tuple>> Contestant for Compiled<E> {
 }
 
 /// An engine with its rules and live copies.
-struct Live<E: ClassifyEngine<Ipv4Tuple>> {
+struct Live<E: Engine<Ipv4Tuple>> {
     live: LiveRules<Ipv4Tuple, E>,
     reader: Reader<E::Table>,
 }
 
-impl<E: ClassifyEngine<Ipv4Tuple>> Live<E> {
+impl<E: Engine<Ipv4Tuple>> Live<E> {
     fn build(rules: &Rules) -> Result<Self> {
         let live = LiveRules::new(rules.clone(), BuildOptions::default())?;
         let reader = live.reader();
@@ -125,7 +125,7 @@ impl<E: ClassifyEngine<Ipv4Tuple>> Live<E> {
     }
 }
 
-impl<E: ClassifyEngine<Ipv4Tuple>> Contestant for Live<E> {
+impl<E: Engine<Ipv4Tuple>> Contestant for Live<E> {
     fn many(&self, tuples: Tuples<'_>, numbers: &mut [u32]) {
         self.reader.enter().lookup_batch(tuples.tuples, numbers);
     }

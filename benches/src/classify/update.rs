@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, LiveRules, RuleSet, RuleUpdate};
+use wirespeed_classify::{BuildOptions, Engine, Ipv4Tuple, LiveRules, Lookup, RuleSet, RuleUpdate};
 use wirespeed_fib::synth::rng::Rng;
 
 use super::lane::Lane;
@@ -75,7 +75,7 @@ impl Turn {
 /// Looks up on this core, and updates from another, by so many tuples and updates a call, turn after turn;
 /// then how often the table was built anew, and the bytes held in the end. `None` where there is no other
 /// core.
-pub fn busy<E: ClassifyEngine<Ipv4Tuple>>(
+pub fn busy<E: Engine<Ipv4Tuple>>(
     rules: &RuleSet<Ipv4Tuple>,
     trace: &Trace,
     turn: &Turn,

@@ -33,7 +33,7 @@ pub(crate) fn lookups(slow: bool) -> Vec<Entry<V4>> {
         }
     }
     if slow {
-        entries.push(Entry::new("rte_lpm", |rib| lane("rte_lpm", rib, lpm::Lpm::build)));
+        entries.push(Entry::new("rte_lpm", |rib| lane("rte_lpm", rib, lpm::Lookup::build)));
     }
     entries
 }

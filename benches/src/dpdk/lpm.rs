@@ -11,12 +11,12 @@ use crate::trace::Keys;
 const FOUND: u32 = 0x0100_0000;
 
 /// An `rte_lpm`.
-pub(super) struct Lpm {
+pub(super) struct Lookup {
     lpm: *mut ffi::RteLpm,
     bytes: u64,
 }
 
-impl Lpm {
+impl Lookup {
     pub(super) fn build(rib: &Rib<V4>) -> Result<Self> {
         let largest = rib.max_next_hop().0;
         ensure!(largest < FOUND, "rte_lpm holds next hops below {FOUND}, the table has {largest}");
@@ -44,14 +44,14 @@ impl Lpm {
     }
 }
 
-impl Drop for Lpm {
+impl Drop for Lookup {
     fn drop(&mut self) {
         // SAFETY: made by `rte_lpm_create`, freed once.
         unsafe { ffi::rte_lpm_free(self.lpm) };
     }
 }
 
-impl Contestant<V4> for Lpm {
+impl Contestant<V4> for Lookup {
     type Answer = u32;
 
     fn next_hop(answer: u32) -> NextHop {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
-use wirespeed_fib::{Address, BuildOptions, Engine, Lpm, NextHop, Rib};
+use wirespeed_fib::{Address, BuildOptions, Engine, Lookup, NextHop, Rib};
 use wirespeed_image::Table;
 
 use crate::contest;

@@ -52,9 +52,11 @@ impl Played {
 }
 
 /// An engine with its routes, which turns updates into patches that nobody applies.
-pub struct Offline<A: Address, E> {
+pub struct Offline<A: Address, E: Engine<A>> {
     rib: Rib<A>,
     engine: E,
+    /// As it was built: patches are made and go nowhere. No engine that is played here reads it.
+    table: E::Table,
     options: BuildOptions,
     changed: Vec<Prefix<A>>,
 }
@@ -62,8 +64,8 @@ pub struct Offline<A: Address, E> {
 impl<A: Address, E: Engine<A>> Offline<A, E> {
     /// Copies the routes and builds.
     pub fn new(rib: &Rib<A>, options: &BuildOptions) -> Result<Self> {
-        let (engine, _) = E::build(rib, options)?;
-        Ok(Self { rib: rib.clone(), engine, options: options.clone(), changed: Vec::new() })
+        let (engine, table) = E::build(rib, options)?;
+        Ok(Self { rib: rib.clone(), engine, table, options: options.clone(), changed: Vec::new() })
     }
 
     /// The routes now.
@@ -86,7 +88,7 @@ impl<A: Address, E: Engine<A>> Offline<A, E> {
         // As in a live table.
         self.changed.sort_unstable();
         self.changed.dedup();
-        let patch = self.engine.update(&self.rib, &self.changed);
+        let patch = self.engine.update(&self.table, &self.rib, &self.changed);
         played.spent += start.elapsed();
         played.updates += updates.len();
         match patch {
@@ -96,7 +98,7 @@ impl<A: Address, E: Engine<A>> Offline<A, E> {
                 played.most = played.most.max(writes);
             }
             Err(_) => {
-                (self.engine, _) = E::build(&self.rib, &self.options)?;
+                (self.engine, self.table) = E::build(&self.rib, &self.options)?;
                 played.rebuilds += 1;
             }
         }
@@ -192,7 +194,7 @@ pub struct OnLine {
 /// What GALE takes an update: each by itself.
 pub fn gale(rib: &Rib<V4>, updates: &[Update<V4>]) -> Result<OnLine> {
     let mut rib = rib.clone();
-    let (mut engine, _) = Dir24::build(&rib, &BuildOptions::default())?;
+    let (mut engine, mut table) = Dir24::build(&rib, &BuildOptions::default())?;
     let mut total = Accesses::default();
     for update in updates {
         if !rib.apply(update) {
@@ -202,8 +204,8 @@ pub fn gale(rib: &Rib<V4>, updates: &[Update<V4>]) -> Result<OnLine> {
         let accesses = Accesses::of(&engine, &rib, prefix);
         total.loads += accesses.loads;
         total.writes += accesses.writes;
-        if engine.update(&rib, &[prefix]).is_err() {
-            (engine, _) = Dir24::build(&rib, &BuildOptions::default())?;
+        if engine.update(&table, &rib, &[prefix]).is_err() {
+            (engine, table) = Dir24::build(&rib, &BuildOptions::default())?;
         }
     }
     let per_update = |accesses: u64| accesses as f64 / updates.len().max(1) as f64;

@@ -1,7 +1,7 @@
 //! Rates of kernels: keys and results on the device, nothing over the bus.
 
 use anyhow::{Result, ensure};
-use wirespeed_fib::{Address, Engine, Lpm, NextHop};
+use wirespeed_fib::{Address, Engine, Lookup, NextHop};
 use wirespeed_gpu::driver::Shape;
 use wirespeed_gpu::program::OnDevice;
 
@@ -32,7 +32,7 @@ impl Rate {
 
 /// Measures each program of a table on some keys, for each kind of keys that holds them all, after checking
 /// the results of each against the CPU's.
-pub fn rates<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
+pub fn rates<A: Address, E: Engine<A, Table: OnDevice + Lookup<A>>>(
     bench: &mut Bench,
     table: &E::Table,
     traces: &[(&str, &[A])],
@@ -51,7 +51,7 @@ pub fn rates<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
     Ok(rates)
 }
 
-fn of_keys<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
+fn of_keys<A: Address, E: Engine<A, Table: OnDevice + Lookup<A>>>(
     bench: &mut Bench,
     table: &E::Table,
     uploaded: &Uploaded,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use wirespeed_fib::{Address, Lpm, NextHop};
+use wirespeed_fib::{Address, Lookup, NextHop};
 use wirespeed_gpu::driver::Cuda;
 use wirespeed_gpu::ip::{KeyBytes, pack, unpack};
 use wirespeed_gpu::program::OnDevice;
@@ -65,7 +65,7 @@ pub struct Filled(pub Vec<(Batch, Form)>);
 
 /// Takes and fills as many batches as will be under way, and looks each up once to hold its results against
 /// the CPU's.
-pub fn fill<A: Address, T: Lpm<A>>(
+pub fn fill<A: Address, T: Lookup<A>>(
     gpu: &Gpu,
     handle: &TableHandle,
     table: &T,

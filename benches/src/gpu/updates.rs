@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use wirespeed_fib::{Address, Engine, LiveTable, Lpm, Update};
+use wirespeed_fib::{Address, Engine, LiveTable, Lookup, Update};
 use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::TableHandle;
 use wirespeed_image::live::Follower;
@@ -61,7 +61,7 @@ impl Under {
 
 /// Makes trips, then the same beside updates at a rate, and again without. Updates go in round and round, as
 /// many as are due every millisecond.
-pub fn under<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(
+pub fn under<A: Address, E: Engine<A, Table: OnDevice + Lookup<A>>>(
     live: &mut LiveTable<A, E>,
     updates: &[Update<A>],
     handle: &TableHandle,

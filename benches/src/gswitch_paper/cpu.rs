@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use wirespeed_classify::{Classify, Tuple};
+use wirespeed_classify::{Lookup, Tuple};
 
 use super::float;
 
@@ -15,7 +15,7 @@ pub type Known<'a, T> = (&'a [T], &'a [u32]);
 /// Tuples a second of so many cores with batches of so many tuples, for about so many seconds, one batch at
 /// least; numbers are held against the right ones before.
 pub fn rate<T: Tuple>(
-    table: &dyn Classify<T>,
+    table: &dyn Lookup<T>,
     (tuples, right): Known<'_, T>,
     batch: usize,
     cores: usize,

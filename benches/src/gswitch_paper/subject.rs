@@ -8,7 +8,7 @@ use wirespeed_classify::generate::{Shape, Synthetic};
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
-use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, RuleSet, Tuple};
+use wirespeed_classify::{BuildOptions, Engine, Ipv4Tuple, Lookup, RuleSet, Tuple};
 use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{Gpu, TableHandle};
 use wirespeed_image::Table;
@@ -97,7 +97,7 @@ pub trait Method<T: Tuple>: Send + Sync {
     /// Seconds that building took.
     fn seconds(&self) -> f64;
     /// The table on the CPU.
-    fn table(&self) -> &dyn Classify<T>;
+    fn table(&self) -> &dyn Lookup<T>;
     /// Brings it to a GPU.
     fn upload(&self, bench: &mut Bench) -> Result<Uploaded>;
     /// Brings it to a GPU's runtime, tuned with tuples.
@@ -110,12 +110,12 @@ pub trait Method<T: Tuple>: Send + Sync {
 }
 
 /// An engine's table.
-struct Built<T: Tuple, E: ClassifyEngine<T>> {
+struct Built<T: Tuple, E: Engine<T>> {
     table: E::Table,
     seconds: f64,
 }
 
-impl<T: Tuple, E: ClassifyEngine<T>> Built<T, E> {
+impl<T: Tuple, E: Engine<T>> Built<T, E> {
     fn new(rules: &RuleSet<T>, head_room: u32) -> Result<Self> {
         let start = Instant::now();
         let (_, table) = E::build(rules, &options(head_room))?;
@@ -123,7 +123,7 @@ impl<T: Tuple, E: ClassifyEngine<T>> Built<T, E> {
     }
 }
 
-impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> Method<T> for Built<T, E> {
+impl<T: Tuple, E: Engine<T, Table: OnDevice>> Method<T> for Built<T, E> {
     fn name(&self) -> &'static str {
         E::NAME
     }
@@ -136,7 +136,7 @@ impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> Method<T> for Built<T, E> 
         self.seconds
     }
 
-    fn table(&self) -> &dyn Classify<T> {
+    fn table(&self) -> &dyn Lookup<T> {
         &self.table
     }
 

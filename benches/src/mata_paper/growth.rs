@@ -13,7 +13,7 @@ use wirespeed_gpu::program::OnDevice;
 use wirespeed_image::Table as _;
 use wirespeed_namelookup::generate::{Domains, Paths};
 use wirespeed_namelookup::mata::Mata;
-use wirespeed_namelookup::{Acta, NameEngine, NameLpm, NameTable, NameUpdate};
+use wirespeed_namelookup::{Acta, Engine, Lookup, NameDomain, NameTable, NameUpdate};
 
 use super::pipeline::Pipeline;
 use super::subject::{BATCH, Placed, batch_of};
@@ -98,7 +98,7 @@ impl Part {
 }
 
 /// An engine with a part's names.
-struct Built<E: NameEngine> {
+struct Built<E: Engine<NameDomain>> {
     seconds: f64,
     alone: Alone<E>,
 }
@@ -126,7 +126,7 @@ pub fn figures(
     Ok(FIGURES.map(|(number, what, columns)| (number, cut(&sheet, number, what, columns))).into())
 }
 
-fn rows<E: NameEngine<Table: OnDevice>>(
+fn rows<E: Engine<NameDomain, Table: OnDevice>>(
     mut bench: Option<&mut Bench>,
     parts: &[Part],
     seconds: f64,
@@ -175,7 +175,7 @@ fn rows<E: NameEngine<Table: OnDevice>>(
 }
 
 /// The kernel's rate by method, and the rate and latencies of whole trips.
-fn on_gpu<E: NameEngine<Table: OnDevice>>(
+fn on_gpu<E: Engine<NameDomain, Table: OnDevice>>(
     bench: &mut Bench,
     table: &E::Table,
     trace: &Trace,
@@ -197,7 +197,7 @@ fn on_gpu<E: NameEngine<Table: OnDevice>>(
 }
 
 /// Names a second by one core, the median of some rounds.
-pub fn cpu_rate<T: NameLpm>(table: &T, trace: &Trace) -> f64 {
+pub fn cpu_rate<T: Lookup<NameDomain>>(table: &T, trace: &Trace) -> f64 {
     let names = trace.names.names();
     let mut results = vec![0; CPU_BATCH];
     let mut round = || {

@@ -6,7 +6,7 @@ use wirespeed_image::Table;
 use wirespeed_namelookup::ata::Ata;
 use wirespeed_namelookup::fsm::{Fsm, Stride};
 use wirespeed_namelookup::mata::Mata;
-use wirespeed_namelookup::{Acta, NameEngine, NameLpm, NameTable};
+use wirespeed_namelookup::{Acta, Engine, Lookup, NameDomain, NameTable};
 
 use super::growth::cpu_rate;
 use super::subject::{Subject, Timed};
@@ -56,7 +56,7 @@ pub fn sizes(subjects: &[&Subject]) -> Result<Sheet> {
     Ok(sheet)
 }
 
-fn row_of<T: Table + NameLpm>(
+fn row_of<T: Table + Lookup<NameDomain>>(
     subject: &Subject,
     method: &str,
     built: &Timed<T>,

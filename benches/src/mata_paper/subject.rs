@@ -10,7 +10,7 @@ use wirespeed_namelookup::ata::{Ata, AtaTable};
 use wirespeed_namelookup::generate::Paths;
 use wirespeed_namelookup::mata::{Mata, MataTable};
 use wirespeed_namelookup::stt::{Stt, SttTable};
-use wirespeed_namelookup::{Acta, ActaTable, BuildError, BuildOptions, NameEngine, NameTable, Names};
+use wirespeed_namelookup::{Acta, ActaTable, BuildError, BuildOptions, Engine, NameDomain, NameTable, Names};
 
 use crate::gpu::bench::{Bench, Uploaded};
 use crate::gpu::names::{DeviceNames, KernelRate, Layout, kernel_rates};
@@ -69,7 +69,10 @@ pub struct Timed<T> {
     pub seconds: f64,
 }
 
-fn timed<E: NameEngine>(names: &NameTable, options: &BuildOptions) -> Result<Timed<E::Table>, BuildError> {
+fn timed<E: Engine<NameDomain>>(
+    names: &NameTable,
+    options: &BuildOptions,
+) -> Result<Timed<E::Table>, BuildError> {
     let start = Instant::now();
     let (_, table) = E::build(names, options)?;
     Ok(Timed { table, seconds: start.elapsed().as_secs_f64() })

@@ -6,7 +6,7 @@ use wirespeed_namelookup::ata::Ata;
 use wirespeed_namelookup::mata::{Mata, MataNw};
 use wirespeed_namelookup::stt::Stt;
 use wirespeed_namelookup::{
-    Acta, BuildOptions, HEAD_ROOM, LiveNames, Name, NameEngine, NameLpm, NameTable, NameUpdate, Names,
+    Acta, BuildOptions, Engine, HEAD_ROOM, LiveNames, Lookup, Name, NameDomain, NameTable, NameUpdate, Names,
 };
 
 use super::lane::{Contestant, Lane};
@@ -74,29 +74,29 @@ fn patricia() -> Entry {
     Entry::new("patricia-tree", |name, names| Lane::build(name, names, |names| Ok(Patricia::build(names))))
 }
 
-fn compiled<E: NameEngine>() -> Entry {
+fn compiled<E: Engine<NameDomain>>() -> Entry {
     Entry::new(E::NAME, |name, names| Lane::build(name, names, Compiled::<E>::build))
 }
 
-fn live<E: NameEngine>(name: &'static str) -> Entry {
+fn live<E: Engine<NameDomain>>(name: &'static str) -> Entry {
     Entry::new(name, |name, names| Lane::build(name, names, Live::<E>::build))
 }
 
-fn alone<E: NameEngine>() -> Entry {
+fn alone<E: Engine<NameDomain>>() -> Entry {
     Entry::new(E::NAME, |name, names| Lane::build(name, names, Alone::<E>::build))
 }
 
 /// An engine's table.
-pub struct Compiled<E: NameEngine>(E::Table);
+pub struct Compiled<E: Engine<NameDomain>>(E::Table);
 
-impl<E: NameEngine> Compiled<E> {
+impl<E: Engine<NameDomain>> Compiled<E> {
     /// Compiles names.
     pub fn build(names: &NameTable) -> Result<Self> {
         Ok(Self(E::build(names, &BuildOptions::default())?.1))
     }
 }
 
-impl<E: NameEngine> Contestant for Compiled<E> {
+impl<E: Engine<NameDomain>> Contestant for Compiled<E> {
     #[inline]
     fn one(&self, name: &Name) -> u32 {
         self.0.lookup(name).result
@@ -112,15 +112,15 @@ impl<E: NameEngine> Contestant for Compiled<E> {
 }
 
 /// An engine with its names and live copies.
-struct Live<E: NameEngine>(LiveNames<E>);
+struct Live<E: Engine<NameDomain>>(LiveNames<E>);
 
-impl<E: NameEngine> Live<E> {
+impl<E: Engine<NameDomain>> Live<E> {
     fn build(names: &NameTable) -> Result<Self> {
-        Ok(Self(LiveNames::new(names.clone(), BuildOptions::default())?))
+        Ok(Self(LiveNames::new(names.clone().into(), BuildOptions::default())?))
     }
 }
 
-impl<E: NameEngine> Contestant for Live<E> {
+impl<E: Engine<NameDomain>> Contestant for Live<E> {
     fn one(&self, name: &Name) -> u32 {
         self.0.reader().enter().lookup(name).result
     }
@@ -139,13 +139,13 @@ impl<E: NameEngine> Contestant for Live<E> {
 }
 
 /// An engine with its names and one image that its patches are applied to, for nobody to read meanwhile.
-pub struct Alone<E: NameEngine> {
+pub struct Alone<E: Engine<NameDomain>> {
     names: NameTable,
     engine: E,
     table: E::Table,
 }
 
-impl<E: NameEngine> Alone<E> {
+impl<E: Engine<NameDomain>> Alone<E> {
     /// Compiles names.
     pub fn build(names: &NameTable) -> Result<Self> {
         let mut names = names.clone();
@@ -167,7 +167,7 @@ impl<E: NameEngine> Alone<E> {
     }
 }
 
-impl<E: NameEngine> Contestant for Alone<E> {
+impl<E: Engine<NameDomain>> Contestant for Alone<E> {
     fn one(&self, name: &Name) -> u32 {
         self.table.lookup(name).result
     }
@@ -179,7 +179,7 @@ impl<E: NameEngine> Contestant for Alone<E> {
     fn update(&mut self, updates: &[NameUpdate]) -> bool {
         self.names.apply_all(updates);
         let changed = self.names.take_changed();
-        let patch = self.engine.update(&self.names, &changed);
+        let patch = self.engine.update(&self.table, &self.names, &changed);
         self.names.forget_gone(changed);
         match patch {
             Ok(patch) => self.table.apply(&patch).is_ok(),

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use wirespeed_namelookup::generate::{Churn, ChurnSpec};
-use wirespeed_namelookup::{BuildOptions, LiveNames, NameEngine, NameLpm, NameTable, NameUpdate, Names};
+use wirespeed_namelookup::{
+    BuildOptions, Engine, LiveNames, Lookup, NameDomain, NameTable, NameUpdate, Names,
+};
 
 use crate::beside::{Beside, beside};
 
@@ -94,7 +96,7 @@ impl Stream {
 /// Looks up on this core, and updates from another, by so many names and updates a call; then how often the
 /// table was built anew, and the bytes held in the end: both copies of the image, the engine's and the names'
 /// own. `None` where there is no other core.
-pub fn busy<E: NameEngine>(
+pub fn busy<E: Engine<NameDomain>>(
     names: &NameTable,
     trace: Names<'_>,
     updates: &[NameUpdate],
@@ -102,7 +104,7 @@ pub fn busy<E: NameEngine>(
     rounds: (usize, Duration),
     core: usize,
 ) -> Result<Option<(Beside, u64, u64)>> {
-    let mut live = LiveNames::<E>::new(names.clone(), BuildOptions::default())?;
+    let mut live = LiveNames::<E>::new(names.clone().into(), BuildOptions::default())?;
     let reader = live.reader();
     let mut results = vec![0; batch];
     let mut parts = (0..trace.len() / batch).cycle();

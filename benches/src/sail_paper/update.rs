@@ -44,7 +44,7 @@ pub fn play<A: Address, E: Engine<A>>(rib: &Rib<A>, updates: &[Update<A>]) -> Re
                 continue;
             }
             cost.changes += 1;
-            let Ok(patch) = engine.update_beside(&table, &rib, &[update.prefix()]) else {
+            let Ok(patch) = engine.update(&table, &rib, &[update.prefix()]) else {
                 (engine, table) = E::build(&rib, &BuildOptions::default())?;
                 cost.rebuilds += 1;
                 continue;

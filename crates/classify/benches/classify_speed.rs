@@ -19,7 +19,7 @@ use wirespeed_classify::oracle::{Expected, Right};
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
-    BuildOptions, Classify, ClassifyEngine, LiveRules, OpenFlowTuple, RuleSet, RuleUpdate, Tuple,
+    BuildOptions, Engine, LiveRules, Lookup, OpenFlowTuple, RuleSet, RuleUpdate, Tuple,
 };
 use wirespeed_image::Table;
 use wirespeed_rng::Rng;
@@ -52,7 +52,7 @@ fn main() {
 }
 
 #[allow(clippy::cast_precision_loss)] // rates
-fn measure<T: Tuple, E: ClassifyEngine<T>>(name: &str, rules: &RuleSet<T>, trace: &[T], right: &[u32]) {
+fn measure<T: Tuple, E: Engine<T>>(name: &str, rules: &RuleSet<T>, trace: &[T], right: &[u32]) {
     // `ENGINES=tuple,bloom` leaves the others out.
     if std::env::var("ENGINES").is_ok_and(|names| names.split(',').all(|name| name != E::NAME)) {
         return;
@@ -81,7 +81,7 @@ fn measure<T: Tuple, E: ClassifyEngine<T>>(name: &str, rules: &RuleSet<T>, trace
 
 /// Million lookups a second.
 #[allow(clippy::cast_precision_loss)]
-fn rate<T: Tuple>(table: &impl Classify<T>, trace: &[T]) -> f64 {
+fn rate<T: Tuple>(table: &impl Lookup<T>, trace: &[T]) -> f64 {
     let mut found = vec![0; BATCH];
     let (start, mut done) = (Instant::now(), 0);
     loop {
@@ -98,7 +98,7 @@ fn rate<T: Tuple>(table: &impl Classify<T>, trace: &[T]) -> f64 {
 
 /// Million updates a second, of a live table.
 #[allow(clippy::cast_precision_loss)]
-fn updates<T: Tuple, E: ClassifyEngine<T>>(rules: &RuleSet<T>) -> f64 {
+fn updates<T: Tuple, E: Engine<T>>(rules: &RuleSet<T>) -> f64 {
     let mut live = LiveRules::<T, E>::new(rules.clone(), BuildOptions::default()).expect("a table");
     let numbers: Vec<u32> = rules.iter().map(|(number, _)| number.get()).collect();
     let (start, mut done) = (Instant::now(), 0);

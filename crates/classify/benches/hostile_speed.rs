@@ -16,8 +16,8 @@ use wirespeed_classify::oracle::Oracle;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
-    BuildError, BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, Ipv6Tuple, LiveRules, OpenFlowTuple,
-    RuleSet, RuleUpdate, Tuple,
+    BuildError, BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, LiveRules, Lookup, OpenFlowTuple, RuleSet,
+    RuleUpdate, Tuple,
 };
 
 /// Tuples a call.
@@ -57,10 +57,7 @@ fn of<T: Tuple>(count: u32, wants: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn 
     Ok(())
 }
 
-fn measure<T: Tuple, E: ClassifyEngine<T>>(
-    what: &str,
-    rules: &RuleSet<T>,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn measure<T: Tuple, E: Engine<T>>(what: &str, rules: &RuleSet<T>) -> Result<(), Box<dyn std::error::Error>> {
     let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
     let start = Instant::now();
     let live = LiveRules::<T, E>::new(rules.clone(), options);
@@ -85,7 +82,7 @@ fn measure<T: Tuple, E: ClassifyEngine<T>>(
 }
 
 /// Millions of lookups a second: the best of several passes.
-fn rate<T: Tuple>(table: &impl Classify<T>, rules: &RuleSet<T>, trace: &[T]) -> f64 {
+fn rate<T: Tuple>(table: &impl Lookup<T>, rules: &RuleSet<T>, trace: &[T]) -> f64 {
     let oracle = Oracle::of(rules);
     let mut found = vec![0; trace.len()];
     table.lookup_batch(trace, &mut found);
@@ -105,7 +102,7 @@ fn rate<T: Tuple>(table: &impl Classify<T>, rules: &RuleSet<T>, trace: &[T]) -> 
 }
 
 /// The longest that a rule took to go or to come back, a call each, of some.
-fn update<T: Tuple, E: ClassifyEngine<T>>(
+fn update<T: Tuple, E: Engine<T>>(
     live: &mut LiveRules<T, E>,
 ) -> Result<Duration, Box<dyn std::error::Error>> {
     let some: Vec<_> =

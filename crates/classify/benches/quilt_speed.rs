@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::read::{ReadOptions, read_rules_from, read_trace_from};
 use wirespeed_classify::{
-    Actions, BesideRules, BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, LiveRules, RuleSet, RuleUpdate,
+    Actions, BuildOptions, Companion, Engine, Ipv4Tuple, LiveRules, Lookup, RuleSet, RuleUpdate,
 };
 use wirespeed_image::Table;
 use wirespeed_rng::Rng;
@@ -95,7 +95,7 @@ fn measure(
 }
 
 /// What a lookup of some reads, on average.
-fn steps(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple]) -> String {
+fn steps(table: &impl Lookup<Ipv4Tuple>, trace: &[Ipv4Tuple]) -> String {
     let (mut slots, mut buckets, mut groups, mut matches, mut lookups) = (0, 0, 0, 0, 0);
     for tuple in trace.iter().take(5_000) {
         lookups += 1;
@@ -119,7 +119,7 @@ fn steps(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple]) -> String {
 }
 
 /// Millions of lookups a second: the best of several passes.
-fn rate(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple], truth: &[u32]) -> f64 {
+fn rate(table: &impl Lookup<Ipv4Tuple>, trace: &[Ipv4Tuple], truth: &[u32]) -> f64 {
     let mut found = vec![0; trace.len()];
     table.lookup_batch(trace, &mut found);
     assert!(found == truth, "wrong answers");
@@ -141,7 +141,7 @@ fn rate(table: &impl Classify<Ipv4Tuple>, trace: &[Ipv4Tuple], truth: &[u32]) ->
 /// Millions of updates a second of a live table: the best of several passes each of rules that go, that come
 /// back, and that become what others were and themselves again. In any order, different rules in each call.
 /// With what readers get to see beside the table.
-fn updates<B: BesideRules<Ipv4Tuple>>(
+fn updates<B: Companion<Ipv4Tuple>>(
     rules: &RuleSet<Ipv4Tuple>,
     trace: &[Ipv4Tuple],
     options: &BuildOptions,

@@ -2,8 +2,8 @@
 
 use wirespeed_image::Index;
 use wirespeed_image::live::Beside;
+use wirespeed_table::Companion;
 
-use crate::live::BesideRules;
 use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet, hash};
 use crate::tuple::Tuple;
@@ -13,7 +13,7 @@ use crate::tuple::Tuple;
 ///
 /// ```
 /// use wirespeed_classify::linear::Linear;
-/// use wirespeed_classify::{Actions, BuildOptions, Classify, Ipv4Tuple, LiveRules, RuleSet};
+/// use wirespeed_classify::{Actions, BuildOptions, EditRules, Ipv4Tuple, LiveRules, Lookup, RuleSet};
 ///
 /// let rules: RuleSet<Ipv4Tuple> = ["proto=tcp action=7".parse()?].into_iter().collect();
 /// let mut live: LiveRules<Ipv4Tuple, Linear<_>, Actions> = LiveRules::with(rules, BuildOptions::default())?;
@@ -98,7 +98,7 @@ impl Beside for Actions {
     }
 }
 
-impl<T: Tuple> BesideRules<T> for Actions {
+impl<T: Tuple> Companion<T> for Actions {
     fn of(rules: &RuleSet<T>) -> Self {
         let mut all = Index::new();
         all.reserve(rules.len());
@@ -115,13 +115,14 @@ impl<T: Tuple> BesideRules<T> for Actions {
     }
 
     fn replaced(rules: &RuleSet<T>) -> ActionsChange {
-        ActionsChange::All(Self::of(rules))
+        ActionsChange::All(<Self as Companion<T>>::of(rules))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::EditRules;
     use crate::linear::Linear;
     use crate::{BuildOptions, Ipv4Tuple, LiveRules, Rule};
 
@@ -140,7 +141,11 @@ mod tests {
                 1 => drop(live.set(round / 8 + 1, rule(round)).expect("set")),
                 _ => drop(live.insert(rule(round)).expect("inserted")),
             }
-            assert_eq!(reader.enter_state().beside, Actions::of(live.rules()), "round {round}");
+            assert_eq!(
+                reader.enter_state().beside,
+                <Actions as Companion<Ipv4Tuple>>::of(live.model()),
+                "round {round}"
+            );
         }
         assert!(live.rebuilds() > 0 && live.rebuilds() < 150, "both kinds of change");
     }

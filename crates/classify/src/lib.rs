@@ -1,9 +1,9 @@
 //! Packet classification: which of many rules with masks and priorities a packet's header fields match.
 //!
 //! ```text
-//! filters, flows, ACLs ──► RuleSet ──build──► (ClassifyEngine, Table)     Table: an image that looks up
+//! filters, flows, ACLs ──► RuleSet ──build──► (Engine, Table)     Table: an image that looks up
 //!                             │ updates
-//!                             └──► the rules that changed ──ClassifyEngine::update──► Patch ──► every copy of the Table
+//!                             └──► the rules that changed ──Engine::patch──► Patch ──► every copy of the Table
 //! ```
 //!
 //! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields
@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use wirespeed_classify::linear::Linear;
-//! use wirespeed_classify::{BuildOptions, Classify, Ipv4Tuple, LiveRules, Rule, RuleSet};
+//! use wirespeed_classify::{BuildOptions, EditRules, Ipv4Tuple, LiveRules, Lookup, Rule, RuleSet};
 //!
 //! const ALLOW: u32 = 1;
 //! const DENY: u32 = 0;
@@ -36,12 +36,12 @@
 //! let reader = acl.reader();
 //! let connection: Ipv4Tuple = "src=10.66.1.2 dst=192.0.2.1 sport=40000 dport=443 proto=tcp".parse()?;
 //! let number = reader.enter().lookup(&connection);
-//! assert_eq!(acl.rules().action(number).unwrap_or(DENY), DENY);
+//! assert_eq!(acl.model().action(number).unwrap_or(DENY), DENY);
 //!
 //! // The administrator takes the second rule out, and lookups go on all the while.
 //! acl.remove(number)?;
 //! let number = reader.enter().lookup(&connection);
-//! assert_eq!(acl.rules().action(number), Some(ALLOW));
+//! assert_eq!(acl.model().action(number), Some(ALLOW));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -51,7 +51,7 @@
 //!
 //! ```
 //! use wirespeed_classify::linear::Linear;
-//! use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, OpenFlowTuple, Rule, RuleSet, Tuple};
+//! use wirespeed_classify::{BuildOptions, Engine, Lookup, OpenFlowTuple, Rule, RuleSet, Tuple};
 //!
 //! let flows = ["in_port=1 dl_type=0x0800 nw_dst=10.0.0.0/8 priority=100 action=2", "priority=0 action=9"];
 //! let flows: Vec<Rule<OpenFlowTuple>> = flows.iter().map(|flow| flow.parse()).collect::<Result<_, _>>()?;
@@ -75,12 +75,12 @@ pub mod bloom;
 mod classes;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod domain;
 mod error;
 mod expand;
 pub mod generate;
+mod limits;
 pub mod linear;
-mod live;
-mod lookup;
 pub mod oracle;
 mod pattern;
 mod patterns;
@@ -101,12 +101,10 @@ pub mod write;
 
 pub use actions::{Actions, ActionsChange};
 pub use classes::{Class, Classes};
+pub use domain::{EditRules, LiveRules, UpdateError};
 pub use error::RuleError;
 pub use expand::{FieldRange, MOST_PATTERNS};
-pub use live::{BesideRules, LiveRules, UpdateError};
-pub use lookup::{
-    BuildError, BuildOptions, Classify, ClassifyEngine, ENTRIES_A_RULE, Load, MOST_ENTRIES, Outgrown, Step,
-};
+pub use limits::{ENTRIES_A_RULE, MOST_ENTRIES};
 pub use pattern::Pattern;
 pub use patterns::Patterns;
 pub use rank::{Rank, RuleNumber};
@@ -115,4 +113,6 @@ pub use rules::{Changed, Entry, RuleSet};
 pub use text::RuleTextError;
 pub use tuple::{FrameError, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple, TupleError, VLAN_NONE};
 pub use update::RuleUpdate;
-pub use wirespeed_image::live::Applied;
+pub use wirespeed_table::{
+    Applied, BuildError, BuildOptions, Companion, Engine, Load, Lookup, Outgrown, Standing, Step,
+};

@@ -73,6 +73,8 @@ struct Changes<T> {
     numbers: FxHashSet<u32>,
     /// Whether a rule changed that had changed before, perhaps back.
     is_again: bool,
+    /// The last number when all changes were let stand.
+    last: u32,
 }
 
 /// What an update reads is asked for so many updates before.
@@ -354,38 +356,45 @@ impl<T: Tuple> RuleSet<T> {
 
     /// Collects what changes from now on, for [`take_changed`](Self::take_changed).
     pub fn track(&mut self) {
-        self.changes = Some(Changes { all: Vec::new(), numbers: FxHashSet::default(), is_again: false });
+        let (all, numbers) = (Vec::new(), FxHashSet::default());
+        self.changes = Some(Changes { all, numbers, is_again: false, last: self.last });
     }
 
     /// The rules that are others than when this was called last (or since [`track`](Self::track)), each once.
     /// What they are now is in the set.
     pub fn take_changed(&mut self) -> Vec<Changed<T>> {
-        let Some(changes) = &mut self.changes else { return Vec::new() };
-        changes.numbers.clear();
-        let mut all = std::mem::take(&mut changes.all);
-        if std::mem::take(&mut changes.is_again) {
-            all.retain(|changed| self.rule(changed.number.get()) != changed.before.as_ref());
-        }
+        let mut all = Vec::new();
+        self.append_changed(&mut all);
         all
     }
 
-    /// Takes back the memory of what [`take_changed`](Self::take_changed) gave, unless it is much.
-    pub(crate) fn reuse(&mut self, mut all: Vec<Changed<T>>) {
-        const MUCH: usize = 1 << 14;
-        all.clear();
-        if let Some(changes) = self.changes.as_mut().filter(|_| all.capacity() <= MUCH) {
-            changes.all = all;
+    /// Appends what [`take_changed`](Self::take_changed) gives.
+    pub(crate) fn append_changed(&mut self, all: &mut Vec<Changed<T>>) {
+        // Nobody else looks at them meanwhile.
+        let Some(mut changes) = self.changes.take() else { return };
+        changes.numbers.clear();
+        if std::mem::take(&mut changes.is_again) {
+            changes.all.retain(|changed| self.rule(changed.number.get()) != changed.before.as_ref());
+        }
+        all.append(&mut changes.all);
+        self.changes = Some(changes);
+    }
+
+    /// Lets the last number stand: [`undo_taken`](Self::undo_taken) comes back to it.
+    pub(crate) fn keep_last_number(&mut self) {
+        if let Some(changes) = &mut self.changes {
+            changes.last = self.last;
         }
     }
 
-    /// Makes changes undone that were taken, the last one first, and the last number what it was before them.
-    pub(crate) fn undo(&mut self, taken: &mut Vec<Changed<T>>, last: u32) {
+    /// Makes changes undone that were taken, the last one first, and the last number what was kept.
+    pub(crate) fn undo_taken(&mut self, taken: &mut Vec<Changed<T>>) {
         // Nothing is noted of what is done here.
         let changes = self.changes.take();
         for changed in taken.drain(..).rev() {
             self.put(changed.number, changed.before.as_ref());
         }
-        self.last = last;
+        self.last = changes.as_ref().map_or(self.last, |changes| changes.last);
         self.changes = changes;
     }
 

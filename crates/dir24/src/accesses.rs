@@ -105,7 +105,7 @@ mod tests {
     fn costs(start: &[(&str, u32)], changes: &[(&str, u32)]) -> Vec<(u64, u64)> {
         let prefix = |text: &str| text.parse::<Prefix<V4>>().unwrap();
         let mut rib: Rib<V4> = start.iter().map(|&(text, n)| (prefix(text), NextHop(n))).collect();
-        let (mut engine, _) = Dir24::build(&rib, &BuildOptions::default()).unwrap();
+        let (mut engine, table) = Dir24::build(&rib, &BuildOptions::default()).unwrap();
         let mut costs = Vec::new();
         for &(text, next_hop) in changes {
             match next_hop {
@@ -115,7 +115,7 @@ mod tests {
             let accesses = Accesses::of(&engine, &rib, prefix(text));
             assert_eq!(accesses.total(), accesses.loads + accesses.writes);
             costs.push((accesses.loads, accesses.writes));
-            engine.update(&rib, &[prefix(text)]).unwrap();
+            engine.update(&table, &rib, &[prefix(text)]).unwrap();
         }
         costs
     }

@@ -13,7 +13,7 @@
 //! without reading the chunk. No prefix and the default route have one length: where neither is, there is
 //! nothing to keep apart.
 
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V4};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, V4};
 use wirespeed_image::{Element, Image, ImageBuilder, ImageError, Patch, Pool, SectionId};
 
 use super::layout::{
@@ -45,12 +45,14 @@ pub(super) const OWN: &str = "an image that was built is in memory";
 
 impl Engine<V4> for Dir24 {
     const NAME: &'static str = "dir24";
+    const STANDING: Standing =
+        Standing::Niche("traffic that follows the routes, with 16 MB of cache to spend");
     type Table = Dir24Table;
 
     fn build(rib: &Rib<V4>, options: &BuildOptions) -> Result<(Self, Dir24Table), BuildError> {
         let results = rib.max_next_hop().0;
         let in_use = chunks(rib);
-        let width = entry_width(results.max(options.next_hops), in_use)?;
+        let width = entry_width(results.max(options.results), in_use)?;
         let room = with_head_room(in_use, width, options);
         let mut engine = Self {
             table: allocate(width, room, options.memory_cap)?,
@@ -68,7 +70,7 @@ impl Engine<V4> for Dir24 {
         Ok((engine, table))
     }
 
-    fn update(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
         match self.width {
             1 => self.patch::<u8>(rib, changed),
             2 => self.patch::<u16>(rib, changed),

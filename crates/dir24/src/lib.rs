@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use wirespeed_dir24::Dir24;
-//! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
+//! use wirespeed_fib::{BuildOptions, Engine, Lookup, NextHop, Rib, V4};
 //!
 //! let mut rib = Rib::<V4>::new();
 //! rib.insert("10.0.0.0/8".parse().unwrap(), NextHop(1));

@@ -27,7 +27,7 @@
 //! and asked for gave about 93, though in another run, both beside other work. With 74,000 chunks 111, 75, 69
 //! and about 118.
 
-use wirespeed_fib::{Lpm, NextHop, Step, V4};
+use wirespeed_fib::{Lookup, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table, number};
 
 use super::layout::{Dir24Table, SLOTS, TBL8, TBL24, WORD, chunk_bit, entry_in, slot};
@@ -42,7 +42,7 @@ const AHEAD: usize = 128;
 /// How far ahead keys are asked for themselves.
 const KEYS_AHEAD: usize = 512;
 
-impl Lpm<V4> for Dir24Table {
+impl Lookup<V4> for Dir24Table {
     #[inline]
     fn lookup(&self, address: V4) -> NextHop {
         match self.entry_width() {

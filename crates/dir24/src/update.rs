@@ -292,7 +292,7 @@ mod tests {
             let (mut engine, mut table) = Dir24::build(&rib, &BuildOptions::default()).unwrap();
             for updates in updates.chunks(step) {
                 let changed: Vec<_> = updates.iter().filter(|u| rib.apply(u)).map(Update::prefix).collect();
-                let Ok(patch) = engine.update(&rib, &changed) else { return Ok(()) };
+                let Ok(patch) = engine.update(&table, &rib, &changed) else { return Ok(()) };
                 table.apply(&patch).unwrap();
             }
             prop_assert!(written(&engine.table) == written(table.image()), "the table is another one");

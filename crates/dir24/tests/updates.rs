@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use wirespeed_dir24::{Dir24, Dir24Table};
 use wirespeed_fib::conformance::{Expected, check, tables};
 use wirespeed_fib::oracle::boundaries;
-use wirespeed_fib::{BuildError, BuildOptions, Engine, Lpm, NextHop, Outgrown, Prefix, Rib, Update, V4};
+use wirespeed_fib::{BuildError, BuildOptions, Engine, Lookup, NextHop, Outgrown, Prefix, Rib, Update, V4};
 use wirespeed_image::{Patch, Table};
 
 fn build(rib: &Rib<V4>) -> (Dir24, Dir24Table) {
@@ -47,8 +47,8 @@ proptest! {
         shuffled.sort_by_key(|&(_, key)| key);
         let shuffled: Vec<_> = shuffled.into_iter().map(|(prefix, _)| prefix).collect();
         let mut other = engine.clone();
-        let patch = engine.update(&after, &changed);
-        prop_assert_eq!(&patch, &other.update(&after, &shuffled));
+        let patch = engine.update(&table, &after, &changed);
+        prop_assert_eq!(&patch, &other.update(&table, &after, &shuffled));
         if let Ok(patch) = patch {
             let mut patched = table;
             patched.apply(&patch).unwrap();
@@ -69,7 +69,7 @@ proptest! {
         let mut copy = table.clone();
         for updates in updates.chunks(step) {
             let changed: Vec<_> = updates.iter().filter(|u| rib.apply(u)).map(Update::prefix).collect();
-            let Ok(patch) = engine.update(&rib, &changed) else { return Ok(()) };
+            let Ok(patch) = engine.update(&table, &rib, &changed) else { return Ok(()) };
             for write in patch.writes() {
                 let index = usize::try_from(write.index()).unwrap();
                 prop_assert_ne!(table.image().section::<u64>(write.section())[index], write.value);
@@ -89,7 +89,7 @@ fn a_patch_writes_eight_entries_at_a_time() {
     let mut rib: Rib<V4> = [(prefix("0.0.0.0/0"), NextHop(1))].into_iter().collect();
     let (mut engine, mut table) = build(&rib);
     let mut writes = |rib: &Rib<V4>, changed: &str| {
-        let patch = engine.update(rib, &[prefix(changed)]).unwrap();
+        let patch = engine.update(&table, rib, &[prefix(changed)]).unwrap();
         table.apply(&patch).unwrap();
         patch.writes().len()
     };
@@ -133,7 +133,7 @@ fn every_step_of_a_long_quarrel() {
             _ => Update::announce(prefix, NextHop(step % 7)),
         };
         if rib.apply(&update) {
-            let patch = engine.update(&rib, &[prefix]).unwrap();
+            let patch = engine.update(&table, &rib, &[prefix]).unwrap();
             table.apply(&patch).unwrap();
         }
         let expected = Expected::of(&rib);
@@ -153,7 +153,7 @@ fn room_for_chunks_is_used_up_and_comes_back() {
     assert_eq!(table.chunks(), 1 + 26);
     let mut set = |rib: &Rib<V4>, slots: std::ops::Range<u32>| -> Result<Patch, Outgrown> {
         let changed: Vec<_> = slots.map(host).collect();
-        let patch = engine.update(rib, &changed)?;
+        let patch = engine.update(&table, rib, &changed)?;
         table.apply(&patch).unwrap();
         check(&table, &Expected::of(rib), &boundaries(changed), "room");
         Ok(patch)
@@ -189,7 +189,7 @@ fn wider_entries_where_next_hops_or_chunks_need_them() {
     let width = |next_hop, chunks| build(&rib(next_hop, chunks)).1.entry_width();
     assert_eq!([width(127, 127), width(128, 0), width(1, 128)], [1, 2, 2]);
     assert_eq!([width(32_767, 200), width(32_768, 0), width((1 << 31) - 1, 0)], [2, 4, 4]);
-    let expected = BuildOptions { next_hops: 128, ..BuildOptions::default() };
+    let expected = BuildOptions { results: 128, ..BuildOptions::default() };
     assert_eq!(Dir24::build(&rib(1, 0), &expected).unwrap().1.entry_width(), 2, "room that was asked for");
 
     let at_limit = rib(127, 127);
@@ -199,7 +199,7 @@ fn wider_entries_where_next_hops_or_chunks_need_them() {
         let (mut engine, mut rib) = (engine.clone(), at_limit.clone());
         let changed = Prefix::host(V4(slot << 8));
         rib.insert(changed, NextHop(next_hop));
-        engine.update(&rib, &[changed]).map(|_| ())
+        engine.update(&table, &rib, &[changed]).map(|_| ())
     };
     assert_eq!(update(127, 5), Ok(()));
     assert_eq!(update(128, 5), Err(Outgrown("entry width")));
@@ -229,7 +229,7 @@ fn two_copies_stay_one() {
                 _ => rib.insert(prefix, NextHop(at % 90)),
             };
         }
-        match engine.update(&rib, &changed) {
+        match engine.update(&table, &rib, &changed) {
             Ok(patch) => {
                 table.apply(&patch).unwrap();
                 copy.apply(&patch).unwrap();

@@ -10,6 +10,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use bytemuck::{Pod, Zeroable};
+use wirespeed_table::{BuildError, Domain};
+
+use crate::next_hop::NextHop;
+use crate::prefix::Prefix;
+use crate::rib::Rib;
+use crate::update::Update;
 
 /// The two address families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,6 +66,17 @@ pub trait Address:
     + Send
     + Sync
     + 'static
+    + for<'k> Domain<
+        Key<'k> = Self,
+        Keys<'k> = &'k [Self],
+        Found = NextHop,
+        Result = NextHop,
+        Source = Rib<Self>,
+        Model = Rib<Self>,
+        Update = Update<Self>,
+        Change = Prefix<Self>,
+        Error = BuildError,
+    >
 {
     /// The family.
     const FAMILY: Family;

@@ -5,9 +5,8 @@ pub mod address;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod domain;
 mod fib;
-mod live;
-mod lpm;
 mod next_hop;
 pub mod oracle;
 mod prefix;
@@ -17,16 +16,17 @@ pub mod stats;
 pub mod synth;
 pub mod trace;
 mod update;
-mod way;
 pub mod write;
 
 pub use address::{Address, Family, V4, V6};
+pub use domain::LiveTable;
 pub use fib::{AnyUpdate, Fib, InFib};
-pub use live::{Applied, LiveTable};
-pub use lpm::{BuildError, BuildOptions, ByPrefixes, Engine, Lpm, Outgrown, Step, Strides, on_all_cores};
 pub use next_hop::{NextHop, NextHops, TooManyNextHops};
 pub use prefix::{Prefix, PrefixError};
 pub use rib::Rib;
 pub use stats::Stats;
 pub use update::{Undo, Update};
-pub use way::Way;
+pub use wirespeed_table::{
+    Applied, BuildError, BuildOptions, ByEntries, Engine, Lookup, Outgrown, Standing, Step, Strides,
+    VectorLevel, on_all_cores,
+};

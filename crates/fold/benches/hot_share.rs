@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use wirespeed_fib::read::{ReadOptions, Source, collect_updates, read_fib};
-use wirespeed_fib::{Address, BuildOptions, Engine, Fib, InFib, Lpm, NextHop, Prefix, Rib, Update, V4};
+use wirespeed_fib::{Address, BuildOptions, Engine, Fib, InFib, Lookup, NextHop, Prefix, Rib, Update, V4};
 use wirespeed_fold::hot::layout::{C16, HOT};
 use wirespeed_fold::{FoldHot, FoldHotTable, FoldV4};
 use wirespeed_image::Table;

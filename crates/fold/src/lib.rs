@@ -14,7 +14,7 @@
 //! most keys fall into.
 //!
 //! ```
-//! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
+//! use wirespeed_fib::{BuildOptions, Engine, Lookup, NextHop, Rib, V4};
 //! use wirespeed_fold::FoldV4;
 //!
 //! let mut rib = Rib::<V4>::new();

@@ -1,7 +1,7 @@
 //! Next hops past what an element holds are refused with both numbers; up to there they are looked up.
 
 use wirespeed_fib::{
-    Address, BuildError, BuildOptions, Engine, LiveTable, Lpm, NextHop, Prefix, Rib, Update, V4, V6,
+    Address, BuildError, BuildOptions, Engine, LiveTable, Lookup, NextHop, Prefix, Rib, Update, V4, V6,
 };
 use wirespeed_fold::{FoldHot, FoldV4, FoldV6};
 
@@ -20,7 +20,7 @@ fn limit<A: Address, E: Engine<A>>(limit: u32) {
         LiveTable::<A, E>::new(rib(limit), BuildOptions::default()).expect("a valid table is built");
     let past = Update::announce(Prefix::around(A::MIN, 1), NextHop(limit + 1));
     assert!(live.apply([&past]).is_err());
-    assert!(live.apply([&past]).is_err() && live.rib().len() == 1);
+    assert!(live.apply([&past]).is_err() && live.model().len() == 1);
     assert_eq!(live.reader().enter().lookup(A::MIN), NextHop(limit));
     live.apply([&Update::announce(Prefix::around(A::MIN, 1), NextHop(limit))])
         .expect("the limit itself fits");

@@ -4,7 +4,7 @@
 //! is built. Routes in table order then fill the trie node by node: those that end in a node paint its units,
 //! a run of longer ones goes to a child.
 
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing};
 use wirespeed_image::{Element, Image, ImageError, Patch};
 
 use crate::layout::{GamtTable, InTrie, Separate, allocate, next_hops};
@@ -35,11 +35,12 @@ pub struct GamtS<A: Address> {
 
 impl<A: Address> Engine<A> for GamtT<A> {
     const NAME: &'static str = "gamt";
+    const STANDING: Standing = Standing::Niche("as many updates as lookups, or a small table");
     type Table = GamtTable<A, InTrie>;
 
     fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
         let results = rib.max_next_hop().0;
-        let widest = results.max(options.next_hops);
+        let widest = results.max(options.results);
         let routes: Vec<_> = rib.iter().map(|(prefix, next_hop)| (prefix, next_hop.0)).collect();
         let plan = Plan::of(Self::NAME, rib, options, widest)?;
         let mut image = allocate::<A, InTrie>(&plan.levels, None, options.memory_cap)?;
@@ -49,7 +50,7 @@ impl<A: Address> Engine<A> for GamtT<A> {
         Ok((Self { trie, widest, results, withdrawn: Vec::new() }, GamtTable::new(image)))
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
         self.patch(rib, changed)
     }
 
@@ -60,12 +61,13 @@ impl<A: Address> Engine<A> for GamtT<A> {
 
 impl<A: Address> Engine<A> for GamtS<A> {
     const NAME: &'static str = "gamt-s";
+    const STANDING: Standing = Standing::Niche("next hops that change all the time");
     type Table = GamtTable<A, Separate>;
 
     fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
         let results = rib.max_next_hop().0;
         let routes: Vec<_> = rib.iter().collect();
-        let slots = Slots::new(&routes, results.max(options.next_hops), options.tight);
+        let slots = Slots::new(&routes, results.max(options.results), options.tight);
         let room = slots.next_hops().len();
         let widest = u32::try_from(room - 1).unwrap_or(u32::MAX);
         let plan = Plan::of(Self::NAME, rib, options, widest)?;
@@ -79,7 +81,7 @@ impl<A: Address> Engine<A> for GamtS<A> {
         Ok((Self { trie, slots, results }, GamtTable::new(image)))
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
         self.patch(rib, changed)
     }
 

@@ -14,14 +14,14 @@
 //! | section | what of the paper |
 //! |---|---|
 //! | `layout` | 3.1: rules 1 to 3, wider units past their limits; narrower ones of ours |
-//! | `lookup`, `simd` | 3.1: Algorithm 1, as MAMT: batches that go level by level, on any number of cores by [`Lpm::par_lookup_batch`](wirespeed_fib::Lpm::par_lookup_batch) |
+//! | `lookup`, `simd` | 3.1: Algorithm 1, as MAMT: batches that go level by level, on any number of cores by [`Lookup::par_lookup_batch`](wirespeed_fib::Lookup::par_lookup_batch) |
 //! | [`strides`] | 4.2: Algorithm 3, and an objective of ours |
 //! | `trie`, `update` | 3.2: the trie that updates are made in; 4.3: lazy deletion, head room, rebuilding |
 //! | `slots` | 3.3: the separate table |
 //! | `bubbles` | 3.2: the write-bubble table and Algorithm 2 |
 //!
 //! ```
-//! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, Strides, V4};
+//! use wirespeed_fib::{BuildOptions, Engine, Lookup, NextHop, Rib, Strides, V4};
 //! use wirespeed_gamt::GamtT;
 //!
 //! let mut rib = Rib::<V4>::new();

@@ -4,7 +4,7 @@
 //! lies in the next level, so a batch here goes level by level, with shifts that are the same for all of its
 //! keys.
 
-use wirespeed_fib::{Address, Lpm, NextHop, Step, Way};
+use wirespeed_fib::{Address, Lookup, NextHop, Step, VectorLevel};
 use wirespeed_image::{Element, Table, number};
 
 use crate::layout::{GamtTable, Level, Placement, next_hops, units};
@@ -22,7 +22,7 @@ struct Block {
     to: [u64; BLOCK],
 }
 
-impl<A: Address, P: Placement> Lpm<A> for GamtTable<A, P> {
+impl<A: Address, P: Placement> Lookup<A> for GamtTable<A, P> {
     #[inline]
     fn lookup(&self, address: A) -> NextHop {
         self.rest_of_lookup(address, 0, 0)
@@ -30,7 +30,7 @@ impl<A: Address, P: Placement> Lpm<A> for GamtTable<A, P> {
 
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        self.batch(Way::best(), addresses, next_hops);
+        self.batch(VectorLevel::best(), addresses, next_hops);
     }
 
     fn shape(&self) -> Option<String> {
@@ -77,7 +77,7 @@ fn meaning(next_hop: u64) -> String {
 
 impl<A: Address, P: Placement> GamtTable<A, P> {
     /// A batch in vectors, as far as a way has them, and the rest block by block.
-    fn batch(&self, way: Way, addresses: &[A], next_hops: &mut [NextHop]) {
+    fn batch(&self, way: VectorLevel, addresses: &[A], next_hops: &mut [NextHop]) {
         let done = simd::batch(way, self, addresses, next_hops);
         self.portable(&addresses[done..], &mut next_hops[done..]);
     }
@@ -210,7 +210,7 @@ mod tests {
             for strides in strides {
                 let options = BuildOptions { strides: strides.clone(), ..BuildOptions::default() };
                 let (_, table) = E::build(&rib, &options).unwrap();
-                for way in Way::ALL {
+                for way in VectorLevel::ALL {
                     let mut found = vec![NextHop(u32::MAX); keys.len()];
                     table.batch(way, &keys, &mut found);
                     for (&key, &found) in keys.iter().zip(&found) {

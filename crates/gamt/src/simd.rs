@@ -9,7 +9,7 @@
 //! IPv6 keys are taken apart into their first two words of 32 bits, and a level reads from one of them or
 //! across both. Levels past bit 64 are walked key by key: few tables have any prefix there.
 
-use wirespeed_fib::{Address, NextHop, Way};
+use wirespeed_fib::{Address, NextHop, VectorLevel};
 
 #[cfg(target_arch = "x86_64")]
 use crate::layout::Level;
@@ -17,7 +17,7 @@ use crate::layout::{GamtTable, Placement};
 
 /// Looks up as many of the keys, from the front, as a way does in vectors; how many that were.
 pub(crate) fn batch<A: Address, P: Placement>(
-    way: Way,
+    way: VectorLevel,
     table: &GamtTable<A, P>,
     addresses: &[A],
     next_hops: &mut [NextHop],
@@ -29,8 +29,8 @@ pub(crate) fn batch<A: Address, P: Placement>(
         // SAFETY: the CPU has the feature, and AVX2 gets keys of 32 bits.
         unsafe {
             match way {
-                Way::Avx512 => return avx512::batch(table, addresses, next_hops),
-                Way::Avx2 if A::OCTETS == 4 => return avx2::batch(table, addresses, next_hops),
+                VectorLevel::Avx512 => return avx512::batch(table, addresses, next_hops),
+                VectorLevel::Avx2 if A::OCTETS == 4 => return avx2::batch(table, addresses, next_hops),
                 _ => {}
             }
         }

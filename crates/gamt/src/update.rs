@@ -189,7 +189,7 @@ mod tests {
         let (mut engine, mut table) = E::build(&rib, &options).unwrap();
         for updates in updates.chunks(step) {
             let changed: Vec<_> = updates.iter().filter(|u| rib.apply(u)).map(Update::prefix).collect();
-            match engine.update(&rib, &changed) {
+            match engine.update(&table, &rib, &changed) {
                 Ok(patch) => table.apply(&patch).unwrap(),
                 Err(_) => (engine, table) = E::build(&rib, &options).unwrap(),
             }

@@ -33,7 +33,7 @@ Examples:
   lookupctl replay --fib rib.mrt.bz2 --trace capture.pcap --updates up.mrt.gz
   lookupctl info rib.mrt.bz2                  what is in a table
   ip -j route | lookupctl lookup --fib - 192.0.2.1
-  lookupctl verify --fib fib.txt --exhaustive every engine on every address
+  lookupctl verify --fib fib.txt --exhaustive engines on every address
   lookupctl build --fib fib.txt -o fib.img    compile once, then use --image
   lookupctl names lookup --table t.txt /com/parc/www   the same verbs for names (names --help)
   lookupctl classify lookup --rules acl.txt src=10.0.0.1 dport=443 tcp   and for sets of rules (classify --help)

@@ -2,12 +2,18 @@
 //! [`wirespeed::engine`].
 
 use anyhow::{Result, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use wirespeed::engine::{self, AUTO, EngineName, Engines, Visitor, of_family};
-use wirespeed_fib::{Rib, Strides};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use wirespeed::engine::{AUTO, EngineName, Engines, Visitor, choose_by, of_domain, visit};
+use wirespeed_fib::{Rib, Strides, V4, V6};
 
-/// Every engine, where one is wanted by name.
-pub(crate) const ALL: &str = "all";
+/// The engines that are of use, where several are wanted by one word.
+const ALL: &str = "all";
+/// All engines, those of papers among them.
+const EVERY: &str = "every";
+
+const ONE: &[(&str, &str)] = &[(AUTO, "the one that suits the table best")];
+const SEVERAL: &[(&str, &str)] =
+    &[(ALL, "those that are of use"), (EVERY, "all that there are, those of papers too")];
 
 /// An engine as the user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,22 +25,22 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// The engine for a table. An error where strides are asked for and it has its own.
-    pub(crate) fn resolve<A: Engines>(self, rib: &Rib<A>, strides: &Strides) -> Result<EngineName> {
-        self.resolve_by::<A>(|| engine::best(rib), strides)
-    }
-
-    /// The engine for a table, where another is the one that suits best.
-    pub(crate) fn resolve_by<A: Engines>(
-        self,
-        best: impl FnOnce() -> EngineName,
-        strides: &Strides,
-    ) -> Result<EngineName> {
+    /// The engine for a table, where a GPU may look up in it or not.
+    pub(crate) fn resolve<D: Engines>(self, source: &D::Source, has_gpu: bool) -> Result<EngineName> {
         let name = match self {
             Self::Auto => AUTO,
             Self::Named(engine) => engine.as_str(),
         };
-        let engine = engine::choose_by::<A>(name, best)?;
+        let best = || if has_gpu { D::best_on_gpu(source) } else { D::best(source) };
+        Ok(choose_by::<D>(name, best)?)
+    }
+
+    /// The engine for a table of addresses. An error where strides are asked for and it has its own.
+    pub(crate) fn resolve_with<A>(self, rib: &Rib<A>, has_gpu: bool, strides: &Strides) -> Result<EngineName>
+    where
+        A: Engines<Source = Rib<A>> + wirespeed_fib::Address,
+    {
+        let engine = self.resolve::<A>(rib, has_gpu)?;
         if *strides != Strides::Fastest && !matches!(engine, EngineName::Gamt | EngineName::GamtS) {
             let (t, s) = (EngineName::Gamt, EngineName::GamtS);
             bail!("--strides is for --engine {t} and {s}: the levels of {engine} are its own");
@@ -42,14 +48,17 @@ impl Choice {
         Ok(engine)
     }
 
-    /// Visits the engine for a table.
-    pub(crate) fn visit<A: Engines, V: Visitor<A>>(
+    /// Visits the engine for a table of addresses on the CPU.
+    pub(crate) fn visit<A, V: Visitor<A>>(
         self,
         rib: &Rib<A>,
         strides: &Strides,
         visitor: V,
-    ) -> Result<V::Output> {
-        Ok(engine::visit(self.resolve(rib, strides)?, visitor)?)
+    ) -> Result<V::Output>
+    where
+        A: Engines<Source = Rib<A>> + wirespeed_fib::Address,
+    {
+        Ok(visit(self.resolve_with(rib, false, strides)?, visitor)?)
     }
 }
 
@@ -60,62 +69,124 @@ impl From<&str> for Choice {
     }
 }
 
-/// `--engine NAME`.
-pub(crate) fn choice() -> impl TypedValueParser<Value = Choice> {
-    parser(AUTO, names()).map(|name| Choice::from(name.as_str()))
-}
-
-/// `--engine NAME` where `all` is one.
-pub(crate) fn selection() -> impl TypedValueParser<Value = Selection> {
-    parser(ALL, names())
-        .map(|name| if name == ALL { Selection::All } else { Selection::One(name.as_str().into()) })
-}
-
-/// One of some engines, of addresses or names, or what stands for one or for all of them.
-pub(crate) fn parser(also: &'static str, names: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
-    PossibleValuesParser::new(std::iter::once(also).chain(names))
-}
-
-fn names() -> impl Iterator<Item = &'static str> {
-    EngineName::ALL.iter().map(|engine| engine.as_str())
-}
-
-/// The engines to hold against the oracle: one, or all of them.
+/// The engines of a table, to be held against the oracle or measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// Every engine of the family.
+    /// Those that are of use.
     All,
+    /// All that there are.
+    Every,
     /// One.
     One(Choice),
 }
 
 impl Selection {
-    /// The engines for a table.
-    pub(crate) fn engines<A: Engines>(self, rib: &Rib<A>, strides: &Strides) -> Result<Vec<EngineName>> {
+    /// The engines for a table; those of papers last.
+    pub(crate) fn engines<D: Engines>(self, source: &D::Source) -> Result<Vec<EngineName>> {
         match self {
-            Self::All => Ok(of_family::<A>().collect()),
-            Self::One(choice) => Ok(vec![choice.resolve(rib, strides)?]),
+            Self::All => Ok(of_domain::<D>().filter(|engine| !engine.standing().is_paper()).collect()),
+            Self::Every => Ok(of_domain::<D>().collect()),
+            Self::One(choice) => Ok(vec![choice.resolve::<D>(source, false)?]),
+        }
+    }
+
+    /// Refuses strides for engines that have their own.
+    pub(crate) fn check_strides<A>(self, rib: &Rib<A>, strides: &Strides) -> Result<()>
+    where
+        A: Engines<Source = Rib<A>> + wirespeed_fib::Address,
+    {
+        match self {
+            Self::All | Self::Every => Ok(()),
+            Self::One(choice) => choice.resolve_with(rib, false, strides).map(drop),
         }
     }
 }
 
+impl From<&str> for Selection {
+    /// A name or a word that was among those to choose from.
+    fn from(name: &str) -> Self {
+        match name {
+            ALL => Self::All,
+            EVERY => Self::Every,
+            name => Self::One(name.into()),
+        }
+    }
+}
+
+/// `--engine NAME` for addresses of either family.
+pub(crate) fn choice() -> impl TypedValueParser<Value = Choice> {
+    parser(ONE, of_addresses()).map(|name| name.as_str().into())
+}
+
+/// `--engine NAME` for addresses, where `all` and `every` are some.
+pub(crate) fn selection() -> impl TypedValueParser<Value = Selection> {
+    parser(SEVERAL, of_addresses()).map(|name| name.as_str().into())
+}
+
+/// `--engine NAME` for another domain.
+pub(crate) fn choice_of<D: Engines>() -> impl TypedValueParser<Value = Choice> {
+    parser(ONE, of_domain::<D>()).map(|name| name.as_str().into())
+}
+
+/// `--engine NAME` for another domain, where `all` and `every` are some.
+pub(crate) fn selection_of<D: Engines>() -> impl TypedValueParser<Value = Selection> {
+    parser(SEVERAL, of_domain::<D>()).map(|name| name.as_str().into())
+}
+
+fn of_addresses() -> impl Iterator<Item = EngineName> {
+    let is_of_either =
+        |engine: &EngineName| of_domain::<V4>().chain(of_domain::<V6>()).any(|of| of == *engine);
+    EngineName::ALL.iter().copied().filter(is_of_either)
+}
+
+/// Words, and engines with their standing.
+fn parser(
+    words: &[(&'static str, &'static str)],
+    engines: impl Iterator<Item = EngineName>,
+) -> PossibleValuesParser {
+    let word = |&(name, help): &(&'static str, &'static str)| PossibleValue::new(name).help(help);
+    let engine = |engine: EngineName| PossibleValue::new(engine.as_str()).help(engine.standing().to_string());
+    PossibleValuesParser::new(words.iter().map(word).chain(engines.map(engine)))
+}
+
 #[cfg(test)]
 mod tests {
+    use wirespeed_classify::{OpenFlowTuple, RuleSet};
+    use wirespeed_namelookup::{NameDomain, NameTable};
+
     use super::*;
-    use wirespeed_fib::{V4, V6};
 
     #[test]
     fn every_name_is_found_again() {
         for &engine in EngineName::ALL {
             assert_eq!(Choice::from(engine.as_str()), Choice::Named(engine));
+            assert_eq!(Selection::from(engine.as_str()), Selection::One(Choice::Named(engine)));
         }
-        let (four, six, own) = (Rib::<V4>::new(), Rib::<V6>::new(), Strides::Fastest);
-        assert_eq!(Choice::from(AUTO).resolve(&four, &own).unwrap(), engine::best(&four));
+        let (four, own) = (Rib::<V4>::new(), Strides::Fastest);
+        assert_eq!(Choice::from(AUTO).resolve_with(&four, false, &own).unwrap(), V4::best(&four));
+        assert_eq!(Choice::from(AUTO).resolve_with(&four, true, &own).unwrap(), V4::best_on_gpu(&four));
         let given = Strides::Given(vec![8]);
-        assert!(Choice::from(AUTO).resolve(&four, &given).is_err());
+        assert!(Choice::from(AUTO).resolve_with(&four, false, &given).is_err());
+        assert!(Selection::from("fold").check_strides(&four, &given).is_err());
         for name in [EngineName::Gamt, EngineName::GamtS] {
-            assert_eq!(Choice::Named(name).resolve(&four, &given).unwrap(), name);
+            assert_eq!(Choice::Named(name).resolve_with(&four, false, &given).unwrap(), name);
         }
-        assert_eq!(Selection::All.engines(&six, &own).unwrap(), of_family::<V6>().collect::<Vec<_>>());
+        assert!(Choice::from("acta").resolve::<V4>(&four, false).is_err());
+    }
+
+    fn selects<D: Engines>(none: &D::Source) {
+        let all = Selection::from(ALL).engines::<D>(none).unwrap();
+        let every = Selection::from(EVERY).engines::<D>(none).unwrap();
+        assert_eq!(every, of_domain::<D>().collect::<Vec<_>>());
+        assert!(all.contains(&D::best(none)) && all.contains(&D::best_on_gpu(none)));
+        assert!(every.starts_with(&all) && all.len() < every.len(), "papers are the rest: {every:?}");
+    }
+
+    #[test]
+    fn all_are_of_use_and_papers_are_the_rest() {
+        selects::<V4>(&Rib::new());
+        selects::<V6>(&Rib::new());
+        selects::<NameDomain>(&NameTable::new());
+        selects::<OpenFlowTuple>(&RuleSet::new());
     }
 }

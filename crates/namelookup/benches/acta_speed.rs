@@ -14,7 +14,8 @@ use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
 use wirespeed_namelookup::generate::{Churn, ChurnSpec};
 use wirespeed_namelookup::{
-    Acta, BuildOptions, LiveNames, Match, NameBatch, NameBuf, NameEngine, NameLpm, NameTable, NameUpdate,
+    Acta, BuildOptions, Engine, LiveNames, Lookup, Match, NameBatch, NameBuf, NameDomain, NameTable,
+    NameUpdate,
 };
 
 const QUERIES: usize = 4_000_000;
@@ -97,7 +98,12 @@ fn lines(path: &str) -> Result<Vec<Vec<u8>>, Error> {
     Ok(lines)
 }
 
-fn lookups(table: &NameTable, compiled: &<Acta as NameEngine>::Table, names: &[NameBuf], paths: &[Vec<u8>]) {
+fn lookups(
+    table: &NameTable,
+    compiled: &<Acta as Engine<NameDomain>>::Table,
+    names: &[NameBuf],
+    paths: &[Vec<u8>],
+) {
     let mut rng = Rng::new(7);
     let mut queries = NameBatch::new();
     let mut bytes = Vec::new();
@@ -171,7 +177,8 @@ fn updates(
     };
     let fresh: Vec<_> = (0..rounds).map(|_| (draw(only(1.0, 0.0)), draw(only(0.0, 1.0)))).collect();
 
-    let mut live = LiveNames::<Acta>::new(table, BuildOptions { seed: Some(1), ..BuildOptions::default() })?;
+    let mut live =
+        LiveNames::<Acta>::new(table.into(), BuildOptions { seed: Some(1), ..BuildOptions::default() })?;
     let back: Vec<_> = (0..rounds).map(|_| (&removals, &insertions)).collect();
     let made: Vec<_> = fresh.iter().map(|(new, others)| (new, others)).collect();
     for (whats, parts) in [(["deletions", "insertions"], back), (["new names", "others out"], made)] {

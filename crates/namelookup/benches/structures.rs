@@ -19,7 +19,7 @@ use wirespeed_namelookup::fsm::{Fsm, Stride};
 use wirespeed_namelookup::mata::{Mata, MataNw};
 use wirespeed_namelookup::stt::Stt;
 use wirespeed_namelookup::{
-    BuildOptions, LiveNames, NameBatch, NameBuf, NameEngine, NameLpm, NameTable, NameUpdate,
+    BuildOptions, Engine, LiveNames, Lookup, NameBatch, NameBuf, NameDomain, NameTable, NameUpdate,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -77,7 +77,7 @@ fn loads<F: Form>(table: &AlignedTable<F>) {
     }
 }
 
-fn measure<E: NameEngine>(table: &NameTable, names: &[NameBuf]) {
+fn measure<E: Engine<NameDomain>>(table: &NameTable, names: &[NameBuf]) {
     let start = Instant::now();
     let (engine, compiled) = match E::build(table, &BuildOptions::default()) {
         Ok(built) => built,
@@ -113,8 +113,8 @@ fn measure<E: NameEngine>(table: &NameTable, names: &[NameBuf]) {
     updates::<E>(table.clone(), names);
 }
 
-fn updates<E: NameEngine>(table: NameTable, names: &[NameBuf]) {
-    let mut live = match LiveNames::<E>::new(table, BuildOptions::default()) {
+fn updates<E: Engine<NameDomain>>(table: NameTable, names: &[NameBuf]) {
+    let mut live = match LiveNames::<E>::new(table.into(), BuildOptions::default()) {
         Ok(live) => live,
         Err(refused) => return println!("{}: {refused}", E::NAME),
     };

@@ -1,9 +1,9 @@
 //! Hierarchical names (NDN, domains, URLs) and their longest prefix match.
 //!
 //! ```text
-//! names, domain lists ──► NameTable ──build──► (NameEngine, Table)     Table: an image that looks up
+//! names, domain lists ──► NameTable ──build──► (Engine, Table)     Table: an image that looks up
 //!                            │ updates
-//!                            └──► the nodes that changed ──NameEngine::update──► Patch ──► every copy of the Table
+//!                            └──► the nodes that changed ──Engine::patch──► Patch ──► every copy of the Table
 //! ```
 //!
 //! A [`Name`] is a sequence of components; a prefix matches a name whose first components are its own, and
@@ -16,12 +16,11 @@ pub mod aligned;
 pub mod ata;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod domain;
 mod fetch;
 mod found;
 pub mod fsm;
 pub mod generate;
-mod live;
-mod lookup;
 pub mod mata;
 mod name;
 mod names;
@@ -35,11 +34,12 @@ pub mod write;
 
 pub use acta::{Acta, ActaTable};
 pub use aggregate::{Aggregated, Savings};
+pub use domain::{HEAD_ROOM, LiveNames, NameDomain, NameModel};
 pub use found::Match;
-pub use live::{HEAD_ROOM, LiveNames};
-pub use lookup::{BuildError, BuildOptions, Load, NameEngine, NameLpm, Outgrown, Step};
 pub use name::{Components, Name, NameBuf, NameError};
 pub use names::{NameBatch, Names};
 pub use table::{NameTable, Node, NodeId};
 pub use update::NameUpdate;
-pub use wirespeed_fib::Applied;
+pub use wirespeed_table::{
+    Applied, BuildError, BuildOptions, Engine, Load, Lookup, Outgrown, Standing, Step,
+};

@@ -3,24 +3,25 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
 
 use wirespeed_namelookup::{
-    Acta, BuildOptions, LiveNames, Match, NameBatch, NameBuf, NameEngine, NameLpm, NameTable, NameUpdate,
+    Acta, BuildOptions, Engine, LiveNames, Lookup, Match, NameBatch, NameBuf, NameDomain, NameTable,
+    NameUpdate,
 };
 
 /// Looks names up alone and in a batch, and holds the answers against the table of names.
-fn check<E: NameEngine>(live: &LiveNames<E>, asked: &[NameBuf]) {
+fn check<E: Engine<NameDomain>>(live: &LiveNames<E>, asked: &[NameBuf]) {
     let reader = live.reader();
     let batch: NameBatch = asked.iter().map(|name| &**name).collect();
     let mut found = vec![Match::NONE; asked.len()];
     reader.enter().match_batch(batch.names(), &mut found);
     for (name, found) in asked.iter().zip(found) {
-        let right = live.names().lookup(name);
+        let right = live.model().names().lookup(name);
         assert_eq!(found, right, "{}: {} bytes in a batch", E::NAME, name.as_bytes().len());
         assert_eq!(reader.enter().lookup(name), right, "{}: {} bytes alone", E::NAME, name.as_bytes().len());
     }
 }
 
 /// Components around the lengths at which 16 bits end, alike but for their last byte.
-fn long_components<E: NameEngine>() {
+fn long_components<E: Engine<NameDomain>>() {
     let lengths = [65_534, 65_535, 65_536, 65_537, 131_072];
     let component = |len: usize, last: u8| {
         let mut bytes = vec![b'a'; len];
@@ -32,7 +33,7 @@ fn long_components<E: NameEngine>() {
     let kept: Vec<_> = lengths.iter().map(|&len| name(len, b'a')).collect();
     let table: NameTable = kept.iter().zip(1..).collect();
     let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
-    let mut live = LiveNames::<E>::new(table, options).unwrap();
+    let mut live = LiveNames::<E>::new(table.into(), options).unwrap();
     let asked: Vec<_> =
         lengths.iter().flat_map(|&len| [name(len, b'a'), name(len, b'b'), name(len - 1, b'a')]).collect();
     check(&live, &asked);

@@ -7,7 +7,7 @@
 //! end.
 
 use rustc_hash::FxHashMap;
-use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V4};
+use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, V4};
 use wirespeed_image::{Element, Image, Patch, SectionId};
 
 use crate::chunks::{Level, Scope, Unrecorded};
@@ -36,11 +36,12 @@ pub struct Rank {
 
 impl Engine<V4> for Rank {
     const NAME: &'static str = "rank";
+    const STANDING: Standing = Standing::Recommended;
     type Table = RankTable;
 
     fn build(rib: &Rib<V4>, options: &BuildOptions) -> Result<(Self, RankTable), BuildError> {
         let results = rib.max_next_hop().0;
-        let widest = results.max(options.next_hops);
+        let widest = results.max(options.results);
         let limit = |what, limit: u32, found: u64| BuildError::Limit {
             engine: "rank",
             what,
@@ -73,7 +74,7 @@ impl Engine<V4> for Rank {
         Ok((rank, RankTable::new(image)))
     }
 
-    fn update(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
         self.patch(rib, changed)
     }
 

@@ -5,7 +5,7 @@
 //! costs. [`Rank`] is the control plane; [`RankTable`] looks up. [Its layout](RankTable) is the whole idea.
 //!
 //! ```
-//! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
+//! use wirespeed_fib::{BuildOptions, Engine, Lookup, NextHop, Rib, V4};
 //! use wirespeed_rank::Rank;
 //!
 //! let mut rib = Rib::<V4>::new();

@@ -4,7 +4,7 @@
 //! under way as the core can hold, and no branch depends on a key. The few that lead on to level 32 are
 //! finished one by one.
 
-use wirespeed_fib::{Address, Lpm, NextHop, Step, V4};
+use wirespeed_fib::{Address, Lookup, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table, number};
 
 use crate::layout::{LEVEL16, LEVEL24, LEVEL32, RUNS, RankTable, SLOTS, WORDS, Word, flag_of};
@@ -25,7 +25,7 @@ macro_rules! typed {
     };
 }
 
-impl Lpm<V4> for RankTable {
+impl Lookup<V4> for RankTable {
     #[inline]
     fn lookup(&self, address: V4) -> NextHop {
         typed!(self, lookup(self.image(), address))

@@ -84,7 +84,7 @@ impl Sink for Patcher {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_fib::{BuildOptions, Engine, Lpm};
+    use wirespeed_fib::{BuildOptions, Engine, Lookup};
     use wirespeed_image::Table;
 
     use super::*;

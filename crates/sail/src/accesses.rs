@@ -134,7 +134,7 @@ mod tests {
                 0 => rib.remove(prefix(text)),
                 n => rib.insert(prefix(text), NextHop(n)),
             };
-            let patch = engine.update(&rib, &[prefix(text)]).unwrap();
+            let patch = engine.update(&table, &rib, &[prefix(text)]).unwrap();
             let accesses = Accesses::of(table.image(), &patch).unwrap();
             assert_eq!(accesses.total(), accesses.on_chip + accesses.off_chip);
             costs.push((accesses.on_chip, accesses.off_chip));

@@ -22,7 +22,7 @@
 //! [`LiveFibs`] keeps it up to date beside its readers.
 //!
 //! ```
-//! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
+//! use wirespeed_fib::{BuildOptions, Engine, Lookup, NextHop, Rib, V4};
 //! use wirespeed_sail::SailL;
 //!
 //! let mut rib = Rib::<V4>::new();

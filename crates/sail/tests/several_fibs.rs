@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 use wirespeed_fib::conformance::{Expected, scattered, tables};
 use wirespeed_fib::oracle::boundaries;
 use wirespeed_fib::synth;
-use wirespeed_fib::{Address, BuildError, BuildOptions, Lpm, NextHop, Prefix, Rib, Update, V4, V6};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Lookup, NextHop, Prefix, Rib, Update, V4, V6};
 use wirespeed_image::{Image, PatchBuilder, Table};
 use wirespeed_sail::{FibId, Fibs, FibsError, LiveFibs, SailM, SailMTable};
 

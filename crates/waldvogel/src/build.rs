@@ -1,6 +1,6 @@
 //! [`Waldvogel`]: build, on top of the [`Form`].
 
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib, Standing};
 use wirespeed_image::{Changes, Image, Patch, Table};
 
 use crate::buckets::{Buckets, Edit, Words};
@@ -32,11 +32,12 @@ pub struct Waldvogel<A: Address> {
 
 impl<A: Address> Engine<A> for Waldvogel<A> {
     const NAME: &'static str = "waldvogel";
+    const STANDING: Standing = Standing::Niche("scattered routes, such as hosts all over the address space");
     type Table = WaldvogelTable<A>;
 
     fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, WaldvogelTable<A>), BuildError> {
         let results = rib.max_next_hop().0;
-        let widest = results.max(options.next_hops);
+        let widest = results.max(options.results);
         if widest > MAX_NEXT_HOP {
             return Err(limit("next hops", MAX_NEXT_HOP, u64::from(widest)));
         }
@@ -50,18 +51,13 @@ impl<A: Address> Engine<A> for Waldvogel<A> {
         Ok((Self { form, results }, table))
     }
 
-    /// An error: longer keys are in the table alone.
-    fn update(&mut self, _: &Rib<A>, _: &[Prefix<A>]) -> Result<Patch, Outgrown> {
-        Err(Outgrown("own memory, having no table to read"))
-    }
-
-    fn update_beside(
+    fn patch(
         &mut self,
         table: &WaldvogelTable<A>,
         rib: &Rib<A>,
         changed: &[Prefix<A>],
     ) -> Result<Patch, Outgrown> {
-        self.patch(table.image().section(WIDE), rib, changed)
+        self.patch_beside(table.image().section(WIDE), rib, changed)
     }
 
     fn memory_usage(&self) -> u64 {

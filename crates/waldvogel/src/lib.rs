@@ -11,7 +11,7 @@
 //! [`Waldvogel`] is the control plane, [`WaldvogelTable`] looks up.
 //!
 //! ```
-//! use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V6};
+//! use wirespeed_fib::{BuildOptions, Engine, Lookup, NextHop, Rib, V6};
 //! use wirespeed_waldvogel::Waldvogel;
 //!
 //! let mut rib = Rib::<V6>::new();
@@ -35,7 +35,7 @@
 //! Keys of more than 48 bits are in buckets of a cache line, three each, five sixths of the capacity taken
 //! when a table is built. A batch looks for 64 of them at a time, with all their lines on the way. The engine
 //! keeps no copy of the buckets: an update reads them in a live copy of the table
-//! ([`Engine::update_beside`](wirespeed_fib::Engine::update_beside)).
+//! ([`Engine::patch`](wirespeed_fib::Engine::patch)).
 //!
 //! # How fast it is
 //!

@@ -8,7 +8,7 @@
 //! the value is the next hop
 //! ```
 
-use wirespeed_fib::{Address, Lpm, NextHop, Step, Way};
+use wirespeed_fib::{Address, Lookup, NextHop, Step, VectorLevel};
 use wirespeed_image::{Table, prefetch};
 
 use crate::buckets::{Bucket, VALUES, WORDS, index};
@@ -23,7 +23,7 @@ use crate::value::{MOST, Says, Value};
 /// Keys of a block of the portable way, and of those that are looked for in buckets together.
 pub(crate) const BLOCK: usize = 64;
 
-impl<A: Address> Lpm<A> for WaldvogelTable<A> {
+impl<A: Address> Lookup<A> for WaldvogelTable<A> {
     #[inline]
     fn lookup(&self, address: A) -> NextHop {
         let (high, low) = halves(address);
@@ -32,7 +32,7 @@ impl<A: Address> Lpm<A> for WaldvogelTable<A> {
 
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        let done = simd::batch(Way::Avx512, self, addresses, next_hops);
+        let done = simd::batch(VectorLevel::Avx512, self, addresses, next_hops);
         portable(self, &addresses[done..], &mut next_hops[done..]);
     }
 

@@ -11,20 +11,20 @@
 //! Keys whose next length no word holds go on a second pile, and a round of these is looked for in buckets
 //! with their lines on the way together.
 
-use wirespeed_fib::{Address, NextHop, Way};
+use wirespeed_fib::{Address, NextHop, VectorLevel};
 
 use crate::layout::WaldvogelTable;
 
 /// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many
 /// that were.
 pub(crate) fn batch<A: Address>(
-    way: Way,
+    way: VectorLevel,
     table: &WaldvogelTable<A>,
     addresses: &[A],
     next_hops: &mut [NextHop],
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if way == Way::Avx512 && avx512::is_here() {
+    if way == VectorLevel::Avx512 && avx512::is_here() {
         #[allow(unsafe_code)]
         // SAFETY: the CPU has what is asked for.
         return unsafe { avx512::batch(table, addresses, next_hops) };
@@ -51,7 +51,7 @@ mod avx512 {
     };
     use std::mem::MaybeUninit;
 
-    use wirespeed_fib::{Address, Family, NextHop, Way};
+    use wirespeed_fib::{Address, Family, NextHop, VectorLevel};
     use wirespeed_image::Table;
 
     use crate::hash::{FOLD, HASH_BITS, HASH_MASK, halves};
@@ -73,7 +73,7 @@ mod avx512 {
     /// Whether the CPU has all that is used here; every one with AVX-512 for servers has.
     #[inline]
     pub(super) fn is_here() -> bool {
-        Way::Avx512.is_here() && is_x86_feature_detected!("avx512dq")
+        VectorLevel::Avx512.is_here() && is_x86_feature_detected!("avx512dq")
     }
 
     /// Where to read.

@@ -13,7 +13,7 @@ use crate::build::Waldvogel;
 use crate::value::MAX_NEXT_HOP;
 
 impl<A: Address> Waldvogel<A> {
-    pub(crate) fn patch(
+    pub(crate) fn patch_beside(
         &mut self,
         wide: &[u64],
         rib: &Rib<A>,

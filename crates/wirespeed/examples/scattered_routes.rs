@@ -14,7 +14,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use wirespeed::engine::Engines;
+use wirespeed::engine::Addresses;
 use wirespeed::fib::{Prefix, Update, V4, V6};
 use wirespeed::prelude::*;
 
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn run<A: Engines>(
+fn run<A: Addresses>(
     count: u64,
     length: u8,
     engine: &str,

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::fib::synth::{self, TableSpec};
-use wirespeed::fib::{BuildOptions, LiveTable, Lpm};
+use wirespeed::fib::{BuildOptions, LiveTable, Lookup};
 use wirespeed::prelude::*;
 use wirespeed::{Address, Family};
 use wirespeed_sail::SailL;

@@ -6,11 +6,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use wirespeed_fib::read::{ReadOptions, Source, read_fib};
-use wirespeed_fib::{Fib, NextHop, Prefix, Rib};
+use wirespeed_fib::{Address, Fib, NextHop, Prefix, Rib};
 use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 
 use crate::device::{Device, DeviceSettings};
-use crate::engine::{AUTO, Engines, best, best_on_gpu, choose_by};
+use crate::engine::{AUTO, Addresses, choose_by};
 use crate::error::Error;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
@@ -20,7 +20,7 @@ use crate::table::{Table, with_next_hops};
 /// come from. [`build`](Self::build) tells what went wrong on the way.
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
-pub struct Builder<A> {
+pub struct Builder<A: Address> {
     rib: Rib<A>,
     settings: Settings,
     error: Option<Error>,
@@ -41,7 +41,7 @@ impl Default for Settings {
     }
 }
 
-impl<A: Engines> Builder<A> {
+impl<A: Addresses> Builder<A> {
     pub(crate) fn new() -> Self {
         Self { rib: Rib::new(), settings: Settings::default(), error: None }
     }
@@ -194,7 +194,7 @@ impl<A: Engines> Builder<A> {
             None if engine == AUTO => Cap::Auto,
             None => Cap::Named,
         };
-        let best = || if device.fleet.is_some() { best_on_gpu(&rib) } else { best(&rib) };
+        let best = || if device.fleet.is_some() { A::best_on_gpu(&rib) } else { A::best(&rib) };
         let engine = choose_by::<A>(&engine, best)?;
         Table::build(rib, engine, next_hops, cap, device)
     }

@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use wirespeed_fib::synth::rng::Rng;
-use wirespeed_fib::{Address, Lpm, NextHop};
+use wirespeed_fib::{Address, Lookup, NextHop};
 use wirespeed_gpu::GpuError;
 use wirespeed_gpu::ip::{Meter, Offload, Policy, Remote, Use, open_all};
 use wirespeed_gpu::runtime::{Fleet, GpuOptions};
@@ -81,7 +81,7 @@ impl DeviceSettings {
 /// Brings a table to GPUs, and measures what lookups cost on the CPU, for so many threads. Lookups in the
 /// table depend on so many first bits of an address. Takes about a second. To keep the copy in step with a
 /// live table, let [`Remote::follower`] follow that.
-pub fn beside<A: Address, T: OnDevice + Lpm<A>>(
+pub fn beside<A: Address, T: OnDevice + Lookup<A>>(
     fleet: &Fleet,
     table: &T,
     bits: u8,

@@ -1,10 +1,16 @@
 //! The engines by name. The list below is the only one in the project: an engine joins the façade, the
 //! command line and the benches by a line there.
 
+mod best;
+
 use std::fmt;
 
-use wirespeed_fib::{Address, Engine, Family, InFib, Rib, Strides, V4, V6};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+use wirespeed_fib::{Family, InFib, V4, V6};
 use wirespeed_image::Table;
+use wirespeed_namelookup::NameDomain;
+pub use wirespeed_table::Standing;
+use wirespeed_table::{Domain, Engine};
 
 /// A table that GPUs look up in, too: every engine's table is one.
 pub use wirespeed_gpu::program::OnDevice;
@@ -12,21 +18,15 @@ pub use wirespeed_gpu::program::OnDevice;
 use crate::key::Key;
 
 engines! {
-    /// [`SailL`](wirespeed_sail::SailL), the lookup-oriented SAIL.
-    SailL { V4: wirespeed_sail::SailL, V6: wirespeed_sail::SailL }
-    /// [`SailB`](wirespeed_sail::SailB), the basic SAIL.
-    SailB { V4: wirespeed_sail::SailB }
-    /// [`SailU`](wirespeed_sail::SailU), the update-oriented SAIL.
-    SailU { V4: wirespeed_sail::SailU }
-    /// [`SailM`](wirespeed_sail::SailM), the SAIL of many FIBs, with one.
-    SailM { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
     /// [`FoldV4`](wirespeed_fold::FoldV4) and [`FoldV6`](wirespeed_fold::FoldV6): SAIL's split, equal chunks
     /// stored once.
     Fold { V4: wirespeed_fold::FoldV4, V6: wirespeed_fold::FoldV6 }
-    /// [`FoldHot`](wirespeed_fold::FoldHot): FOLD with a first level that fits a GPU's shared memory.
-    FoldHot { V4: wirespeed_fold::FoldHot }
     /// [`Rank`](wirespeed_rank::Rank): SAIL's split over ranked runs, for many next hops.
     Rank { V4: wirespeed_rank::Rank }
+    /// [`FoldHot`](wirespeed_fold::FoldHot): FOLD with a first level that fits a GPU's shared memory.
+    FoldHot { V4: wirespeed_fold::FoldHot }
+    /// [`Waldvogel`](wirespeed_waldvogel::Waldvogel), binary search on prefix lengths.
+    Waldvogel { V4: wirespeed_waldvogel::Waldvogel<V4>, V6: wirespeed_waldvogel::Waldvogel<V6> }
     /// [`GamtT`](wirespeed_gamt::GamtT): GAMT_T, a multi-bit trie as a state-jump table, next hops in the
     /// trie.
     Gamt { V4: wirespeed_gamt::GamtT<V4>, V6: wirespeed_gamt::GamtT<V6> }
@@ -34,128 +34,174 @@ engines! {
     GamtS { V4: wirespeed_gamt::GamtS<V4>, V6: wirespeed_gamt::GamtS<V6> }
     /// [`Dir24`](wirespeed_dir24::Dir24): DIR-24-8, one direct table and chunks beneath it.
     Dir24 { V4: wirespeed_dir24::Dir24 }
-    /// [`Waldvogel`](wirespeed_waldvogel::Waldvogel), binary search on prefix lengths.
-    Waldvogel { V4: wirespeed_waldvogel::Waldvogel<V4>, V6: wirespeed_waldvogel::Waldvogel<V6> }
-}
+    /// [`SailM`](wirespeed_sail::SailM), the SAIL of many FIBs, with one.
+    SailM { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
+    /// [`SailL`](wirespeed_sail::SailL), the lookup-oriented SAIL.
+    SailL { V4: wirespeed_sail::SailL, V6: wirespeed_sail::SailL }
+    /// [`SailB`](wirespeed_sail::SailB), the basic SAIL.
+    SailB { V4: wirespeed_sail::SailB }
+    /// [`SailU`](wirespeed_sail::SailU), the update-oriented SAIL.
+    SailU { V4: wirespeed_sail::SailU }
 
-/// The engine that suits a table best: what `auto` means.
-///
-/// Reasons are rows in `benches/record`: on the real tables, with batches of 1,024 keys, nothing that is
-/// measured beside the one named is ahead of it for random keys and for those drawn by prefix both. Some
-/// engines are faster for one kind of traffic: `dir24` for IPv4 keys that are drawn by prefix, `gamt` and
-/// `waldvogel` for IPv6 keys most of which have no route.
-///
-/// Tables of scattered routes, such as host routes all over the address space, get `waldvogel`. It takes a
-/// slot a route; chunks that nobody shares would take up to 22 kB each. What a table would take at most is
-/// counted on its routes, in passes that take a small part of the time to build it.
-pub fn best<A: Engines>(rib: &Rib<A>) -> EngineName {
-    best_by(rib, &Strides::Fastest)
-}
+    /// [`Acta`](wirespeed_namelookup::Acta): whole components as input, in buckets of a cache line.
+    Acta { NameDomain: wirespeed_namelookup::Acta }
+    /// [`Mata`](wirespeed_namelookup::mata::Mata): MATA, four bytes a step in several arrays of prime
+    /// lengths.
+    Mata { NameDomain: wirespeed_namelookup::mata::Mata }
+    /// [`MataNw`](wirespeed_namelookup::mata::MataNw): MATA over interleaved names. Its images are of MATA's
+    /// kind, with a mark of their own. On a GPU it is MATA, as names travel faster the way they are.
+    MataNw { NameDomain: wirespeed_namelookup::mata::MataNw }
+    /// [`Ata`](wirespeed_namelookup::ata::Ata): ATA, a byte a step in one array.
+    Ata { NameDomain: wirespeed_namelookup::ata::Ata<1> }
+    /// ATA, two bytes a step.
+    Ata2 { NameDomain: wirespeed_namelookup::ata::Ata<2> }
+    /// ATA, three bytes a step.
+    Ata3 { NameDomain: wirespeed_namelookup::ata::Ata<3> }
+    /// [`Stt`](wirespeed_namelookup::stt::Stt): STT, the two-dimensional table, for small tables to compare
+    /// with.
+    Stt { NameDomain: wirespeed_namelookup::stt::Stt }
 
-/// The engine that suits a table best where a GPU looks up in it.
-///
-/// The engine of [`best`], but for IPv4 tables whose next hops fit a byte. For these it is FOLD with hot
-/// blocks, which keeps most of what traffic needs in a multiprocessor's own memory.
-pub fn best_on_gpu<A: Engines>(rib: &Rib<A>) -> EngineName {
-    match (A::FAMILY, best_by(rib, &Strides::FastestOnGpu)) {
-        (Family::V4, EngineName::Fold) => EngineName::FoldHot,
-        (_, other) => other,
+    /// [`Quilt`](wirespeed_classify::quilt::Quilt): few merged classes, whose keys are all tried at once.
+    Quilt {
+        Ipv4Tuple: wirespeed_classify::quilt::Quilt<Ipv4Tuple>,
+        Ipv6Tuple: wirespeed_classify::quilt::Quilt<Ipv6Tuple>,
+        OpenFlowTuple: wirespeed_classify::quilt::Quilt<OpenFlowTuple>,
     }
-}
-
-/// Bytes a prefix that chunks may take at most in a table over [`SMALL`], by family. The real tables are at 6
-/// and 61 (128 by the strides for GPUs), random hosts at some 300 and 6,000.
-const MOST_EACH: [u64; 2] = [96, 768];
-/// Tables that take no more than this may take what they want.
-const SMALL: u64 = 16 << 20;
-
-fn best_by<A: Engines>(rib: &Rib<A>, strides: &Strides) -> EngineName {
-    let most_each = MOST_EACH[usize::from(A::FAMILY == Family::V6)];
-    let is_scattered = A::most_chunks(rib, strides) > (rib.len() as u64).saturating_mul(most_each).max(SMALL);
-    // As long as a byte holds a next hop FOLD's chunks fit the caches; RANK's words don't grow with what they
-    // lead to.
-    match A::FAMILY {
-        _ if is_scattered => EngineName::Waldvogel,
-        Family::V4 if rib.max_next_hop().0 > 254 => EngineName::Rank,
-        _ => EngineName::Fold,
+    /// [`Linear`](wirespeed_classify::linear::Linear): rule after rule, sixteen at once.
+    Linear {
+        Ipv4Tuple: wirespeed_classify::linear::Linear<Ipv4Tuple>,
+        Ipv6Tuple: wirespeed_classify::linear::Linear<Ipv6Tuple>,
+        OpenFlowTuple: wirespeed_classify::linear::Linear<OpenFlowTuple>,
     }
-}
-
-/// The engine that a user asks for: a name, or `auto`, which leaves it to [`best`].
-pub fn choose<A: Engines>(name: &str, rib: &Rib<A>) -> Result<EngineName, UnknownEngine> {
-    choose_by::<A>(name, || best(rib))
-}
-
-/// The engine that a user asks for: a name, or `auto`, which leaves it to a function such as [`best_on_gpu`].
-pub fn choose_by<A: Engines>(
-    name: &str,
-    best: impl FnOnce() -> EngineName,
-) -> Result<EngineName, UnknownEngine> {
-    match name {
-        AUTO => Ok(best()),
-        name => of_family::<A>()
-            .find(|engine| engine.as_str() == name)
-            .ok_or_else(|| UnknownEngine::of::<A>(name)),
+    /// [`BloomSearch`](wirespeed_classify::bloom::BloomSearch): a cuckoo table and a Bloom filter for each
+    /// mask.
+    Bloom {
+        Ipv4Tuple: wirespeed_classify::bloom::BloomSearch<Ipv4Tuple>,
+        Ipv6Tuple: wirespeed_classify::bloom::BloomSearch<Ipv6Tuple>,
+        OpenFlowTuple: wirespeed_classify::bloom::BloomSearch<OpenFlowTuple>,
     }
-}
-
-/// Visits an engine by its name in a family, which has to be one.
-pub fn visit<A: Engines, V: Visitor<A>>(engine: EngineName, visitor: V) -> Result<V::Output, UnknownEngine> {
-    A::visit(engine, visitor).ok_or_else(|| UnknownEngine::of::<A>(engine.as_str()))
+    /// [`TupleSearch`](wirespeed_classify::tuple_search::TupleSearch): a cuckoo table for each mask.
+    Tuple {
+        Ipv4Tuple: wirespeed_classify::tuple_search::TupleSearch<Ipv4Tuple>,
+        Ipv6Tuple: wirespeed_classify::tuple_search::TupleSearch<Ipv6Tuple>,
+        OpenFlowTuple: wirespeed_classify::tuple_search::TupleSearch<OpenFlowTuple>,
+    }
 }
 
 /// The name that stands for the best engine of a table.
 pub const AUTO: &str = "auto";
 
-/// The engines of a family.
-pub fn of_family<A: Engines>() -> impl Iterator<Item = EngineName> {
-    EngineName::ALL.iter().copied().filter(|&engine| A::visit(engine, Is).is_some())
-}
-
-/// The engine that reads images of a kind; `None` where none of the family does.
-pub fn of_kind<A: Engines>(kind: &str) -> Option<EngineName> {
-    of_family::<A>().find(|&engine| A::visit(engine, Kind) == Some(kind))
-}
-
-/// Whether an engine of either family reads images of a kind.
-pub(crate) fn is_kind(kind: &str) -> bool {
-    of_kind::<V4>(kind).is_some() || of_kind::<V6>(kind).is_some()
-}
-
 /// An action on an engine whose name is known at run time: a function over engine types.
-pub trait Visitor<A: Address> {
+pub trait Visitor<D: Domain>: Sized {
     /// What it yields.
     type Output;
 
     /// Does it.
-    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output;
+    fn visit<E: Engine<D, Table: OnDevice>>(self) -> Self::Output;
 }
 
-/// A family that there are engines for.
-pub trait Engines: InFib + Key<Self> {
-    /// Visits an engine; `None` where it doesn't take the family.
+/// A domain that there are engines for: [`V4`], [`V6`], [`NameDomain`] and each type of tuple.
+pub trait Engines: Domain {
+    /// What its engines are for, in an error.
+    const WHAT: &'static str;
+
+    /// Visits an engine; `None` where it is of another domain.
     fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output>;
 
-    /// Bytes that chunks of a table take at most, if no two of them are equal.
-    fn most_chunks(rib: &Rib<Self>, strides: &Strides) -> u64;
+    /// The engine that suits a table best on the CPU: what `auto` means.
+    fn best(source: &Self::Source) -> EngineName;
+
+    /// The engine that suits a table best where a GPU looks up in it: what `auto` means there.
+    fn best_on_gpu(source: &Self::Source) -> EngineName;
 }
 
-/// A name that is no engine's of the family.
+/// A family of addresses, for code that is of either.
+pub trait Addresses: Engines + InFib + Key<Self> {}
+
+impl Addresses for V4 {}
+impl Addresses for V6 {}
+
+/// A type of tuple, for code that is of any.
+pub trait RuleTuple: Engines + wirespeed_classify::Tuple {}
+
+impl RuleTuple for Ipv4Tuple {}
+impl RuleTuple for Ipv6Tuple {}
+impl RuleTuple for OpenFlowTuple {}
+
+/// The engine that a user asks for: a name, or `auto`, which leaves it to [`Engines::best`].
+pub fn choose<D: Engines>(name: &str, source: &D::Source) -> Result<EngineName, UnknownEngine> {
+    choose_by::<D>(name, || D::best(source))
+}
+
+/// The engine that a user asks for: a name, or `auto`, which leaves it to a function such as
+/// [`Engines::best_on_gpu`].
+pub fn choose_by<D: Engines>(
+    name: &str,
+    best: impl FnOnce() -> EngineName,
+) -> Result<EngineName, UnknownEngine> {
+    match name {
+        AUTO => Ok(best()),
+        name => of_domain::<D>()
+            .find(|engine| engine.as_str() == name)
+            .ok_or_else(|| UnknownEngine::of::<D>(name)),
+    }
+}
+
+/// Visits an engine by its name in a domain, which has to be one.
+pub fn visit<D: Engines, V: Visitor<D>>(engine: EngineName, visitor: V) -> Result<V::Output, UnknownEngine> {
+    D::visit(engine, visitor).ok_or_else(|| UnknownEngine::of::<D>(engine.as_str()))
+}
+
+/// The engines of a domain, in the order of the list.
+pub fn of_domain<D: Engines>() -> impl Iterator<Item = EngineName> {
+    EngineName::ALL.iter().copied().filter(|&engine| D::visit(engine, Is).is_some())
+}
+
+/// The first engine that reads images of a kind; `None` where none of the domain does.
+pub fn of_kind<D: Engines>(kind: &str) -> Option<EngineName> {
+    of_domain::<D>().find(|&engine| reads::<D>(engine, kind))
+}
+
+/// What an image is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ImageOf {
+    /// Addresses, of a family.
+    Addresses(Family),
+    Names,
+    Rules,
+}
+
+/// What images of a kind are of, and the first engine that reads them; `None` where none of this build does.
+pub(crate) fn image_of(kind: &str) -> Option<(ImageOf, EngineName)> {
+    let of = |of, engine: Option<EngineName>| engine.map(|engine| (of, engine));
+    of(ImageOf::Addresses(Family::V4), of_kind::<V4>(kind))
+        .or_else(|| of(ImageOf::Addresses(Family::V6), of_kind::<V6>(kind)))
+        .or_else(|| of(ImageOf::Names, of_kind::<NameDomain>(kind)))
+        // All engines of rules take all tuples.
+        .or_else(|| of(ImageOf::Rules, of_kind::<Ipv4Tuple>(kind)))
+}
+
+/// Whether an engine of a domain reads images of a kind.
+pub(crate) fn reads<D: Engines>(engine: EngineName, kind: &str) -> bool {
+    D::visit(engine, Kind) == Some(kind)
+}
+
+/// A name that is no engine's of the domain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no engine {name:?} for {family}; there are {AUTO}, {}", known.join(", "))]
+#[error("no engine {name:?} for {what}; there are {AUTO}, {}", known.join(", "))]
 pub struct UnknownEngine {
     /// What was asked for.
     pub name: String,
-    /// The family that it was asked for.
-    pub family: Family,
+    /// What it was asked for: a family, names or rules.
+    pub what: &'static str,
     /// The names to choose from, beside `auto`.
     pub known: Vec<&'static str>,
 }
 
 impl UnknownEngine {
-    fn of<A: Engines>(name: &str) -> Self {
-        let known = of_family::<A>().map(EngineName::as_str).collect();
-        Self { name: name.to_owned(), family: A::FAMILY, known }
+    fn of<D: Engines>(name: &str) -> Self {
+        let known = of_domain::<D>().map(EngineName::as_str).collect();
+        Self { name: name.to_owned(), what: D::WHAT, known }
     }
 }
 
@@ -181,26 +227,26 @@ impl fmt::Display for EngineName {
 /// Nothing: whether an engine is there to be visited.
 struct Is;
 
-impl<A: Address> Visitor<A> for Is {
+impl<D: Domain> Visitor<D> for Is {
     type Output = ();
 
-    fn visit<E: Engine<A, Table: OnDevice>>(self) {}
+    fn visit<E: Engine<D, Table: OnDevice>>(self) {}
 }
 
 /// The kind of image that an engine reads.
 struct Kind;
 
-impl<A: Address> Visitor<A> for Kind {
+impl<D: Domain> Visitor<D> for Kind {
     type Output = &'static str;
 
-    fn visit<E: Engine<A, Table: OnDevice>>(self) -> &'static str {
+    fn visit<E: Engine<D, Table: OnDevice>>(self) -> &'static str {
         E::Table::KIND
     }
 }
 
-/// Makes what there is for each engine, of its variant, the families it takes and its type for each.
+/// Makes what there is for each engine, of its variant, the domains that it is of and its type for each.
 macro_rules! engines {
-    ($($(#[$doc:meta])* $variant:ident { $($address:ident: $engine:ty),+ $(,)? })+) => {
+    ($($(#[$doc:meta])* $variant:ident { $($domain:ident: $engine:ty),+ $(,)? })+) => {
         /// An engine of this build. Where a name is wanted, such as
         /// [`Builder::engine`](crate::Builder::engine), it can be given as it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -210,100 +256,121 @@ macro_rules! engines {
         }
 
         impl EngineName {
-            /// All engines.
+            /// All engines of all domains, in the order of the list.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name that users choose it by.
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$variant => [$(<$engine as Engine<$address>>::NAME),+][0],)+
+                    $(Self::$variant => [$(<$engine as Engine<$domain>>::NAME),+][0],)+
+                }
+            }
+
+            /// Whether it is one to pick.
+            pub const fn standing(self) -> Standing {
+                match self {
+                    $(Self::$variant => [$(<$engine as Engine<$domain>>::STANDING),+][0],)+
                 }
             }
         }
 
-        impl Engines for V4 {
-            fn most_chunks(rib: &Rib<Self>, _: &Strides) -> u64 {
-                wirespeed_fold::v4::most_bytes(rib)
-            }
-
-            #[allow(unreachable_code)] // the end, while every engine takes the family
-            fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output> {
-                match engine {
-                    $(EngineName::$variant => {
-                        $(if_same!(V4 $address return Some(visitor.visit::<$engine>()));)+
-                    })+
-                }
-                None
-            }
-        }
-
-        impl Engines for V6 {
-            fn most_chunks(rib: &Rib<Self>, strides: &Strides) -> u64 {
-                wirespeed_fold::v6::most_bytes(rib, strides)
-            }
-
-            #[allow(unreachable_code)] // the end, while every engine takes the family
-            fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output> {
-                match engine {
-                    $(EngineName::$variant => {
-                        $(if_same!(V6 $address return Some(visitor.visit::<$engine>()));)+
-                    })+
-                }
-                None
-            }
-        }
+        engines_in! { V4, "IPv4", best::addresses, best::addresses_on_gpu; $($variant { $($domain: $engine),+ })+ }
+        engines_in! { V6, "IPv6", best::addresses, best::addresses_on_gpu; $($variant { $($domain: $engine),+ })+ }
+        engines_in! { NameDomain, "names", best::names, best::names; $($variant { $($domain: $engine),+ })+ }
+        engines_in! { Ipv4Tuple, "rules", best::rules, best::rules_on_gpu; $($variant { $($domain: $engine),+ })+ }
+        engines_in! { Ipv6Tuple, "rules", best::rules, best::rules_on_gpu; $($variant { $($domain: $engine),+ })+ }
+        engines_in! { OpenFlowTuple, "rules", best::rules, best::rules_on_gpu; $($variant { $($domain: $engine),+ })+ }
     };
 }
 use engines;
 
-/// Expands to what follows if two families are one, and to nothing if they are not.
+/// Makes a domain one that there are engines for: what it is in an error, and what finds the best engine on
+/// the CPU and where a GPU looks up.
+macro_rules! engines_in {
+    (
+        $in:ident, $what:literal, $best:path, $best_on_gpu:path;
+        $($variant:ident { $($domain:ident: $engine:ty),+ })+
+    ) => {
+        impl Engines for $in {
+            const WHAT: &'static str = $what;
+
+            fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output> {
+                match engine {
+                    $(EngineName::$variant => {
+                        $(if_same!($in $domain return Some(visitor.visit::<$engine>()));)+
+                    })+
+                }
+                None
+            }
+
+            fn best(source: &Self::Source) -> EngineName {
+                $best(source)
+            }
+
+            fn best_on_gpu(source: &Self::Source) -> EngineName {
+                $best_on_gpu(source)
+            }
+        }
+    };
+}
+use engines_in;
+
+/// Expands to what follows if two domains are one, and to nothing if they are not.
 macro_rules! if_same {
     (V4 V4 $($then:tt)*) => { $($then)* };
     (V6 V6 $($then:tt)*) => { $($then)* };
+    (NameDomain NameDomain $($then:tt)*) => { $($then)* };
+    (Ipv4Tuple Ipv4Tuple $($then:tt)*) => { $($then)* };
+    (Ipv6Tuple Ipv6Tuple $($then:tt)*) => { $($then)* };
+    (OpenFlowTuple OpenFlowTuple $($then:tt)*) => { $($then)* };
     ($wanted:ident $given:ident $($then:tt)*) => {};
 }
 use if_same;
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_fib::synth::rng::Rng;
-    use wirespeed_fib::synth::{self, TableSpec};
-    use wirespeed_fib::{NextHop, Prefix};
-
     use super::*;
 
     struct Name;
 
-    impl<A: Address> Visitor<A> for Name {
+    impl<D: Domain> Visitor<D> for Name {
         type Output = &'static str;
 
-        fn visit<E: Engine<A, Table: OnDevice>>(self) -> &'static str {
+        fn visit<E: Engine<D, Table: OnDevice>>(self) -> &'static str {
             E::NAME
         }
     }
 
-    fn family<A: Engines>() {
-        let rib = Rib::<A>::new();
-        assert!(of_family::<A>().any(|engine| engine == best(&rib)));
-        assert!(of_family::<A>().any(|engine| engine == best_on_gpu(&rib)));
-        assert_eq!(choose_by::<A>(AUTO, || best_on_gpu(&rib)), Ok(best_on_gpu(&rib)));
-        for engine in of_family::<A>() {
-            assert_eq!(A::visit(engine, Name), Some(engine.as_str()));
-            assert_eq!(choose(engine.as_str(), &rib), Ok(engine));
-            assert_eq!(A::visit(engine, Kind).and_then(of_kind::<A>), Some(engine));
+    fn domain<D: Engines<Source: Default>>() {
+        let none = D::Source::default();
+        assert!(of_domain::<D>().any(|engine| engine == D::best(&none)));
+        assert!(of_domain::<D>().any(|engine| engine == D::best_on_gpu(&none)));
+        assert_eq!(choose::<D>(AUTO, &none), Ok(D::best(&none)));
+        assert_eq!(choose_by::<D>(AUTO, || D::best_on_gpu(&none)), Ok(D::best_on_gpu(&none)));
+        for engine in of_domain::<D>() {
+            assert_eq!(D::visit(engine, Name), Some(engine.as_str()));
+            assert_eq!(choose::<D>(engine.as_str(), &none), Ok(engine));
+            let kind = D::visit(engine, Kind).expect("it is of the domain");
+            assert!(reads::<D>(of_kind::<D>(kind).expect("the engine reads it"), kind));
         }
-        let error = choose("sail-x", &rib).unwrap_err();
-        assert_eq!((error.name.as_str(), error.family), ("sail-x", A::FAMILY));
-        for engine in of_family::<A>() {
-            assert!(error.to_string().contains(engine.as_str()), "{error}");
+        let error = choose::<D>("sail-x", &none).unwrap_err();
+        assert_eq!((error.name.as_str(), error.what), ("sail-x", D::WHAT));
+        for engine in EngineName::ALL {
+            let is_its = of_domain::<D>().any(|its| its == *engine);
+            assert_eq!(is_its, error.known.contains(&engine.as_str()), "{error}");
+            assert_eq!(is_its, visit::<D, _>(*engine, Name).is_ok());
         }
-        assert_eq!(of_kind::<A>("other"), None);
+        assert_eq!(of_kind::<D>("other"), None);
     }
 
     #[test]
     fn every_name_is_found_again() {
-        family::<V4>();
-        family::<V6>();
+        domain::<V4>();
+        domain::<V6>();
+        domain::<NameDomain>();
+        domain::<Ipv4Tuple>();
+        domain::<Ipv6Tuple>();
+        domain::<OpenFlowTuple>();
         for &engine in EngineName::ALL {
             assert_eq!(EngineName::of(engine.as_str()), Some(engine));
         }
@@ -315,71 +382,26 @@ mod tests {
     }
 
     #[test]
-    fn next_hops_that_fit_a_byte_decide() {
-        let of = |next_hop| -> Rib<V4> { [("10.0.0.0/8".parse().unwrap(), next_hop)].into_iter().collect() };
-        let (few, many) = (of(NextHop(254)), of(NextHop(255)));
-        assert_eq!((best(&few), best_on_gpu(&few)), (EngineName::Fold, EngineName::FoldHot));
-        assert_eq!((best(&many), best_on_gpu(&many)), (EngineName::Rank, EngineName::Rank));
-        assert_eq!(best_on_gpu(&Rib::<V6>::new()), EngineName::Fold);
-    }
-
-    fn scattered<A: Engines>(routes: u32, len: u8) -> Rib<A> {
-        let mut rng = Rng::new(u64::from(len));
-        // Within 2000::/3, as all that is routed.
-        let mut address =
-            || A::from_u128_low(rng.bits128()).with_octet(0, 0x20 | rng.bits().to_le_bytes()[0] >> 3);
-        (0..routes).map(|_| (Prefix::around(address(), len), NextHop(1))).collect()
-    }
-
-    /// Chunks would take up to 22 kB for each of these routes.
-    #[test]
-    fn scattered_routes_are_hashed() {
-        for len in [64, 128] {
-            let rib = scattered::<V6>(20_000, len);
-            assert_eq!(
-                (best(&rib), best_on_gpu(&rib)),
-                (EngineName::Waldvogel, EngineName::Waldvogel),
-                "/{len}"
-            );
-        }
-        let hosts = scattered::<V4>(200_000, 32);
-        assert_eq!((best(&hosts), best_on_gpu(&hosts)), (EngineName::Waldvogel, EngineName::Waldvogel));
-        // So few that it makes no difference.
-        assert_eq!(best(&scattered::<V6>(500, 128)), EngineName::Fold);
-        assert_eq!(best(&scattered::<V4>(10_000, 32)), EngineName::Fold);
-    }
-
-    #[test]
-    fn tables_like_real_ones_are_folded() {
-        for family in [Family::V4, Family::V6] {
-            for prefixes in [20_000, 250_000] {
-                let spec = TableSpec { prefixes, ..TableSpec::full(family) };
-                let fib = match family {
-                    Family::V4 => synth::fib(Some(&spec), None),
-                    Family::V6 => synth::fib(None, Some(&spec)),
-                }
-                .expect("a table is made");
-                let (four, six) = (&fib.v4, &fib.v6);
-                assert!(matches!(best(four), EngineName::Fold | EngineName::Rank), "{family} {prefixes}");
-                assert_eq!(
-                    (best(six), best_on_gpu(six)),
-                    (EngineName::Fold, EngineName::Fold),
-                    "{family} {prefixes}"
-                );
-            }
-        }
-    }
-
-    #[test]
     fn kinds_of_images_lead_back_to_their_engines() {
         assert_eq!(of_kind::<V4>("sail-l-v4"), Some(EngineName::SailL));
         assert_eq!(of_kind::<V4>("sail-l-v6"), None);
         assert_eq!(of_kind::<V6>("sail-l-v6"), Some(EngineName::SailL));
+        assert_eq!(of_kind::<NameDomain>("mata"), Some(EngineName::Mata));
+        assert_eq!(of_kind::<NameDomain>("sail-l-v4"), None);
+        assert_eq!(of_kind::<V4>("mata"), None);
+        for engine in of_domain::<OpenFlowTuple>() {
+            let kind = OpenFlowTuple::visit(engine, Kind).expect("it is of the domain");
+            assert_eq!(of_kind::<Ipv4Tuple>(kind), Some(engine), "one kind for all tuples");
+        }
     }
 
     #[test]
     fn an_unknown_engine_names_the_known() {
-        let error = UnknownEngine { name: "x".into(), family: Family::V4, known: vec!["a", "b"] };
+        let error = UnknownEngine { name: "x".into(), what: "IPv4", known: vec!["a", "b"] };
         assert_eq!(error.to_string(), "no engine \"x\" for IPv4; there are auto, a, b");
+        let error = choose::<NameDomain>("sail-l", &Default::default()).unwrap_err().to_string();
+        assert!(error.contains("\"sail-l\" for names; there are auto, acta, mata"), "{error}");
+        let error = choose::<Ipv4Tuple>("sail-l", &Default::default()).unwrap_err().to_string();
+        assert!(error.contains("\"sail-l\" for rules; there are auto, quilt, linear"), "{error}");
     }
 }

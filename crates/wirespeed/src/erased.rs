@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use wirespeed_fib::{Address, Applied, BuildError, Engine, LiveTable, Lpm, NextHop, NextHops, Rib, Update};
+use wirespeed_fib::{
+    Address, Applied, BuildError, Engine, LiveTable, Lookup, NextHop, NextHops, Rib, Update,
+};
 use wirespeed_image::Table;
 use wirespeed_image::live;
 
@@ -41,7 +43,7 @@ impl<A: Address, E: Engine<A>> AnyLive<A> for LiveTable<A, E> {
     }
 
     fn rib(&self) -> &Rib<A> {
-        Self::rib(self)
+        self.model()
     }
 
     fn rebuilds(&self) -> u64 {
@@ -53,13 +55,13 @@ impl<A: Address, E: Engine<A>> AnyLive<A> for LiveTable<A, E> {
     }
 
     fn save(&self, next_hops: &NextHops, path: &std::path::Path) -> Result<(), Error> {
-        image_file::save(&*Self::reader(self).enter(), Self::rib(self), next_hops, path).map(drop)
+        image_file::save(&*Self::reader(self).enter(), self.model(), next_hops, path).map(drop)
     }
 }
 
 /// A reading end of some engine's table.
 pub(crate) trait AnyReader<A: Address>: Send {
-    fn enter(&self) -> Held<'_, dyn Lpm<A>>;
+    fn enter(&self) -> Held<'_, dyn Lookup<A>>;
     fn lookup(&self, address: A) -> NextHop;
     fn clone_box(&self) -> Box<dyn AnyReader<A>>;
 }
@@ -82,9 +84,9 @@ impl<L: ?Sized> Held<'_, L> {
     }
 }
 
-impl<A: Address, T: Table + Lpm<A>> AnyReader<A> for live::Reader<T> {
-    fn enter(&self) -> Held<'_, dyn Lpm<A>> {
-        Held::Live(live::Guard::map(Self::enter(self), |table| table as &dyn Lpm<A>))
+impl<A: Address, T: Table + Lookup<A>> AnyReader<A> for live::Reader<T> {
+    fn enter(&self) -> Held<'_, dyn Lookup<A>> {
+        Held::Live(live::Guard::map(Self::enter(self), |table| table as &dyn Lookup<A>))
     }
 
     fn lookup(&self, address: A) -> NextHop {
@@ -96,8 +98,8 @@ impl<A: Address, T: Table + Lpm<A>> AnyReader<A> for live::Reader<T> {
     }
 }
 
-impl<A: Address, T: Table + Lpm<A>> AnyReader<A> for Arc<T> {
-    fn enter(&self) -> Held<'_, dyn Lpm<A>> {
+impl<A: Address, T: Table + Lookup<A>> AnyReader<A> for Arc<T> {
+    fn enter(&self) -> Held<'_, dyn Lookup<A>> {
         Held::Fixed(&**self)
     }
 

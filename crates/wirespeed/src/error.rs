@@ -15,7 +15,7 @@ use crate::{classify, names};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The engine is none that takes the family; the message lists those that do.
+    /// The engine is none of the table's domain; the message lists those that are.
     #[error(transparent)]
     UnknownEngine(#[from] UnknownEngine),
     /// The compiled table takes more than it may.
@@ -46,9 +46,6 @@ pub enum Error {
         /// Bytes that they may take: [`Builder::memory_cap`](crate::Builder::memory_cap) says how many.
         cap: u64,
     },
-    /// The engine is none of names; the message lists those that are.
-    #[error(transparent)]
-    UnknownNameEngine(#[from] names::engine::UnknownEngine),
     /// The compiled table of names takes more than it may.
     #[error(
         "the compiled table of names takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap or \
@@ -81,9 +78,6 @@ pub enum Error {
     /// A file of names can't be read; the message names file and line.
     #[error(transparent)]
     ReadNames(#[from] names::read::ReadError),
-    /// The engine is none of rules; the message lists those that are.
-    #[error(transparent)]
-    UnknownRuleEngine(#[from] classify::engine::UnknownEngine),
     /// The compiled table of rules takes more than it may.
     #[error(
         "the compiled table of rules takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap or \

@@ -14,14 +14,13 @@
 
 use std::path::{Path, PathBuf};
 
-use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
+use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib};
 use wirespeed_image::{Image, ImageError, Table};
 use wirespeed_namelookup::read::Label;
 
-use crate::classify::{self, image_file::RuleImageFile};
-use crate::engine::{EngineName, of_kind};
+use crate::classify::image_file::RuleImageFile;
+use crate::engine::{EngineName, ImageOf, image_of};
 use crate::error::Error;
-use crate::names;
 use crate::names::image_file::NameImageFile;
 use crate::route_list::{self, RouteList};
 
@@ -63,18 +62,13 @@ impl ImageFile {
 
     fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let kind = image.kind();
-        let (family, engine) = match (of_kind::<V4>(kind), of_kind::<V6>(kind)) {
-            (Some(engine), _) => (Family::V4, engine),
-            (_, Some(engine)) => (Family::V6, engine),
-            _ if names::engine::of_kind(kind).is_some() => {
-                return Err(Error::ImageOfNames { path: path.to_owned() });
-            }
-            _ if classify::engine::of_kind(kind).is_some() => {
-                return Err(Error::ImageOfRules { path: path.to_owned(), wanted: "addresses" });
-            }
-            _ => return Err(Error::ImageKind { path: path.to_owned(), kind: kind.to_owned() }),
-        };
-        Ok(Self { path: path.to_owned(), image, family, engine })
+        let path = path.to_owned();
+        match image_of(kind) {
+            Some((ImageOf::Addresses(family), engine)) => Ok(Self { path, image, family, engine }),
+            Some((ImageOf::Names, _)) => Err(Error::ImageOfNames { path }),
+            Some((ImageOf::Rules, _)) => Err(Error::ImageOfRules { path, wanted: "addresses" }),
+            None => Err(Error::ImageKind { path, kind: kind.to_owned() }),
+        }
     }
 
     /// The file, for messages.
@@ -131,18 +125,23 @@ impl ImageFile {
 /// Gives what the indexes of an image file stand for, of addresses, names or rules, in order from 1.
 pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
     let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
-    if names::engine::of_kind(image.kind()).is_some() {
-        let labels = NameImageFile::of(path, image)?.labels()?;
-        return labels.iter().try_for_each(|(_, label)| match label {
-            Label::Word(word) => give(word),
-            line @ Label::Line(_) => give(&line.to_string()),
-        });
+    match image_of(image.kind()).map(|(of, _)| of) {
+        Some(ImageOf::Names) => {
+            let labels = NameImageFile::of(path, image)?.labels()?;
+            labels.iter().try_for_each(|(_, label)| match label {
+                Label::Word(word) => give(word),
+                line @ Label::Line(_) => give(&line.to_string()),
+            })
+        }
+        Some(ImageOf::Rules) => {
+            let labels = RuleImageFile::of(path, image)?.labels()?;
+            labels.iter().try_for_each(|(_, text)| give(text))
+        }
+        // What is of nothing that is known gives an error there.
+        Some(ImageOf::Addresses(_)) | None => {
+            ImageFile::of(path, image)?.next_hops()?.iter().try_for_each(|(_, text)| give(text))
+        }
     }
-    if classify::engine::of_kind(image.kind()).is_some() {
-        let labels = RuleImageFile::of(path, image)?.labels()?;
-        return labels.iter().try_for_each(|(_, text)| give(text));
-    }
-    ImageFile::of(path, image)?.next_hops()?.iter().try_for_each(|(_, text)| give(text))
 }
 
 /// Bytes of an image without what is kept beside it.

@@ -12,7 +12,7 @@ use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 
 use crate::builder::{Builder, Settings, labelled, read_file};
 use crate::device::Device;
-use crate::engine::Engines;
+use crate::engine::Addresses;
 use crate::error::Error;
 use crate::key::BLOCK;
 use crate::labels::Labels;
@@ -365,7 +365,7 @@ impl<A> Default for OfFamily<A> {
     }
 }
 
-impl<A: Engines> OfFamily<A> {
+impl<A: Addresses> OfFamily<A> {
     fn push(&mut self, key: A, place: usize) {
         self.keys.push(key);
         self.places.push(place);

@@ -9,7 +9,7 @@
 //! become others than it was built for meets it. The second keeps a process from being killed. Neither is
 //! looked at where a cap is stated.
 
-use wirespeed_fib::{BuildOptions, ByPrefixes};
+use wirespeed_fib::{BuildOptions, ByEntries};
 
 /// What a table may take whatever its number of prefixes.
 const BASE: u64 = 256 << 20;
@@ -17,7 +17,7 @@ const BASE: u64 = 256 << 20;
 const EACH: u64 = 2 << 10;
 
 /// What one copy may take.
-const BY_PREFIXES: ByPrefixes = ByPrefixes { base: BASE / 2, each: EACH / 2 };
+const BY_PREFIXES: ByEntries = ByEntries { base: BASE / 2, each: EACH / 2 };
 
 /// What a table may take, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Cap {
             Self::Named => (half(), None),
         };
         let memory_cap = cap.map(|cap| cap / 2);
-        BuildOptions { memory_cap, memory_by_prefixes: by_prefixes, ..BuildOptions::default() }
+        BuildOptions { memory_cap, memory_by_entries: by_prefixes, ..BuildOptions::default() }
     }
 }
 

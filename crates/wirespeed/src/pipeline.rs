@@ -7,19 +7,19 @@ use wirespeed_fib::NextHop;
 use wirespeed_gpu::ip;
 use wirespeed_gpu::offload::{self, Answers, Offload};
 
-use crate::engine::Engines;
+use crate::engine::Addresses;
 use crate::reader::Reader;
 
 /// Batches of one thread, several under way at once, first in, first out. They keep a GPU and the bus to it
 /// busy in both directions. [`Reader::pipeline`] makes one.
 ///
 /// A batch for the CPU is looked up when it is taken. So is one that a GPU could not answer.
-pub struct Pipeline<'k, A: Engines> {
+pub struct Pipeline<'k, A: Addresses> {
     reader: &'k Reader<A>,
     under_way: UnderWay<'k, ip::Remote<A>, NextHop>,
 }
 
-impl<'k, A: Engines> Pipeline<'k, A> {
+impl<'k, A: Addresses> Pipeline<'k, A> {
     pub(crate) fn new(reader: &'k Reader<A>) -> Self {
         Self { reader, under_way: UnderWay::new(reader.offload()) }
     }
@@ -51,7 +51,7 @@ impl<'k, A: Engines> Pipeline<'k, A> {
     }
 }
 
-impl<A: Engines> fmt::Debug for Pipeline<'_, A> {
+impl<A: Addresses> fmt::Debug for Pipeline<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pipeline").field("under_way", &self.under_way()).finish_non_exhaustive()
     }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_fib::{Address, Engine, Lpm, NextHop, on_all_cores};
+use wirespeed_fib::{Address, Engine, Lookup, NextHop, on_all_cores};
 use wirespeed_gpu::ip::{Offload, Remote};
 
-use crate::engine::{EngineName, Engines, OnDevice, Visitor, visit};
+use crate::engine::{Addresses, EngineName, OnDevice, Visitor, visit};
 use crate::erased::{AnyReader, Held};
 use crate::error::Error;
 use crate::image_file::ImageFile;
@@ -18,14 +18,14 @@ use crate::pipeline::Pipeline;
 /// reader outlives the writer, and goes on with the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
-pub struct Reader<A: Engines> {
+pub struct Reader<A: Addresses> {
     inner: Box<dyn AnyReader<A>>,
     engine: EngineName,
     /// The table on GPUs.
     offload: Option<Arc<Offload<A>>>,
 }
 
-impl<A: Engines> Reader<A> {
+impl<A: Addresses> Reader<A> {
     pub(crate) fn new(inner: Box<dyn AnyReader<A>>, engine: EngineName) -> Self {
         Self { inner, engine, offload: None }
     }
@@ -129,7 +129,7 @@ impl<A: Engines> Reader<A> {
 }
 
 /// One state of a table, for as long as it lives.
-pub struct Guard<'a, A: Address>(Held<'a, dyn Lpm<A>>);
+pub struct Guard<'a, A: Address>(Held<'a, dyn Lookup<A>>);
 
 impl<A: Address> Guard<'_, A> {
     /// [`Reader::lookup`] in this state.
@@ -149,7 +149,7 @@ impl<A: Address> Guard<'_, A> {
     /// [`Reader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         let table = self.0.table();
-        on_all_cores(addresses, next_hops, |addresses, next_hops| {
+        on_all_cores(addresses, next_hops, A::LEAST_PART, |addresses, next_hops| {
             K::each_block(addresses, next_hops, |addresses, next_hops| {
                 table.lookup_batch(addresses, next_hops);
             });
@@ -163,13 +163,13 @@ impl<A: Address> Guard<'_, A> {
     }
 }
 
-impl<A: Engines> Clone for Reader<A> {
+impl<A: Addresses> Clone for Reader<A> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone_box(), engine: self.engine, offload: self.offload.clone() }
     }
 }
 
-impl<A: Engines> fmt::Debug for Reader<A> {
+impl<A: Addresses> fmt::Debug for Reader<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
             .field("family", &A::FAMILY)
@@ -185,7 +185,7 @@ impl<A: Address> fmt::Debug for Guard<'_, A> {
 }
 
 /// Opens an image that must be of family `A`.
-pub(crate) fn open_image<A: Engines>(path: &Path) -> Result<ImageFile, Error> {
+pub(crate) fn open_image<A: Addresses>(path: &Path) -> Result<ImageFile, Error> {
     let file = ImageFile::open(path)?;
     match file.family() {
         family if family == A::FAMILY => Ok(file),
@@ -196,7 +196,7 @@ pub(crate) fn open_image<A: Engines>(path: &Path) -> Result<ImageFile, Error> {
 /// Makes a reader of an image.
 struct Fixed(ImageFile);
 
-impl<A: Engines> Visitor<A> for Fixed {
+impl<A: Addresses> Visitor<A> for Fixed {
     type Output = Result<Reader<A>, Error>;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {

@@ -14,7 +14,7 @@ use wirespeed_gpu::runtime::Fleet;
 
 use crate::builder::Builder;
 use crate::device::{DeviceSettings, all_cores, beside};
-use crate::engine::{EngineName, Engines, OnDevice, Visitor, visit};
+use crate::engine::{Addresses, EngineName, OnDevice, Visitor, visit};
 use crate::erased::AnyLive;
 use crate::error::Error;
 use crate::image_file::ImageFile;
@@ -48,7 +48,7 @@ pub type Ipv6Reader = Reader<V6>;
 /// assert_eq!(reader.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Table<A: Engines> {
+pub struct Table<A: Addresses> {
     live: Box<dyn AnyLive<A>>,
     engine: EngineName,
     cap: Cap,
@@ -59,7 +59,7 @@ pub struct Table<A: Engines> {
     refused: u64,
 }
 
-impl<A: Engines> Table<A> {
+impl<A: Addresses> Table<A> {
     /// Starts a table: its routes, and how it is to be built.
     pub fn builder() -> Builder<A> {
         Builder::new()
@@ -75,7 +75,7 @@ impl<A: Engines> Table<A> {
     ) -> Result<Self, Error> {
         let strides = Strides::default();
         let strides = if device.fleet.is_some() { strides.on_gpu() } else { strides };
-        let options = BuildOptions { next_hops, strides, ..cap.options() };
+        let options = BuildOptions { results: next_hops, strides, ..cap.options() };
         let of_build = |source| Error::of_build(A::FAMILY, engine, source, cap);
         let (live, offload) = visit(engine, Build { rib, options, device: &mut device, of_build })??;
         Ok(Self { live, engine, cap, offload, device_note: device.note, refused: 0 })
@@ -225,7 +225,7 @@ pub(crate) fn with_next_hops<A: Address>(
     }
 }
 
-impl<A: Engines> fmt::Debug for Table<A> {
+impl<A: Addresses> fmt::Debug for Table<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table")
             .field("family", &A::FAMILY)
@@ -237,7 +237,7 @@ impl<A: Engines> fmt::Debug for Table<A> {
 }
 
 /// Builds a live table, and a copy on GPUs that follows it where there are some.
-struct Build<'d, A, F> {
+struct Build<'d, A: Address, F> {
     rib: Rib<A>,
     options: BuildOptions,
     device: &'d mut DeviceSettings,
@@ -247,7 +247,7 @@ struct Build<'d, A, F> {
 /// A live table and its copy on GPUs.
 type Built<A> = (Box<dyn AnyLive<A>>, Option<Arc<Offload<A>>>);
 
-impl<A: Engines, F: FnOnce(BuildError) -> Error> Visitor<A> for Build<'_, A, F> {
+impl<A: Addresses, F: FnOnce(BuildError) -> Error> Visitor<A> for Build<'_, A, F> {
     type Output = Result<Built<A>, Error>;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
@@ -264,12 +264,12 @@ impl<A: Engines, F: FnOnce(BuildError) -> Error> Visitor<A> for Build<'_, A, F> 
 }
 
 /// Makes a live table of an image.
-struct Resume<A> {
+struct Resume<A: Address> {
     rib: Rib<A>,
     file: ImageFile,
 }
 
-impl<A: Engines> Visitor<A> for Resume<A> {
+impl<A: Addresses> Visitor<A> for Resume<A> {
     type Output = Result<Box<dyn AnyLive<A>>, Error>;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use wirespeed_fib::{Engine, Lpm, NextHop};
+use wirespeed_fib::{Engine, Lookup, NextHop};
 use wirespeed_gpu::ip::{KeyBytes, Meter, Offload, Policy, Remote, Use};
 use wirespeed_gpu::runtime::{Fleet, SlotSize};
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use wirespeed_dir24::Dir24;
-use wirespeed_fib::{BuildOptions, Engine, InFib, Lpm, V4, V6};
+use wirespeed_fib::{BuildOptions, Engine, InFib, Lookup, V4, V6};
 use wirespeed_fold::{FoldV4, FoldV6};
 use wirespeed_gamt::{GamtS, GamtT};
 use wirespeed_gpu::program::OnDevice;
@@ -19,7 +19,7 @@ use crate::report::Sheet;
 /// Kernels of all engines, beside DIR-24-8 with two-byte entries and a gather of as many bytes as a table's.
 pub fn kernels_v4(bench: &mut Bench, subject: &Subject<V4>, effort: &Effort) -> Result<[Sheet; 2]> {
     let mut sheets = kernel_sheets();
-    let wide = BuildOptions { next_hops: 300, ..BuildOptions::default() };
+    let wide = BuildOptions { results: 300, ..BuildOptions::default() };
     let plain = BuildOptions::default();
     let mut reference = Vec::new();
     let is_wide = subject.next_hops.len() > 254;
@@ -97,7 +97,7 @@ fn kernel_sheets() -> [Sheet; 2] {
 
 /// A table's programs; ratios are to the fastest of the first engine on the same trace.
 #[allow(clippy::cast_precision_loss)] // for reading
-fn kernel_rows<A: InFib, E: Engine<A, Table: OnDevice + Lpm<A>>>(
+fn kernel_rows<A: InFib, E: Engine<A, Table: OnDevice + Lookup<A>>>(
     bench: &mut Bench,
     subject: &Subject<A>,
     options: &BuildOptions,

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use wirespeed_fib::trace::{TraceKind, keys};
-use wirespeed_fib::{Address, Engine, InFib, Lpm, NextHops, Rib, V4, V6};
+use wirespeed_fib::{Address, Engine, InFib, Lookup, NextHops, Rib, V4, V6};
 use wirespeed_fold::FoldV6;
 use wirespeed_gpu::ip::KeyBytes;
 use wirespeed_gpu::program::OnDevice;
@@ -59,7 +59,7 @@ impl<A: InFib> Subject<A> {
 /// A table to travel with: what is fastest on a GPU for the family.
 pub trait Best: InFib {
     /// The engine.
-    type Engine: Engine<Self, Table: OnDevice + Lpm<Self>>;
+    type Engine: Engine<Self, Table: OnDevice + Lookup<Self>>;
 }
 
 impl Best for V4 {

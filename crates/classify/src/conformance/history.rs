@@ -2,10 +2,10 @@
 
 use wirespeed_image::{Image, Table};
 use wirespeed_rng::Rng;
+use wirespeed_table::Engine;
 
 use super::{Tally, check, check_all, check_counts, options, probes, sets};
-use crate::live::LiveRules;
-use crate::lookup::ClassifyEngine;
+use crate::domain::LiveRules;
 use crate::oracle::{Expected, Oracle};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
@@ -13,7 +13,7 @@ use crate::update::RuleUpdate;
 
 /// A table that is kept up to date by patches alone, and built anew only when the engine asks.
 #[derive(Debug)]
-pub struct Patched<'t, T: Tuple, E: ClassifyEngine<T>> {
+pub struct Patched<'t, T: Tuple, E: Engine<T>> {
     tally: &'t Tally<T, E>,
     /// The rules as they are now.
     pub rules: RuleSet<T>,
@@ -24,7 +24,7 @@ pub struct Patched<'t, T: Tuple, E: ClassifyEngine<T>> {
     pub rebuilds: usize,
 }
 
-impl<'t, T: Tuple, E: ClassifyEngine<T>> Patched<'t, T, E> {
+impl<'t, T: Tuple, E: Engine<T>> Patched<'t, T, E> {
     /// `None` where the engine refuses the set.
     pub fn new(tally: &'t Tally<T, E>, mut rules: RuleSet<T>, what: &str) -> Option<Self> {
         let (engine, table) = tally.build(&rules, what)?;
@@ -41,7 +41,7 @@ impl<'t, T: Tuple, E: ClassifyEngine<T>> Patched<'t, T, E> {
         if changed.is_empty() {
             return Some(());
         }
-        match self.engine.update(&self.rules, &changed) {
+        match self.engine.update(&self.table, &self.rules, &changed) {
             Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
             Err(_) => {
                 (self.engine, self.table) = self.tally.build(&self.rules, what)?;
@@ -53,7 +53,7 @@ impl<'t, T: Tuple, E: ClassifyEngine<T>> Patched<'t, T, E> {
 }
 
 /// Applies updates `step` at a time to a table and holds each state against the oracle.
-fn history<T: Tuple, E: ClassifyEngine<T>>(
+fn history<T: Tuple, E: Engine<T>>(
     tally: &Tally<T, E>,
     rules: RuleSet<T>,
     updates: &[RuleUpdate<T>],
@@ -102,11 +102,7 @@ fn touched<T: Tuple>(rules: &RuleSet<T>, updates: &[RuleUpdate<T>]) -> Vec<T> {
 }
 
 /// A set from nothing, in random order, and to nothing, in another.
-pub(super) fn grown_and_shrunk<T: Tuple, E: ClassifyEngine<T>>(
-    tally: &Tally<T, E>,
-    rules: &RuleSet<T>,
-    what: &str,
-) {
+pub(super) fn grown_and_shrunk<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rules: &RuleSet<T>, what: &str) {
     let mut rng = Rng::new(21);
     let mut sets: Vec<_> = rules
         .sorted()
@@ -129,7 +125,7 @@ pub(super) fn grown_and_shrunk<T: Tuple, E: ClassifyEngine<T>>(
 }
 
 /// Random histories: every state of a patched table is right, and so is a table built from the same rules.
-pub fn random_updates<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn random_updates<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("random_updates");
     for seed in 100..150 {
         let mut rng = Rng::new(seed);
@@ -159,7 +155,7 @@ pub fn random_updates<T: Tuple, E: ClassifyEngine<T>>() {
 /// A hundred thousand random updates and then everything removed, twice: answers are right on the way, and
 /// what the first round took in storage serves the second. A live table that is emptied is as large as one of
 /// no rules.
-pub fn churn<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn churn<T: Tuple, E: Engine<T>>() {
     /// Numbers that rules come and go under.
     const NUMBERS: u64 = 3_000;
     const CALLS: usize = 100;
@@ -203,13 +199,13 @@ pub fn churn<T: Tuple, E: ClassifyEngine<T>>() {
     tally.finish();
 }
 
-fn emptied<T: Tuple, E: ClassifyEngine<T>>() {
+fn emptied<T: Tuple, E: Engine<T>>() {
     let mut rng = Rng::new(8);
     let pool = sets::classes::<T>(&mut rng, 20, 1_000);
     let mut live = LiveRules::<T, E>::new(RuleSet::new(), options()).expect("no rules are held");
     let inserts: Vec<_> = pool.iter().map(|(_, rule)| RuleUpdate::Insert(rule.clone())).collect();
     live.apply(&inserts).expect("the table takes the update");
-    assert_eq!(live.rules().len(), pool.len());
+    assert_eq!(live.model().len(), pool.len());
     let removes: Vec<_> = (1..=1_000).map(RuleUpdate::Remove).collect();
     live.apply(&removes).expect("the table takes the update");
     let (_, fresh) = E::build(&RuleSet::new(), &options()).expect("no rules are held");

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use wirespeed_image::Table;
 use wirespeed_rng::Rng;
+use wirespeed_table::Engine;
 
 use super::history::Patched;
 use super::probes::random;
 use super::{Tally, check_all, check_counts};
-use crate::lookup::ClassifyEngine;
 use crate::pattern::Pattern;
 use crate::rule::Rule;
 use crate::rules::RuleSet;
@@ -19,7 +19,7 @@ use crate::tuple::Tuple;
 use crate::update::RuleUpdate;
 
 /// Sets of hostile rules, built and patched together.
-pub fn hostile_rules<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn hostile_rules<T: Tuple, E: Engine<T>>() {
     /// What is quadratic would take hours.
     const SOON: Duration = Duration::from_secs(30);
     let tally = Tally::<T, E>::new("hostile_rules");
@@ -88,7 +88,7 @@ fn hostile_values<T: Tuple>() -> Vec<(&'static str, Vec<T>)> {
 }
 
 /// An image of hostile rules takes at most so many times that of as many random ones.
-fn in_proportion<T: Tuple, E: ClassifyEngine<T>>(
+fn in_proportion<T: Tuple, E: Engine<T>>(
     tally: &Tally<T, E>,
     table: &E::Table,
     rules: &RuleSet<T>,
@@ -104,7 +104,7 @@ fn in_proportion<T: Tuple, E: ClassifyEngine<T>>(
 }
 
 /// All rules one after the other from nothing, some at a time, then every other one out.
-fn patched_together<T: Tuple, E: ClassifyEngine<T>>(tally: &Tally<T, E>, rules: &RuleSet<T>, what: &str) {
+fn patched_together<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rules: &RuleSet<T>, what: &str) {
     let Some(mut patched) = Patched::new(tally, RuleSet::new(), what) else { return };
     let sets: Vec<_> = rules
         .sorted()

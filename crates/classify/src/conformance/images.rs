@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use wirespeed_image::rounds;
 use wirespeed_image::{Image, ImageBuilder, ImageError, Patch, PatchBuilder, SectionId, Table};
 use wirespeed_rng::Rng;
+use wirespeed_table::{BuildOptions, Engine, Lookup};
 
 use super::{Tally, check_all, options, probes, sets};
-use crate::lookup::{BuildOptions, Classify, ClassifyEngine};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
 /// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup
 /// still answers.
-pub fn images<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn images<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("images");
     let empty = |kind: &str, layout| ImageBuilder::new(kind, layout).build(None).expect("an empty image");
     let other = E::Table::from_image(empty("other", E::Table::LAYOUT));
@@ -43,7 +43,7 @@ pub fn images<T: Tuple, E: ClassifyEngine<T>>() {
 }
 
 /// Sections that are missing, of another width, or shorter: the image is refused, or lookups still answer.
-fn other_sections<T: Tuple, E: ClassifyEngine<T>>(tally: &Tally<T, E>) {
+fn other_sections<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>) {
     let mut rng = Rng::new(5);
     let rules = sets::World::<T>::new(&mut rng).rules(&mut rng, 60);
     let Some((_, table)) = tally.build(&rules, "a few rules") else { return };
@@ -104,7 +104,7 @@ fn element(image: &Image, id: SectionId, index: u64) -> u64 {
 /// Elements that no engine wrote, one at a time and a few together: `from_image` and `check` agree on what
 /// they refuse, and what they take answers every lookup with something, single as in a batch. Each value is
 /// tried in a copy of the image; where these would be too many, some values are, the same in every run.
-fn damaged<T: Tuple, E: ClassifyEngine<T>>(rules: &RuleSet<T>, table: &E::Table, what: &str) {
+fn damaged<T: Tuple, E: Engine<T>>(rules: &RuleSet<T>, table: &E::Table, what: &str) {
     /// Bytes of copies, and tries, of one table.
     const BUDGET: (u64, u64) = (64 << 20, 1_500);
     let image = table.image();
@@ -134,7 +134,7 @@ fn damaged<T: Tuple, E: ClassifyEngine<T>>(rules: &RuleSet<T>, table: &E::Table,
 }
 
 /// Elements that lookups read, some that they may not, and the ends of each section.
-fn elements_read<T: Tuple, C: Classify<T>>(
+fn elements_read<T: Tuple, C: Lookup<T>>(
     table: &C,
     image: &Image,
     tuples: &[T],
@@ -170,7 +170,7 @@ fn hostile_values(image: &Image, id: SectionId, index: u64) -> Vec<u64> {
 }
 
 /// Tries values in place of what an engine wrote.
-fn agree<T: Tuple, E: ClassifyEngine<T>>(
+fn agree<T: Tuple, E: Engine<T>>(
     table: &E::Table,
     values: &[(SectionId, u64, u64)],
     tuples: &[T],
@@ -201,7 +201,7 @@ fn agree<T: Tuple, E: ClassifyEngine<T>>(
 }
 
 /// Whatever a table says, it says it in every way of asking, and it is a number that it states.
-fn answers<T: Tuple, C: Table + Classify<T>>(table: &C, tuples: &[T], what: &str) {
+fn answers<T: Tuple, C: Table + Lookup<T>>(table: &C, tuples: &[T], what: &str) {
     let mut results = vec![u32::MAX; tuples.len()];
     table.lookup_batch(tuples, &mut results);
     for (at, (tuple, &result)) in tuples.iter().zip(&results).enumerate() {
@@ -215,7 +215,7 @@ fn answers<T: Tuple, C: Table + Classify<T>>(table: &C, tuples: &[T], what: &str
 }
 
 /// A cap below what the table takes is an error; at what it takes, none.
-pub fn memory_cap<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn memory_cap<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("memory_cap");
     for (what, rules) in sets::hand_picked::<T>() {
         let Some((_, table)) = tally.build(&rules, what) else { continue };

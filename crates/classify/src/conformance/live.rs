@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use wirespeed_image::live::Reader;
 use wirespeed_rng::Rng;
+use wirespeed_table::{Engine, Lookup};
 
 use super::{Tally, options, probes, sets};
-use crate::live::LiveRules;
-use crate::lookup::{Classify, ClassifyEngine};
+use crate::domain::{EditRules, LiveRules};
 use crate::oracle::{Expected, Right};
 use crate::pattern::Pattern;
 use crate::rule::Rule;
@@ -25,13 +25,13 @@ const ROUNDS: u32 = 400;
 ///
 /// Each round takes all rules of the one before out and puts its own in, under other numbers. Whatever a
 /// probe finds in one state is then of one round.
-pub fn live_readers<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn live_readers<T: Tuple, E: Engine<T>>() {
     let mut rng = Rng::new(31);
     live_readers_of::<T, E>(&sets::classes(&mut rng, 12, ROUND as usize - 1));
 }
 
 /// Holds readers to rules of one's own, 63 at most, like [`live_readers`].
-pub fn live_readers_of<T: Tuple, E: ClassifyEngine<T>>(set: &RuleSet<T>) {
+pub fn live_readers_of<T: Tuple, E: Engine<T>>(set: &RuleSet<T>) {
     let tally = Tally::<T, E>::new("live_readers");
     let (rules, tuples) = rules_and_probes(set);
     let first = numbered(&rules, 1);
@@ -103,7 +103,7 @@ fn wait_for(passes: &[AtomicU64; 2]) {
     }
 }
 
-fn read<T: Tuple, E: ClassifyEngine<T>>(
+fn read<T: Tuple, E: Engine<T>>(
     reader: &Reader<E::Table>,
     tuples: &[T],
     passes: &AtomicU64,
@@ -127,22 +127,22 @@ fn read<T: Tuple, E: ClassifyEngine<T>>(
 }
 
 /// One rule at a time, in turn: what one copy was given, the other was too.
-fn in_turn<T: Tuple, E: ClassifyEngine<T>>(live: &mut LiveRules<T, E>, tuples: &[T]) {
+fn in_turn<T: Tuple, E: Engine<T>>(live: &mut LiveRules<T, E>, tuples: &[T]) {
     let reader = live.reader();
-    let mut numbers: Vec<_> = live.rules().iter().map(|(number, _)| number.get()).collect();
+    let mut numbers: Vec<_> = live.model().iter().map(|(number, _)| number.get()).collect();
     numbers.sort_unstable();
     for (at, &number) in numbers.iter().enumerate() {
         if at % 2 == 0 {
             assert!(live.remove(number).expect("the table takes the update").is_some());
         } else {
-            let rule = live.rules().rule(number).expect("it is there").clone();
+            let rule = live.model().rule(number).expect("it is there").clone();
             live.insert(rule.with_priority(50)).expect("the table takes the update");
         }
-        let right = Expected::of(live.rules());
+        let right = Expected::of(live.model());
         let table = reader.enter();
         assert!(tuples.iter().all(|tuple| table.lookup(tuple) == right.right(tuple)), "after update {at}");
     }
-    let all: Vec<_> = live.rules().iter().map(|(number, _)| RuleUpdate::Remove(number.get())).collect();
+    let all: Vec<_> = live.model().iter().map(|(number, _)| RuleUpdate::Remove(number.get())).collect();
     live.apply(&all).expect("the table takes the update");
     assert!(tuples.iter().all(|tuple| reader.enter().lookup(tuple) == 0), "removed, and still found");
 }

@@ -38,8 +38,8 @@ pub use wide::wide_ranges;
 
 use wirespeed_image::Table;
 use wirespeed_rng::Rng;
+use wirespeed_table::{Engine, Lookup};
 
-use crate::lookup::{Classify, ClassifyEngine};
 use crate::oracle::{Expected, Oracle, Right};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
@@ -132,7 +132,7 @@ macro_rules! conformance_on_real_sets {
 
 /// Holds a table against the right answers for every tuple given: in one batch, in batches too short for
 /// whatever an engine does at a time, single, and explained.
-pub fn check<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: &impl Right<T>, tuples: &[T], what: &str) {
+pub fn check<T: Tuple, C: Lookup<T> + ?Sized>(table: &C, right: &impl Right<T>, tuples: &[T], what: &str) {
     let right: Vec<u32> = tuples.iter().map(|tuple| right.right(tuple)).collect();
     check_batch(table, &right, tuples, what);
     for (tuple, &right) in tuples.iter().zip(&right) {
@@ -152,7 +152,7 @@ pub fn check<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: &impl Right<T>
 }
 
 /// One batch against its right answers.
-fn check_batch<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: &[u32], tuples: &[T], what: &str) {
+fn check_batch<T: Tuple, C: Lookup<T> + ?Sized>(table: &C, right: &[u32], tuples: &[T], what: &str) {
     let mut results = vec![u32::MAX; tuples.len()];
     table.lookup_batch(tuples, &mut results);
     for (at, tuple) in tuples.iter().enumerate() {
@@ -165,7 +165,7 @@ fn check_batch<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: &[u32], tupl
     }
 }
 
-fn check_explained<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: u32, tuple: &T, what: &str) {
+fn check_explained<T: Tuple, C: Lookup<T> + ?Sized>(table: &C, right: u32, tuple: &T, what: &str) {
     let steps = table.explain(tuple);
     let last = steps.last().expect("a lookup reads something");
     let says = match last.meaning.split_once("result ") {
@@ -177,7 +177,7 @@ fn check_explained<T: Tuple, C: Classify<T> + ?Sized>(table: &C, right: u32, tup
 }
 
 /// Holds a table against the rules it was made of: tuples around them, random ones and those given.
-pub fn check_all<T: Tuple, C: Classify<T> + ?Sized>(table: &C, rules: &RuleSet<T>, also: &[T], what: &str) {
+pub fn check_all<T: Tuple, C: Lookup<T> + ?Sized>(table: &C, rules: &RuleSet<T>, also: &[T], what: &str) {
     let mut tuples = probes::around(rules, 600);
     tuples.extend_from_slice(also);
     let expected = Expected::of(rules);
@@ -191,7 +191,7 @@ pub fn check_all<T: Tuple, C: Classify<T> + ?Sized>(table: &C, rules: &RuleSet<T
     }
 }
 
-fn check_on_all_cores<T: Tuple, C: Classify<T> + ?Sized>(
+fn check_on_all_cores<T: Tuple, C: Lookup<T> + ?Sized>(
     table: &C,
     right: &impl Right<T>,
     tuples: &[T],
@@ -208,7 +208,7 @@ fn check_on_all_cores<T: Tuple, C: Classify<T> + ?Sized>(
 }
 
 /// What must be true of a table's image beside its answers.
-fn check_counts<T: Tuple, E: ClassifyEngine<T>>(table: &E::Table, rules: &RuleSet<T>, what: &str) {
+fn check_counts<T: Tuple, E: Engine<T>>(table: &E::Table, rules: &RuleSet<T>, what: &str) {
     let image = table.image();
     assert_eq!(image.entries(), rules.len() as u64, "{what}: entries");
     let (most, last) = (rules.iter().map(|(number, _)| number.get()).max().unwrap_or(0), rules.last_number());
@@ -220,7 +220,7 @@ fn check_counts<T: Tuple, E: ClassifyEngine<T>>(table: &E::Table, rules: &RuleSe
 }
 
 /// The sets of [`sets::hand_picked`], built whole; each also grows from nothing and shrinks to nothing.
-pub fn hand_picked_sets<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn hand_picked_sets<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("hand_picked_sets");
     for (what, rules) in sets::hand_picked::<T>() {
         if let Some((_, table)) = tally.build(&rules, what) {
@@ -233,7 +233,7 @@ pub fn hand_picked_sets<T: Tuple, E: ClassifyEngine<T>>() {
 }
 
 /// Random sets, built whole.
-pub fn random_sets<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn random_sets<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("random_sets");
     for seed in 0..60 {
         let mut rng = Rng::new(seed);
@@ -251,7 +251,7 @@ pub fn random_sets<T: Tuple, E: ClassifyEngine<T>>() {
 
 /// One class of 128 K rules, 1,024 classes of a few each and of one large, and what the paper has: 16 K rules
 /// in 64 classes.
-pub fn large_sets<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn large_sets<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("large_sets");
     for (what, rules) in sets::large::<T>() {
         let Some((_, table)) = tally.build(&rules, what) else { continue };

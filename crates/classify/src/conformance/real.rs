@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use wirespeed_input::{Input, Source, open};
 use wirespeed_rng::Rng;
+use wirespeed_table::Engine;
 
 use super::history::Patched;
 use super::{Tally, check_batch, check_counts, probes};
-use crate::lookup::ClassifyEngine;
 use crate::oracle::{Expected, Right};
 use crate::read::{ReadOptions, read_rules, read_trace};
 use crate::rules::RuleSet;
@@ -73,7 +73,7 @@ pub fn openflow_set(file: &str) -> Option<RuleSet<OpenFlowTuple>> {
 
 /// Every ClassBench set with its trace and its right answers: built whole, and patched with a tenth of its
 /// rules gone and back. Of the largest traces a part, as an engine may look at every rule.
-pub fn real_classbench<E: ClassifyEngine<Ipv4Tuple>>(sizes: &[&str]) {
+pub fn real_classbench<E: Engine<Ipv4Tuple>>(sizes: &[&str]) {
     let tally = Tally::<Ipv4Tuple, E>::new("real_classbench");
     let mut there = false;
     for name in sizes.iter().flat_map(|size| CLASSBENCH.map(|set| format!("{set}_{size}"))) {
@@ -113,7 +113,7 @@ pub fn real_classbench<E: ClassifyEngine<Ipv4Tuple>>(sizes: &[&str]) {
 }
 
 /// The OpenFlow sets: tuples around their flows.
-pub fn real_openflow<E: ClassifyEngine<OpenFlowTuple>>() {
+pub fn real_openflow<E: Engine<OpenFlowTuple>>() {
     let tally = Tally::<OpenFlowTuple, E>::new("real_openflow");
     for file in OPENFLOW {
         let Some(rules) = openflow_set(file) else { return };

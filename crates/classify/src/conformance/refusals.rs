@@ -5,79 +5,24 @@
 //! several in turn. After every call, Ok or Err, the rules are held against a map that took the calls that
 //! succeeded and no other, and readers and the actions that they see against its oracle.
 
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use wirespeed_image::live::Reader;
-use wirespeed_image::{ImageError, Patch, Table};
+use wirespeed_image::{ImageError, Table};
 use wirespeed_rng::Rng;
+use wirespeed_table::conformance::{Failing, fail_at, operations};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
 use super::{options, probes, sets};
 use crate::actions::Actions;
-use crate::live::{BesideRules, LiveRules, UpdateError};
-use crate::lookup::{BuildError, BuildOptions, Classify, ClassifyEngine, Outgrown};
+use crate::domain::{EditRules, LiveRules, UpdateError};
 use crate::oracle::{Oracle, Right};
 use crate::pattern::Pattern;
 use crate::rank::RuleNumber;
 use crate::rule::Rule;
-use crate::rules::{Changed, RuleSet};
+use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 use crate::update::RuleUpdate;
-
-thread_local! {
-    /// The operations that fail, by their number: builds and takings in of engines on this thread are counted
-    /// together.
-    static FAILING: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
-    static OPERATIONS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Counts from 0 again, and has these operations fail.
-fn fail_at(operations: impl IntoIterator<Item = u32>) {
-    FAILING.set(operations.into_iter().collect());
-    OPERATIONS.set(0);
-}
-
-/// Counts an operation; whether it is to fail.
-fn fails() -> bool {
-    let now = OPERATIONS.replace(OPERATIONS.get() + 1);
-    FAILING.with_borrow(|failing| failing.contains(&now))
-}
-
-/// An engine that fails where it is told to.
-struct Failing<E>(E);
-
-impl<T: Tuple, E: ClassifyEngine<T>> ClassifyEngine<T> for Failing<E> {
-    const NAME: &'static str = E::NAME;
-    type Table = E::Table;
-
-    fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, E::Table), BuildError> {
-        if fails() {
-            // One kind is tried again with less head room, the other isn't.
-            return Err(match OPERATIONS.get() % 2 {
-                0 => ImageError::OverCap { needed: 2, cap: 1 }.into(),
-                _ => BuildError::Limit { engine: E::NAME, what: "things", limit: 1, found: 2 },
-            });
-        }
-        E::build(rules, options).map(|(engine, table)| (Self(engine), table))
-    }
-
-    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
-        if fails() {
-            // The engine is spent in any case, and may have done its work by then.
-            let _ = self.0.take(rules, changed);
-            return Err(Outgrown("told to"));
-        }
-        self.0.take(rules, changed)
-    }
-
-    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
-        self.0.patch(rules)
-    }
-
-    fn memory_usage(&self) -> u64 {
-        self.0.memory_usage()
-    }
-}
 
 /// What rules are to be.
 #[derive(Clone, Debug)]
@@ -113,16 +58,16 @@ impl<T: Tuple> Model<T> {
 }
 
 /// Live rules, what they are to be, and who looks on.
-struct Watched<T: Tuple, E: ClassifyEngine<T>> {
+struct Watched<T: Tuple, E: Engine<T>> {
     live: LiveRules<T, E, Actions>,
     /// Took what the rules took.
     model: Model<T>,
     reader: Reader<E::Table, Actions>,
 }
 
-impl<T: Tuple, E: ClassifyEngine<T>> Watched<T, E> {
+impl<T: Tuple, E: Engine<T>> Watched<T, E> {
     fn new(live: LiveRules<T, E, Actions>) -> Self {
-        let (model, reader) = (Model::of(live.rules()), live.reader());
+        let (model, reader) = (Model::of(live.model()), live.reader());
         Self { live, model, reader }
     }
 
@@ -156,14 +101,17 @@ impl<T: Tuple, E: ClassifyEngine<T>> Watched<T, E> {
 
     /// All that can be seen is as it is to be.
     fn check(&self, updates: &[RuleUpdate<T>], what: &str) {
-        let (rules, model) = (self.live.rules(), self.model.set());
+        let (rules, model) = (self.live.model(), self.model.set());
         assert_eq!((rules.len(), rules.last_number()), (model.len(), self.model.last), "{what}");
         assert_eq!(rules.entries_len(), model.entries_len(), "{what}");
         let all =
             |rules: &RuleSet<T>| rules.sorted().iter().map(|&(n, r)| (n, r.clone())).collect::<Vec<_>>();
         assert!(all(rules) == all(&model), "{what}: the rules");
         let state = self.reader.enter_state();
-        assert!(state.beside == <Actions as BesideRules<T>>::of(&model), "{what}: the actions");
+        assert!(
+            state.beside == <Actions as wirespeed_table::Companion<T>>::of(&model),
+            "{what}: the actions"
+        );
         assert_eq!(state.table.image().entries(), model.len() as u64, "{what}: entries");
         let mut touched = model;
         for update in updates {
@@ -212,7 +160,7 @@ fn history<T: Tuple>(world: &sets::World<T>, rng: &mut Rng) -> Vec<Vec<RuleUpdat
 
 /// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the
 /// rest did.
-pub fn refusals<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn refusals<T: Tuple, E: Engine<T>>() {
     for seed in 0..3 {
         let mut rng = Rng::new(seed);
         let world = sets::World::<T>::new(&mut rng);
@@ -220,7 +168,7 @@ pub fn refusals<T: Tuple, E: ClassifyEngine<T>>() {
         let start = world.rules(&mut rng, 40);
         fail_at([]);
         play::<T, E>(&start, &calls, &mut rng, "none fails");
-        let operations = OPERATIONS.get();
+        let operations = operations();
         for first in 1..operations {
             // One alone, one with the build after it, and several calls.
             let count = [1, 2, 3, 5][rng.index(4)];
@@ -236,12 +184,7 @@ pub fn refusals<T: Tuple, E: ClassifyEngine<T>>() {
 }
 
 /// Makes the calls; those that fail once or twice more.
-fn play<T: Tuple, E: ClassifyEngine<T>>(
-    start: &RuleSet<T>,
-    calls: &[Vec<RuleUpdate<T>>],
-    rng: &mut Rng,
-    what: &str,
-) {
+fn play<T: Tuple, E: Engine<T>>(start: &RuleSet<T>, calls: &[Vec<RuleUpdate<T>>], rng: &mut Rng, what: &str) {
     let live = LiveRules::<T, Failing<E>, Actions>::with(start.clone(), options());
     let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
     for (at, updates) in calls.iter().enumerate() {
@@ -264,7 +207,7 @@ fn play<T: Tuple, E: ClassifyEngine<T>>(
 }
 
 /// A set that grows until it is refused by its cap: what it has is there, and can be taken out one by one.
-pub fn refusals_at_the_cap<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn refusals_at_the_cap<T: Tuple, E: Engine<T>>() {
     const STEP: usize = 100;
     let mut rng = Rng::new(77);
     // No two alike, in a class for each word that doesn't count.

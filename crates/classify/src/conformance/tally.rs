@@ -7,8 +7,8 @@ use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 
 use wirespeed_image::ImageError;
+use wirespeed_table::{BuildError, BuildOptions, Engine};
 
-use crate::lookup::{BuildError, BuildOptions, ClassifyEngine};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
@@ -24,7 +24,7 @@ pub struct Tally<T, E> {
 /// Sets of so many entries are held by every engine.
 const SMALL: u64 = 4_096;
 
-impl<T: Tuple, E: ClassifyEngine<T>> Tally<T, E> {
+impl<T: Tuple, E: Engine<T>> Tally<T, E> {
     /// A tally of a test.
     pub const fn new(test: &'static str) -> Self {
         Self { test, held: Cell::new(0), refused: RefCell::new(Vec::new()), engine: PhantomData }
@@ -53,6 +53,7 @@ impl<T: Tuple, E: ClassifyEngine<T>> Tally<T, E> {
                 matches!(image, ImageError::OverCap { needed, cap } if needed > cap)
                     || matches!(image, ImageError::Memory { .. })
             }
+            _ => false,
         };
         assert!(is_typed, "{test}, {what}: {error}");
         let entries = rules.entries_len();

@@ -3,6 +3,7 @@
 //! the suite, and for `benches/hostile_speed.rs`.
 
 use wirespeed_rng::Rng;
+use wirespeed_table::Engine;
 
 use super::history::Patched;
 use super::probes::{around, random};
@@ -11,7 +12,6 @@ use super::{Tally, check, check_all, check_counts};
 use crate::error::RuleError;
 use crate::expand::FieldRange;
 use crate::generate::tuples;
-use crate::lookup::ClassifyEngine;
 use crate::oracle::Oracle;
 use crate::pattern::Pattern;
 use crate::rule::Rule;
@@ -21,7 +21,7 @@ use crate::update::RuleUpdate;
 
 /// Holds an engine against sets of few rules that make much work: built whole, put in by patches in a few
 /// calls, and taken out again.
-pub fn wide_ranges<T: Tuple, E: ClassifyEngine<T>>() {
+pub fn wide_ranges<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("wide_ranges");
     let mut all = hostile::<T>(150);
     all[0] = ("three wide ranges", wide(3));
@@ -36,7 +36,7 @@ pub fn wide_ranges<T: Tuple, E: ClassifyEngine<T>>() {
     tally.finish();
 }
 
-fn in_and_out<T: Tuple, E: ClassifyEngine<T>>(tally: &Tally<T, E>, rules: &RuleSet<T>, what: &str) {
+fn in_and_out<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rules: &RuleSet<T>, what: &str) {
     let Some(mut patched) = Patched::new(tally, RuleSet::new(), what) else { return };
     let sorted = rules.sorted();
     let come: Vec<_> =

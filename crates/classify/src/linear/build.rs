@@ -3,12 +3,13 @@
 use std::marker::PhantomData;
 
 use wirespeed_image::{Image, ImageError, Patch};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Outgrown, Standing};
 
 use super::layout::{
     ENTRIES, GROUPS_AT, HEAD, LANES, LinearTable, NEVER, NUMBERS, PRIORITIES, WORDS_AT, allocate, value_at,
 };
 use super::order::{Held, Key, Order};
-use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown, check_entries};
+use crate::limits::check_entries;
 use crate::rules::{Changed, Entry, RuleSet};
 use crate::tuple::Tuple;
 
@@ -23,8 +24,9 @@ pub struct Linear<T> {
 /// The most lanes, so that an index of one has 32 bits.
 const MOST_LANES: u64 = 1 << 32;
 
-impl<T: Tuple> ClassifyEngine<T> for Linear<T> {
+impl<T: Tuple> Engine<T> for Linear<T> {
     const NAME: &'static str = "linear";
+    const STANDING: Standing = Standing::Niche("a dozen rules");
     type Table = LinearTable<T>;
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, LinearTable<T>), BuildError> {
@@ -49,8 +51,8 @@ impl<T: Tuple> ClassifyEngine<T> for Linear<T> {
         self.take_in(rules, changed)
     }
 
-    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
-        self.patch_of(rules)
+    fn patch(&mut self, _: &Self::Table, rules: &RuleSet<T>, _: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        Ok(self.patch_of(rules))
     }
 
     fn memory_usage(&self) -> u64 {

@@ -1,12 +1,13 @@
 //! Lookups by linear search.
 
+use wirespeed_table::{Load, Lookup, Step};
+
 use super::layout::{LANES, LinearTable, group_elements};
 use super::portable::first_lane;
 use super::simd;
-use crate::lookup::{Classify, Load, Step};
 use crate::tuple::Tuple;
 
-impl<T: Tuple> Classify<T> for LinearTable<T> {
+impl<T: Tuple> Lookup<T> for LinearTable<T> {
     fn lookup(&self, tuple: &T) -> u32 {
         let mut result = [0];
         simd::batch(self.view(), std::slice::from_ref(tuple), &mut result);

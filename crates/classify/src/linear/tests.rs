@@ -9,7 +9,7 @@ use crate::oracle::{Oracle, Right};
 use crate::pattern::Pattern;
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
-use crate::{BuildOptions, ClassifyEngine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
+use crate::{BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
 
 /// Rules and tuples of few bits, so that many match.
 fn every_way_agrees<T: Tuple>() {
@@ -32,7 +32,7 @@ fn every_way_agrees<T: Tuple>() {
     let oracle = Oracle::of(&rules);
     let right: Vec<u32> = tuples.iter().map(|tuple| oracle.right(tuple)).collect();
     assert!(right.contains(&0) && right.iter().any(|&number| number > 50));
-    let (_, table) = Linear::build(&rules, &BuildOptions::default()).expect("a small table");
+    let (_, table) = Linear::<T>::build(&rules, &BuildOptions::default()).expect("a small table");
     let mut found = vec![u32::MAX; tuples.len()];
     portable(table.view(), &tuples, &mut found);
     assert_eq!(found, right);

@@ -1,11 +1,12 @@
 //! Patches of linear search: the lanes that entries came to, went from, or moved between.
 
 use wirespeed_image::{Patch, PatchBuilder};
+use wirespeed_table::Outgrown;
 
 use super::build::{Linear, words_of};
 use super::layout::{ENTRIES, GROUPS_AT, HEAD, LANES, NUMBERS, PRIORITIES, value_at};
 use super::order::{Full, Held, Key};
-use crate::lookup::{Outgrown, take_entries};
+use crate::limits::take_entries;
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet};

@@ -1,6 +1,7 @@
 //! [`Quilt`]: the control plane.
 
 use wirespeed_image::{Image, ImageError, Patch};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Outgrown, Standing};
 
 use super::cell::Cell;
 use super::full::Full;
@@ -11,7 +12,6 @@ use super::layout::{
 use super::scan;
 use super::store::Store;
 use super::tune;
-use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown};
 use crate::rank::Rank;
 use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
@@ -24,8 +24,9 @@ pub struct Quilt<T: Tuple> {
 
 const NAME: &str = "quilt";
 
-impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
+impl<T: Tuple> Engine<T> for Quilt<T> {
     const NAME: &'static str = NAME;
+    const STANDING: Standing = Standing::Recommended;
     type Table = QuiltTable<T>;
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, QuiltTable<T>), BuildError> {
@@ -50,8 +51,8 @@ impl<T: Tuple> ClassifyEngine<T> for Quilt<T> {
         self.store.take_in(rules, changed).map_err(|Full(what)| Outgrown(what))
     }
 
-    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
-        self.store.patch(rules)
+    fn patch(&mut self, _: &Self::Table, rules: &RuleSet<T>, _: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        Ok(self.store.patch(rules))
     }
 
     fn memory_usage(&self) -> u64 {

@@ -1,17 +1,18 @@
 //! Lookups: layers by four, and what they come to.
 
+use wirespeed_table::{Load, Lookup, Step};
+
 use super::cell::is_in;
 use super::hash::{Seeds, filter_bits};
 use super::layout::{
     B_AFTER, BLOCK, Directory, LANES, LAYERS_AT_ONCE, MASK_AT, QuiltTable, REST_AT, SCAN_LANES, ScanView,
     Slot, View, blocks, cell_at, height, record_len, scan_len,
 };
-use crate::lookup::{Classify, Load, Step};
 use crate::rank::Rank;
 use crate::spans::halves;
 use crate::tuple::Tuple;
 
-impl<T: Tuple> Classify<T> for QuiltTable<T> {
+impl<T: Tuple> Lookup<T> for QuiltTable<T> {
     fn lookup(&self, tuple: &T) -> u32 {
         let view = self.view();
         best(view, &view.seeds(), tuple, &mut |_| ()).result()

@@ -6,13 +6,13 @@ use super::cell::{Cell, Form};
 use super::lookup::portable;
 use super::{Quilt, simd};
 use crate::conformance::{probes, sets};
-use crate::{BuildOptions, ClassifyEngine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+use crate::{BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
 
 fn ways_agree<T: Tuple>() {
     let mut rng = Rng::new(4);
     for rules in [sets::classes::<T>(&mut rng, 60, 2_000), sets::World::new(&mut rng).rules(&mut rng, 300)] {
         let options = BuildOptions { seed: Some(3), ..BuildOptions::default() };
-        let (_, table) = Quilt::build(&rules, &options).expect("a small table");
+        let (_, table) = Quilt::<T>::build(&rules, &options).expect("a small table");
         let tuples = probes::around(&rules, 400);
         let mut right = vec![u32::MAX; tuples.len()];
         portable(table.view(), &tuples, &mut right);

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::marker::PhantomData;
 
 use wirespeed_image::{Image, Patch};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Outgrown, Standing};
 
 use super::class::{Held, Stale};
 use super::filter::Filters;
@@ -17,7 +18,7 @@ use super::layout::{
 use super::order::Order;
 use super::place::{Entry, Slots, value_of};
 use super::runs::Runs;
-use crate::lookup::{BuildError, BuildOptions, ClassifyEngine, Outgrown, check_entries};
+use crate::limits::check_entries;
 use crate::rules::{Changed, RuleSet};
 use crate::seeded::Seeded;
 use crate::tuple::Tuple;
@@ -57,8 +58,9 @@ const LEAST: u32 = 25;
 /// Head room in a table that would be over its cap otherwise.
 const LEAST_TIGHT: u32 = 2;
 
-impl<T: Tuple, F: Form> ClassifyEngine<T> for Tss<T, F> {
+impl<T: Tuple, F: Form> Engine<T> for Tss<T, F> {
     const NAME: &'static str = F::NAME;
+    const STANDING: Standing = Standing::Paper("GSwitch, CoNEXT 2014");
     type Table = TssTable<T, F>;
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
@@ -86,8 +88,8 @@ impl<T: Tuple, F: Form> ClassifyEngine<T> for Tss<T, F> {
         self.take_in(rules, changed)
     }
 
-    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
-        self.patch_of(rules)
+    fn patch(&mut self, _: &Self::Table, rules: &RuleSet<T>, _: &[Changed<T>]) -> Result<Patch, Outgrown> {
+        Ok(self.patch_of(rules))
     }
 
     fn memory_usage(&self) -> u64 {

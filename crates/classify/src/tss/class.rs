@@ -1,11 +1,12 @@
 //! Classes in the control plane: they come with their first entry, grow, and go with their last.
 
+use wirespeed_table::Outgrown;
+
 use super::build::Tss;
 use super::form::Form;
 use super::hash::SUBTABLES;
 use super::layout::{LEAST_LOG, MOST_LOG, MOST_SLOT, table_slots, value_elements};
 use super::place::{Entry, Part};
-use crate::lookup::Outgrown;
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 

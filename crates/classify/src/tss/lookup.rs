@@ -24,6 +24,7 @@
 use std::marker::PhantomData;
 
 use wirespeed_image::prefetch;
+use wirespeed_table::{Load, Lookup, Step};
 
 use super::form::Form;
 use super::hash::{Hash, KEYS, SUBTABLES};
@@ -33,7 +34,6 @@ use super::layout::{
 };
 use super::plan::{GROUP, LANES, Pair, Plan, Plans, Rows};
 use super::simd;
-use crate::lookup::{Classify, Load, Step};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 
@@ -46,7 +46,7 @@ const WAITING: usize = 48;
 /// Shorter batches are looked up one by one.
 const FEW: usize = 4;
 
-impl<T: Tuple, F: Form> Classify<T> for TssTable<T, F> {
+impl<T: Tuple, F: Form> Lookup<T> for TssTable<T, F> {
     fn lookup(&self, tuple: &T) -> u32 {
         one::<T, F>(&self.view(), tuple).result()
     }

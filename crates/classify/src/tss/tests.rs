@@ -12,8 +12,7 @@ use super::{Form, Tss, TssTable};
 use crate::bloom::{BloomForm, BloomSearch, BloomSearchTable};
 use crate::tuple_search::TupleForm;
 use crate::{
-    BuildOptions, Classify, ClassifyEngine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Pattern, Rule, RuleSet,
-    Tuple,
+    BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlowTuple, Pattern, Rule, RuleSet, Tuple,
 };
 
 fn random<T: Tuple>(rng: &mut Rng) -> T {
@@ -92,7 +91,7 @@ fn false_positives_are_those_of_the_formula() {
     let mut rng = Rng::new(2);
     for (rules, classes) in [(400, 400), (2_000, 20), (15_000, 60), (50_000, 1)] {
         let (set, _) = some::<OpenFlowTuple>(&mut rng, rules, classes);
-        let (_, table) = BloomSearch::build(&set, &options()).expect("a table");
+        let (_, table) = BloomSearch::<OpenFlowTuple>::build(&set, &options()).expect("a table");
         let tuples: Vec<_> = (0..1_000_000 / classes).map(|_| random(&mut rng)).collect();
         let (measured, expected) =
             (false_positives(&table, &tuples), table.expected_false_positives().expect("there are filters"));
@@ -103,7 +102,7 @@ fn false_positives_are_those_of_the_formula() {
     }
     let exact = |n: u128| Ipv4Tuple::default().with(&Ipv4Tuple::DST, n);
     let set: RuleSet<_> = (0..20_000).map(|n| Rule::new(Pattern::exact(exact(n)), 1, 0)).collect();
-    let (_, table) = BloomSearch::build(&set, &options()).expect("a table");
+    let (_, table) = BloomSearch::<Ipv4Tuple>::build(&set, &options()).expect("a table");
     let tuples: Vec<_> = (20_000..1_000_000).map(exact).collect();
     let (measured, expected) =
         (false_positives(&table, &tuples), table.expected_false_positives().expect("there is a filter"));
@@ -116,7 +115,7 @@ fn bits_go_with_their_entries() {
     let mut rng = Rng::new(3);
     let (pool, _) = some::<Ipv4Tuple>(&mut rng, 4_000, 7);
     let mut set = RuleSet::new();
-    let (mut engine, mut table) = BloomSearch::build(&set, &options()).expect("a table");
+    let (mut engine, mut table) = BloomSearch::<Ipv4Tuple>::build(&set, &options()).expect("a table");
     set.track();
     for _ in 0..400 {
         for _ in 0..100 {
@@ -128,7 +127,7 @@ fn bits_go_with_their_entries() {
             }
         }
         let changed = set.take_changed();
-        match engine.update(&set, &changed) {
+        match engine.update(&table, &set, &changed) {
             Ok(patch) => table.apply(&patch).expect("it fits"),
             Err(_) => (engine, table) = BloomSearch::build(&set, &options()).expect("a table"),
         }
@@ -156,7 +155,7 @@ fn a_search_stops_where_nothing_better_is_left() {
     let (set, _) = some::<Ipv4Tuple>(&mut rng, 50, 50);
     let mut set: RuleSet<_> = set.sorted().into_iter().map(|(_, rule)| rule.clone()).collect();
     set.insert(Rule::new(Pattern::all(), 1_000, 0)).expect("a number");
-    let (_, table): (_, TssTable<_, TupleForm>) = Tss::build(&set, &options()).expect("a table");
+    let (_, table): (_, TssTable<Ipv4Tuple, TupleForm>) = Tss::build(&set, &options()).expect("a table");
     let steps = table.explain(&random(&mut rng));
     assert_eq!(steps.len(), 2, "{steps:?}");
     assert!(steps[1].meaning.starts_with("result 51"));
@@ -167,7 +166,7 @@ fn a_search_stops_where_nothing_better_is_left() {
 #[test]
 fn nothing_lies_beside_an_odd_last_word() {
     let set: RuleSet<OpenFlowTuple> = [Rule::new(Pattern::all(), 1, 0)].into_iter().collect();
-    let (_, table) = BloomSearch::build(&set, &options()).expect("a table");
+    let (_, table) = BloomSearch::<OpenFlowTuple>::build(&set, &options()).expect("a table");
     let last = value_elements(OpenFlowTuple::WORDS) - 1;
     for (value, is_taken) in [(7, true), (7 << 32, false)] {
         let mut patch = PatchBuilder::new();

@@ -4,6 +4,7 @@
 //! filter. More only where a value makes others move, a class comes, grows or goes, or its best entry does.
 
 use wirespeed_image::{Patch, PatchBuilder};
+use wirespeed_table::Outgrown;
 
 use super::build::Tss;
 use super::class::{Held, Stale};
@@ -13,7 +14,7 @@ use super::layout::{
     LOG_BITS_AT, ORDER, SLOTS, SUBTABLE_AT, halves, slot_elements, value_elements,
 };
 use super::place::{Entry, Value, value_of};
-use crate::lookup::{Outgrown, take_entries};
+use crate::limits::take_entries;
 use crate::pattern::Pattern;
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;

@@ -26,6 +26,11 @@ use std::hash::Hash;
 use std::str::FromStr;
 
 use bytemuck::Pod;
+use wirespeed_table::Domain;
+
+use crate::domain::UpdateError;
+use crate::rules::{Changed, RuleSet};
+use crate::update::RuleUpdate;
 
 pub use field::{Field, FieldMatch, Kind, ValueError, protocol_name, protocol_number};
 pub use frame::{FrameError, Layer};
@@ -39,7 +44,29 @@ pub(crate) use text::no_field;
 ///
 /// It is plain data: `bytemuck::cast_slice` turns tuples into their words, [`WORDS`](Self::WORDS) for each.
 pub trait Tuple:
-    Copy + Eq + Ord + Hash + Debug + Default + Display + FromStr<Err = TupleError> + Pod + Send + Sync + 'static
+    Copy
+    + Eq
+    + Ord
+    + Hash
+    + Debug
+    + Default
+    + Display
+    + FromStr<Err = TupleError>
+    + Pod
+    + Send
+    + Sync
+    + 'static
+    + for<'k> Domain<
+        Key<'k> = &'k Self,
+        Keys<'k> = &'k [Self],
+        Found = u32,
+        Result = u32,
+        Source = RuleSet<Self>,
+        Model = RuleSet<Self>,
+        Update = RuleUpdate<Self>,
+        Change = Changed<Self>,
+        Error = UpdateError,
+    >
 {
     /// The name that users know it by.
     const NAME: &'static str;

@@ -12,7 +12,7 @@ use wirespeed_classify::conformance::{
 use wirespeed_classify::linear::layout::{ENTRIES, LANES, NUMBERS, value_at};
 use wirespeed_classify::linear::{Linear, LinearTable};
 use wirespeed_classify::{
-    BuildError, BuildOptions, Changed, Classify, ClassifyEngine, Ipv4Tuple, Outgrown, RuleSet, Step, Tuple,
+    BuildError, BuildOptions, Changed, Engine, Ipv4Tuple, Lookup, Outgrown, RuleSet, Standing, Step, Tuple,
 };
 use wirespeed_image::{Checked, Image, ImageError, Patch, PatchBuilder, PatchError, SectionId, Table};
 
@@ -28,8 +28,13 @@ trait Fault: Sized + Send + Sync + 'static {
     fn take(engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
         engine.take(rules, changed)
     }
-    fn patch(engine: &mut Linear<T>, rules: &RuleSet<T>) -> Patch {
-        engine.patch(rules)
+    fn patch(
+        engine: &mut Linear<T>,
+        table: &Right,
+        rules: &RuleSet<T>,
+        changed: &[Changed<T>],
+    ) -> Result<Patch, Outgrown> {
+        engine.patch(table, rules, changed)
     }
     fn from_image(image: Image) -> Result<Right, ImageError> {
         Right::from_image(image)
@@ -68,8 +73,9 @@ impl<F> Clone for FaultyTable<F> {
     }
 }
 
-impl<F: Fault> ClassifyEngine<T> for Faulty<F> {
+impl<F: Fault> Engine<T> for Faulty<F> {
     const NAME: &'static str = "faulty";
+    const STANDING: Standing = Standing::Niche("tests");
     type Table = FaultyTable<F>;
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
@@ -81,8 +87,13 @@ impl<F: Fault> ClassifyEngine<T> for Faulty<F> {
         F::take(&mut self.0, rules, changed)
     }
 
-    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
-        F::patch(&mut self.0, rules)
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        rules: &RuleSet<T>,
+        changed: &[Changed<T>],
+    ) -> Result<Patch, Outgrown> {
+        F::patch(&mut self.0, &table.0, rules, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -115,7 +126,7 @@ impl<F: Fault> Table for FaultyTable<F> {
     }
 }
 
-impl<F: Fault> Classify<T> for FaultyTable<F> {
+impl<F: Fault> Lookup<T> for FaultyTable<F> {
     fn lookup(&self, tuple: &T) -> u32 {
         F::lookup(&self.0, tuple)
     }
@@ -315,10 +326,15 @@ faults! {
     }
     /// Keeps the counts of the first table.
     StaleCounts: random_updates, hand_picked_sets => {
-        fn patch(engine: &mut Linear<T>, rules: &RuleSet<T>) -> Patch {
+        fn patch(
+            engine: &mut Linear<T>,
+            table: &Right,
+            rules: &RuleSet<T>,
+            changed: &[Changed<T>],
+        ) -> Result<Patch, Outgrown> {
             let mut same = PatchBuilder::new();
-            engine.patch(rules).writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
-            same.finish(None)
+            engine.patch(table, rules, changed)?.writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
+            Ok(same.finish(None))
         }
     }
     /// Is outgrown again and again.

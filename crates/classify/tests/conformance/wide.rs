@@ -11,8 +11,8 @@ use wirespeed_classify::oracle::Oracle;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
-    BuildError, Classify, ClassifyEngine, Ipv4Tuple, Ipv6Tuple, LiveRules, MOST_ENTRIES, OpenFlowTuple, Rule,
-    RuleSet, Tuple,
+    BuildError, EditRules, Engine, Ipv4Tuple, Ipv6Tuple, LiveRules, Lookup, MOST_ENTRIES, OpenFlowTuple,
+    Rule, RuleSet, Tuple,
 };
 
 /// Where all patterns are made it takes minutes.
@@ -42,9 +42,9 @@ fn takes_little<T: Tuple>() {
 }
 
 fn holds<T: Tuple>(live: &LiveRules<T, Quilt<T>>) {
-    let mut all = probes::around(live.rules(), 100);
-    all.extend(tuples(live.rules(), 500, 1.0, 2));
-    check(&*live.reader().enter(), &Oracle::of(live.rules()), &all, "wide ranges");
+    let mut all = probes::around(live.model(), 100);
+    all.extend(tuples(live.model(), 500, 1.0, 2));
+    check(&*live.reader().enter(), &Oracle::of(live.model()), &all, "wide ranges");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn wide_ranges_take_little() {
 
 /// Other engines make patterns of ranges. They say how many there are and how many they take, before they
 /// make any.
-fn is_refused<E: ClassifyEngine<Ipv4Tuple>>() {
+fn is_refused<E: Engine<Ipv4Tuple>>() {
     let rules = wide::wide::<Ipv4Tuple>(100);
     let start = Instant::now();
     match E::build(&rules, &options()) {
@@ -84,7 +84,7 @@ fn engines_of_patterns_stop_growing_at_millions() {
         LiveRules::<Ipv4Tuple, TupleSearch<_>>::new(RuleSet::new(), options()).expect("it is built");
     let outcome = (0..100).try_for_each(|n| live.insert(wide::wide_rule(n)).map(|_| ()));
     let error = outcome.expect_err("not all are taken").to_string();
-    assert!(error.contains("entries, the set has 1") && live.rules().len() < 30, "{error}");
+    assert!(error.contains("entries, the table has 1") && live.model().len() < 30, "{error}");
 }
 
 /// A set of ordinary rules gets wide ones, one at a time, and loses the ordinary ones.
@@ -97,7 +97,7 @@ fn a_table_goes_from_ordinary_rules_to_wide_ones() {
         })
         .collect();
     rules.insert(Rule::new(wirespeed_classify::Pattern::all(), 0, 0)).expect("a number");
-    let mut live = LiveRules::<_, Quilt<_>>::new(rules, options()).expect("it is built");
+    let mut live = LiveRules::<Ipv4Tuple, Quilt<_>>::new(rules, options()).expect("it is built");
     let start = Instant::now();
     (0..100).for_each(|n| _ = live.insert(wide::wide_rule(n)).expect("the table takes it"));
     assert!(live.rebuilds() <= 3, "{} rebuilds", live.rebuilds());
@@ -127,7 +127,7 @@ fn readers_of_wide_rules_see_whole_states() {
 fn tables_of_hostile_rules_have_few_layers() {
     for (what, rules) in wide::hostile::<Ipv4Tuple>(1_000) {
         let start = Instant::now();
-        let (_, table) = Quilt::build(&rules, &options()).expect("it is built");
+        let (_, table) = Quilt::<Ipv4Tuple>::build(&rules, &options()).expect("it is built");
         assert!(table.layers() <= 64, "{what}: {}", table.shape().expect("a quilt has a shape"));
         assert!(start.elapsed() < SOON, "{what}: built in {:?}", start.elapsed());
     }

@@ -28,9 +28,10 @@ pub use real::real_tables;
 pub use refusals::{refusals, refusals_at_the_cap};
 pub use wirespeed_image::rounds;
 
+use wirespeed_table::{BuildOptions, Engine, Lookup};
+
 use crate::address::Address;
-use crate::live::LiveTable;
-use crate::lpm::{BuildOptions, Engine, Lpm};
+use crate::domain::LiveTable;
 use crate::next_hop::NextHop;
 use crate::oracle::{self, boundaries};
 use crate::prefix::Prefix;
@@ -111,7 +112,7 @@ pub fn scattered<A: Address>(count: usize) -> Vec<A> {
 
 /// Holds a table against the right answers at every address given: batch against the oracle, then single and
 /// explained lookups against the batch.
-pub fn check<A: Address, T: Lpm<A>>(table: &T, expected: &Expected<A>, addresses: &[A], what: &str) {
+pub fn check<A: Address, T: Lookup<A>>(table: &T, expected: &Expected<A>, addresses: &[A], what: &str) {
     // In one batch, and in batches too short for wide vectors, which then go another way.
     let mut found = vec![NextHop(u32::MAX); addresses.len()];
     let mut in_short = found.clone();
@@ -153,7 +154,7 @@ pub fn check<A: Address, T: Lpm<A>>(table: &T, expected: &Expected<A>, addresses
     }
 }
 
-fn check_all<A: Address, T: Lpm<A>>(table: &T, rib: &Rib<A>, also: &[A], what: &str) {
+fn check_all<A: Address, T: Lookup<A>>(table: &T, rib: &Rib<A>, also: &[A], what: &str) {
     let mut addresses = boundaries(rib.iter().map(|(prefix, _)| prefix));
     addresses.extend(scattered::<A>(100));
     addresses.extend(also);
@@ -231,7 +232,7 @@ impl<A: Address, E: Engine<A>> Patched<A, E> {
     /// Applies updates; the prefixes that changed.
     fn apply(&mut self, updates: &[Update<A>]) -> Vec<Prefix<A>> {
         let changed: Vec<_> = updates.iter().filter(|u| self.rib.apply(u)).map(Update::prefix).collect();
-        match self.engine.update_beside(&self.table, &self.rib, &changed) {
+        match self.engine.update(&self.table, &self.rib, &changed) {
             Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
             Err(_) => {
                 (self.engine, self.table) = build::<A, E>(&self.rib);

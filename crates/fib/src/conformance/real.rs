@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use wirespeed_image::Table;
+use wirespeed_table::Engine;
 
 use super::{Expected, build, check, scattered};
 use crate::fib::{Fib, InFib};
-use crate::lpm::Engine;
 use crate::oracle::boundaries;
 use crate::read::{ReadOptions, Source, collect_updates, read_fib};
 use crate::update::Update;
@@ -64,7 +64,7 @@ fn day_of_updates<A: InFib, E: Engine<A>>(
     let steps = few.chunks(40).chain(many.chunks(250_000));
     for (step, chunk) in steps.enumerate() {
         let changed: Vec<_> = chunk.iter().filter(|update| rib.apply(update)).map(Update::prefix).collect();
-        match engine.update_beside(&table, &rib, &changed) {
+        match engine.update(&table, &rib, &changed) {
             Ok(patch) => table.apply(&patch).expect("an engine's patch fits its table"),
             Err(_) => (engine, table) = build::<A, E>(&rib),
         }

@@ -5,89 +5,24 @@
 //! turn. After every call, Ok or Err, the Rib is held against one that took the calls that succeeded and no
 //! other, and readers and a follower against its oracle.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 
 use wirespeed_image::live::{Follower, Reader};
 use wirespeed_image::{ImageError, Patch, Table};
+use wirespeed_table::conformance::{Failing, fail_at, operations};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
 use super::{Expected, affordable, build, tables};
 use crate::address::Address;
-use crate::live::LiveTable;
-use crate::lpm::{BuildError, BuildOptions, Engine, Lpm, Outgrown};
+use crate::domain::LiveTable;
 use crate::next_hop::NextHop;
 use crate::oracle::boundaries;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::synth::rng::Rng;
 use crate::update::Update;
-
-thread_local! {
-    /// The operations that fail, by their number: builds and updates of engines on this thread are counted
-    /// together.
-    static FAILING: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
-    static OPERATIONS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Counts from 0 again, and has these operations fail.
-fn fail_at(operations: impl IntoIterator<Item = u32>) {
-    FAILING.set(operations.into_iter().collect());
-    OPERATIONS.set(0);
-}
-
-/// Counts an operation; whether it is to fail.
-fn fails() -> bool {
-    let now = OPERATIONS.replace(OPERATIONS.get() + 1);
-    FAILING.with_borrow(|failing| failing.contains(&now))
-}
-
-/// An engine that fails where it is told to.
-struct Failing<A, E>(E, PhantomData<fn() -> A>);
-
-impl<A: Address, E: Engine<A>> Engine<A> for Failing<A, E> {
-    const NAME: &'static str = E::NAME;
-    type Table = E::Table;
-
-    fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, E::Table), BuildError> {
-        if fails() {
-            // One kind is tried again with less head room, the other isn't.
-            return Err(match OPERATIONS.get() % 2 {
-                0 => ImageError::OverCap { needed: 2, cap: 1 }.into(),
-                _ => BuildError::Limit { engine: E::NAME, what: "things", limit: 1, found: 2 },
-            });
-        }
-        E::build(rib, options).map(|(engine, table)| (Self(engine, PhantomData), table))
-    }
-
-    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
-        if fails() {
-            // The engine is spent in any case, and may have done its work by then.
-            let _ = self.0.update(rib, changed);
-            return Err(Outgrown("told to"));
-        }
-        self.0.update(rib, changed)
-    }
-
-    fn update_beside(
-        &mut self,
-        table: &E::Table,
-        rib: &Rib<A>,
-        changed: &[Prefix<A>],
-    ) -> Result<Patch, Outgrown> {
-        if fails() {
-            let _ = self.0.update_beside(table, rib, changed);
-            return Err(Outgrown("told to"));
-        }
-        self.0.update_beside(table, rib, changed)
-    }
-
-    fn memory_usage(&self) -> u64 {
-        self.0.memory_usage()
-    }
-}
 
 /// A copy of the table that follows it, and how far it was told that lookups reach.
 #[derive(Clone)]
@@ -125,7 +60,7 @@ struct Watched<A: Address, E: Engine<A>> {
 
 impl<A: Address, E: Engine<A>> Watched<A, E> {
     fn new(mut live: LiveTable<A, E>) -> Self {
-        let model = live.rib().clone();
+        let model = live.model().clone();
         let reader = live.reader();
         let reach = live.reach();
         let copied = Copied(Arc::new(Mutex::new((reader.enter().clone(), reach))));
@@ -158,7 +93,7 @@ impl<A: Address, E: Engine<A>> Watched<A, E> {
 
     /// All that can be seen is as it is to be.
     fn check(&self, updates: &[Update<A>], what: &str) {
-        let rib = self.live.rib();
+        let rib = self.live.model();
         assert!(rib.iter().eq(self.model.iter()), "{what}: the routes");
         assert_eq!((rib.len(), rib.by_length()), (self.model.len(), self.model.by_length()), "{what}");
         assert_eq!(self.live.reach(), self.reach, "{what}: the reach");
@@ -224,7 +159,7 @@ pub fn refusals<A: Address, E: Engine<A>>() {
             .collect();
         fail_at([]);
         play::<A, E>(&start, &calls, &mut rng, "none fails");
-        let operations = OPERATIONS.get();
+        let operations = operations();
         let every = operations.div_ceil(plays) as usize;
         for first in (1 + seed..operations).step_by(every) {
             // One alone, one with the build after it, and several calls.
@@ -242,7 +177,7 @@ pub fn refusals<A: Address, E: Engine<A>>() {
 
 /// Makes the calls; those that fail once or twice more.
 fn play<A: Address, E: Engine<A>>(start: &Rib<A>, calls: &[Vec<Update<A>>], rng: &mut Rng, what: &str) {
-    let live = LiveTable::<A, Failing<A, E>>::new(start.clone(), BuildOptions::default());
+    let live = LiveTable::<A, Failing<E>>::new(start.clone(), BuildOptions::default());
     let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
     let mut refused = 0;
     for (at, updates) in calls.iter().enumerate() {

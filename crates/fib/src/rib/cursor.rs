@@ -10,7 +10,7 @@ use crate::next_hop::NextHop;
 /// A position in a table: a path of whole octets under which there are routes. It answers for the octet after
 /// it.
 #[derive(Clone, Copy, Debug)]
-pub struct Cursor<'a, A> {
+pub struct Cursor<'a, A: Address> {
     rib: &'a Rib<A>,
     /// The node at this depth or, within a compressed edge, the one at its end; or the first leaf of a list
     /// beneath the path.

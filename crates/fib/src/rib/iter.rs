@@ -10,7 +10,7 @@ use crate::prefix::Prefix;
 
 /// Routes in order; made by [`Rib::iter`] and [`Rib::covered`].
 #[derive(Clone, Debug)]
-pub struct Routes<'a, A> {
+pub struct Routes<'a, A: Address> {
     rib: &'a Rib<A>,
     stack: Vec<Frame<A>>,
 }

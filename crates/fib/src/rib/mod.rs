@@ -28,12 +28,14 @@ use node::{Child, ChildId, Node, NodeId, split};
 /// A routing table: prefixes of one family with their next hops, one each. All operations take time by the
 /// number of octets of a prefix, whatever the size of the table, and the size of their result.
 #[derive(Clone, Debug)]
-pub struct Rib<A> {
+pub struct Rib<A: Address> {
     nodes: Vec<Node<A>>,
     free: Vec<NodeId>,
     leaves: Leaves<A>,
     by_length: Vec<usize>,
     len: usize,
+    /// What takes back the updates of the call of a live table that is under way, the last one at the end.
+    noted: Vec<Undo<A>>,
 }
 
 impl<A: Address> Default for Rib<A> {
@@ -51,6 +53,7 @@ impl<A: Address> Rib<A> {
             leaves: Leaves::new(),
             by_length: vec![0; usize::from(A::BITS) + 1],
             len: 0,
+            noted: Vec::new(),
         }
     }
 
@@ -149,6 +152,32 @@ impl<A: Address> Rib<A> {
             Some(next_hop) => self.insert(prefix, next_hop),
             None => self.remove(prefix),
         };
+    }
+
+    /// Applies updates in order, and notes what takes them back; how many changed anything.
+    pub(crate) fn apply_noted(&mut self, updates: &[&Update<A>]) -> usize {
+        let before = self.noted.len();
+        let mut noted = std::mem::take(&mut self.noted);
+        noted.extend(updates.iter().filter_map(|update| self.exchange(update)));
+        self.noted = noted;
+        self.noted.len() - before
+    }
+
+    /// The prefixes that were noted, in the order of their changes.
+    pub(crate) fn noted(&self) -> impl Iterator<Item = Prefix<A>> {
+        self.noted.iter().map(|undo| undo.prefix)
+    }
+
+    /// Lets all stand that was noted.
+    pub(crate) fn forget(&mut self) {
+        self.noted.clear();
+    }
+
+    /// Takes back all that was noted.
+    pub(crate) fn undo_noted(&mut self) {
+        while let Some(undo) = self.noted.pop() {
+            self.undo(undo);
+        }
     }
 
     /// The next hop of exactly this prefix.

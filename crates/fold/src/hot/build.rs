@@ -1,6 +1,6 @@
 //! [`FoldHot`]: build and update, on top of the [`Form`].
 
-use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V4};
+use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, V4};
 use wirespeed_image::{Patch, width_for};
 
 use super::form::Form;
@@ -18,11 +18,12 @@ pub struct FoldHot {
 
 impl Engine<V4> for FoldHot {
     const NAME: &'static str = "fold-hot";
+    const STANDING: Standing = Standing::Niche("lookups on a GPU");
     type Table = FoldHotTable;
 
     fn build(rib: &Rib<V4>, options: &BuildOptions) -> Result<(Self, FoldHotTable), BuildError> {
         let results = rib.max_next_hop().0;
-        let widest = results.max(options.next_hops);
+        let widest = results.max(options.results);
         if widest > MAX_NEXT_HOP {
             let (limit, found) = (u64::from(MAX_NEXT_HOP), u64::from(widest));
             return Err(BuildError::Limit { engine: "fold-hot", what: "next hops", limit, found });
@@ -41,7 +42,7 @@ impl Engine<V4> for FoldHot {
         Ok((Self { form, results }, FoldHotTable::new(image)))
     }
 
-    fn update(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
         self.patch(rib, changed)
     }
 

@@ -281,7 +281,7 @@ impl Table for FoldHotTable {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_fib::{BuildOptions, Engine, Lpm, NextHop, Rib, V4};
+    use wirespeed_fib::{BuildOptions, Engine, Lookup, NextHop, Rib, V4};
     use wirespeed_image::PatchBuilder;
 
     use super::*;

@@ -140,7 +140,7 @@ mod tests {
             for updates in std::iter::once(&[][..]).chain(updates.chunks(7)) {
                 let changed: Vec<_> =
                     updates.iter().filter(|update| rib.apply(update)).map(Update::prefix).collect();
-                match engine.update(&rib, &changed) {
+                match engine.update(&table, &rib, &changed) {
                     Ok(patch) => table.apply(&patch).unwrap(),
                     Err(_) => (engine, table) = build(&rib),
                 }

@@ -1,6 +1,6 @@
 //! [`FoldV4`]: build and update, on top of the [`Form`].
 
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V4};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, V4};
 use wirespeed_image::{Patch, width_for};
 
 use super::form::Form;
@@ -18,11 +18,12 @@ pub struct FoldV4 {
 
 impl Engine<V4> for FoldV4 {
     const NAME: &'static str = "fold";
+    const STANDING: Standing = Standing::Recommended;
     type Table = FoldTableV4;
 
     fn build(rib: &Rib<V4>, options: &BuildOptions) -> Result<(Self, FoldTableV4), BuildError> {
         let results = rib.max_next_hop().0;
-        let widest = results.max(options.next_hops);
+        let widest = results.max(options.results);
         if widest > MAX_NEXT_HOP {
             let (limit, found) = (u64::from(MAX_NEXT_HOP), u64::from(widest));
             return Err(BuildError::Limit { engine: "fold", what: "next hops", limit, found });
@@ -34,7 +35,7 @@ impl Engine<V4> for FoldV4 {
         Ok((Self { form, results }, FoldTableV4::new(image)))
     }
 
-    fn update(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
         self.patch(rib, changed)
     }
 

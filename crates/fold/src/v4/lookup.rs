@@ -6,7 +6,7 @@
 //! A single lookup among one-byte elements is 33 instructions of x86-64: 12 look up, the others choose
 //! between the widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
 
-use wirespeed_fib::{Lpm, NextHop, Step, V4, Way};
+use wirespeed_fib::{Lookup, NextHop, Step, V4, VectorLevel};
 use wirespeed_image::{Element, Image, SectionId, Table, WORD, number};
 
 use super::layout::{At18, B18, C18, C24, FoldTableV4, LONG, N24, N32, Split, Upper, long_element, mark};
@@ -30,7 +30,7 @@ macro_rules! with_widths {
 }
 pub(crate) use with_widths;
 
-impl Lpm<V4> for FoldTableV4 {
+impl Lookup<V4> for FoldTableV4 {
     #[inline]
     fn lookup(&self, address: V4) -> NextHop {
         with_widths!(self, At18, lookup(self.image(), &self.upper, address))
@@ -38,7 +38,7 @@ impl Lpm<V4> for FoldTableV4 {
 
     fn lookup_batch(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        with_widths!(self, At18, batch(Way::best(), self.image(), 0, addresses, next_hops));
+        with_widths!(self, At18, batch(VectorLevel::best(), self.image(), 0, addresses, next_hops));
     }
 
     fn explain(&self, address: V4) -> Vec<Step> {
@@ -86,7 +86,7 @@ fn chunk_of_32<S: Split>(image: &Image, address: V4) -> usize {
 
 /// A batch in vectors, as far as a way has them, and the rest block by block.
 pub(crate) fn batch<S: Split, I: Element, W: Element>(
-    way: Way,
+    way: VectorLevel,
     image: &Image,
     base: u32,
     addresses: &[V4],
@@ -188,13 +188,13 @@ pub(crate) mod tests {
     use super::*;
 
     /// The suite sees only the way that the CPU at hand prefers.
-    pub(crate) fn every_way<E: Engine<V4>>(batch: impl Fn(&E::Table, Way, &[V4], &mut [NextHop])) {
+    pub(crate) fn every_way<E: Engine<V4>>(batch: impl Fn(&E::Table, VectorLevel, &[V4], &mut [NextHop])) {
         for (name, rib) in tables::hand_picked::<V4>() {
             let (_, table) = E::build(&rib, &BuildOptions::default()).expect("a valid table is built");
             let expected = Expected::of(&rib);
             let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
             keys.extend(scattered::<V4>(1_000));
-            for way in Way::ALL.into_iter().filter(|way| way.is_here()) {
+            for way in VectorLevel::ALL.into_iter().filter(|way| way.is_here()) {
                 let mut found = vec![NextHop(u32::MAX); keys.len()];
                 batch(&table, way, &keys, &mut found);
                 for (&key, &found) in keys.iter().zip(&found) {

@@ -3,7 +3,7 @@
 //! A gather of c18 and a gather of n24 for so many vectors at a time that the second finds what the first
 //! asked for; keys to come are prefetched. Keys that lead on are collected and finished one by one.
 
-use wirespeed_fib::{NextHop, V4, Way};
+use wirespeed_fib::{NextHop, V4, VectorLevel};
 use wirespeed_image::{Element, Image};
 
 use super::layout::Split;
@@ -11,7 +11,7 @@ use super::layout::Split;
 /// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many
 /// that were.
 pub(super) fn batch<S: Split, I: Element, W: Element>(
-    way: Way,
+    way: VectorLevel,
     image: &Image,
     base: u32,
     addresses: &[V4],
@@ -24,9 +24,9 @@ pub(super) fn batch<S: Split, I: Element, W: Element>(
         // and whose numbers of chunks start from `base`.
         unsafe {
             match way {
-                Way::Avx512 => return avx512::batch::<S, I, W>(image, base, addresses, next_hops),
-                Way::Avx2 => return avx2::batch::<S, I, W>(image, base, addresses, next_hops),
-                Way::Portable => {}
+                VectorLevel::Avx512 => return avx512::batch::<S, I, W>(image, base, addresses, next_hops),
+                VectorLevel::Avx2 => return avx2::batch::<S, I, W>(image, base, addresses, next_hops),
+                VectorLevel::Portable => {}
             }
         }
     }

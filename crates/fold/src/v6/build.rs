@@ -1,7 +1,9 @@
 //! [`FoldV6`]: build and update, on top of the [`Form`]. A table is built by bringing an empty one up to date
 //! with everything at once.
 
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Strides, V6};
+use wirespeed_fib::{
+    Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, Strides, V6,
+};
 use wirespeed_image::{Changes, Image, Patch, WORD};
 
 use super::form::{Change, Form};
@@ -27,11 +29,12 @@ pub struct FoldV6 {
 
 impl Engine<V6> for FoldV6 {
     const NAME: &'static str = "fold";
+    const STANDING: Standing = Standing::Recommended;
     type Table = FoldTableV6;
 
     fn build(rib: &Rib<V6>, options: &BuildOptions) -> Result<(Self, FoldTableV6), BuildError> {
         let results = rib.max_next_hop().0;
-        let widest = results.max(options.next_hops);
+        let widest = results.max(options.results);
         if widest > MAX_NEXT_HOP {
             let (limit, found) = (u64::from(MAX_NEXT_HOP), u64::from(widest));
             return Err(BuildError::Limit { engine: "fold", what: "next hops", limit, found });
@@ -54,7 +57,7 @@ impl Engine<V6> for FoldV6 {
         Ok((Self { form, results }, table))
     }
 
-    fn update(&mut self, rib: &Rib<V6>, changed: &[Prefix<V6>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<V6>, changed: &[Prefix<V6>]) -> Result<Patch, Outgrown> {
         self.patch(rib, changed)
     }
 
@@ -145,7 +148,7 @@ fn compile(
     options: &BuildOptions,
 ) -> Result<Image, BuildError> {
     let most = form.width.values() - u64::from(form.base);
-    let room = |in_use: u32| (u64::from(in_use) + options.head_room(in_use.into(), 8, 9)).min(most);
+    let room = |in_use: u32| (u64::from(in_use) + options.head_room_for(in_use.into(), 8, 9)).min(most);
     let steps = 1..form.shape.len();
     let chunks: Vec<u64> = steps.clone().map(|step| room(form.in_use(step))).collect();
     for (&chunks, &stride) in chunks.iter().zip(&form.shape[1..]) {

@@ -66,12 +66,12 @@ pub struct FoldTableV6 {
     /// Number of chunks of each section, chunk 0 and head room included.
     chunks: Vec<u64>,
     /// The stride of each step, the bits before it, and its section.
-    pub(super) steps: Vec<Way>,
+    pub(super) steps: Vec<VectorLevel>,
 }
 
 /// What a lookup knows of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct VectorLevel {
     pub(super) stride: u8,
     pub(super) from: u8,
     pub(super) elements: Column,
@@ -151,7 +151,7 @@ impl FoldTableV6 {
         let mut from = 0;
         let way = |(step, &stride): (usize, &u8)| {
             from += stride;
-            Way { stride, from: from - stride, elements: image.column(section(step)) }
+            VectorLevel { stride, from: from - stride, elements: image.column(section(step)) }
         };
         let steps = shape.iter().enumerate().map(way).collect();
         Ok(Self { image, shape, width, base, chunks, steps })

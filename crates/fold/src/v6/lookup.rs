@@ -1,6 +1,6 @@
 //! Lookups, alone and in batches: step by step, until an element is a next hop.
 
-use wirespeed_fib::{Lpm, NextHop, Step, V6};
+use wirespeed_fib::{Lookup, NextHop, Step, V6};
 use wirespeed_image::{Element, Image, Table, WORD, number};
 
 use super::layout::{FoldTableV6, MOST_STEPS, Width, bits, section};
@@ -9,7 +9,7 @@ use super::simd;
 /// Keys of a block, a number that fits in a byte.
 const BLOCK: usize = 64;
 
-impl Lpm<V6> for FoldTableV6 {
+impl Lookup<V6> for FoldTableV6 {
     #[inline]
     fn lookup(&self, address: V6) -> NextHop {
         match self.width {

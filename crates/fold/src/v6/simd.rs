@@ -5,7 +5,7 @@
 //! lead on from there are finished one by one.
 
 #[cfg(target_arch = "x86_64")]
-use wirespeed_fib::Way;
+use wirespeed_fib::VectorLevel;
 use wirespeed_fib::{NextHop, V6};
 use wirespeed_image::Element;
 
@@ -14,7 +14,7 @@ use super::layout::FoldTableV6;
 /// Looks up as many of the keys, from the front, as this CPU can do in vectors; how many that were.
 pub(super) fn batch<W: Element>(table: &FoldTableV6, addresses: &[V6], next_hops: &mut [NextHop]) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if Way::Avx512.is_here() {
+    if VectorLevel::Avx512.is_here() {
         #[allow(unsafe_code)]
         // SAFETY: the CPU has it; the elements of the table are of this type.
         return unsafe { avx512::batch::<W>(table, addresses, next_hops) };

@@ -2,7 +2,7 @@
 
 use bytemuck::bytes_of;
 use wirespeed_fib::{
-    Address, BuildError, BuildOptions, Engine, Family, Lpm, NextHop, Outgrown, Prefix, Rib, Step,
+    Address, BuildError, BuildOptions, Engine, Family, Lookup, NextHop, Outgrown, Prefix, Rib, Standing, Step,
 };
 use wirespeed_gpu::driver::Shape;
 use wirespeed_gpu::program::{OnDevice, Program};
@@ -13,27 +13,19 @@ use super::mirror::{Mirrored, MirroredTable, is_short};
 
 impl<A: Address, E: Engine<A>> Engine<A> for Mirrored<E>
 where
-    E::Table: OnDevice + Lpm<A>,
+    E::Table: OnDevice + Lookup<A>,
 {
     const NAME: &'static str = E::NAME;
+    const STANDING: Standing = E::STANDING;
     type Table = MirroredTable<E::Table>;
 
     fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
         let (engine, table) = E::build(rib, options)?;
-        Ok((Self(engine), MirroredTable::new(table)))
+        Ok((Self::new(engine), MirroredTable::new(table)))
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
-        self.0.update(rib, changed)
-    }
-
-    fn update_beside(
-        &mut self,
-        table: &Self::Table,
-        rib: &Rib<A>,
-        changed: &[Prefix<A>],
-    ) -> Result<Patch, Outgrown> {
-        self.0.update_beside(&table.table, rib, changed)
+    fn patch(&mut self, table: &Self::Table, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+        self.0.patch(&table.table, rib, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -41,7 +33,7 @@ where
     }
 }
 
-impl<A: Address, T: OnDevice + Lpm<A>> Lpm<A> for MirroredTable<T> {
+impl<A: Address, T: OnDevice + Lookup<A>> Lookup<A> for MirroredTable<T> {
     fn lookup(&self, address: A) -> NextHop {
         let mut found = [NextHop(u32::MAX)];
         self.lookup_batch(&[address], &mut found);
@@ -82,7 +74,7 @@ impl Device {
     /// alike.
     fn look_up_twice<A: Address>(
         &mut self,
-        table: &impl Lpm<A>,
+        table: &impl Lookup<A>,
         programs: &[Program],
         addresses: &[A],
         turn: usize,

@@ -4,7 +4,7 @@
 use wirespeed_fib::conformance::tables::scattered_routes;
 use wirespeed_fib::conformance::{Expected, scattered};
 use wirespeed_fib::oracle::boundaries;
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Prefix, Rib, Update};
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Prefix, Rib, Update};
 use wirespeed_gpu::program::OnDevice;
 
 use super::mirror::Mirrored;
@@ -13,7 +13,7 @@ use super::mirror::Mirrored;
 /// keys, in grids and batches of several sizes.
 fn edges<A: Address, E: Engine<A>>()
 where
-    E::Table: OnDevice + Lpm<A>,
+    E::Table: OnDevice + Lookup<A>,
 {
     // Programs, widths and grids change from batch to batch.
     const BATCHES: usize = 12;
@@ -27,7 +27,7 @@ where
         let mut live = LiveTable::<A, Mirrored<E>>::new(rib, BuildOptions::default()).expect("it is built");
         let reader = live.reader();
         for turn in 0..3u32 {
-            let expected = Expected::of(live.rib());
+            let expected = Expected::of(live.model());
             for batch in 0..BATCHES {
                 // A short batch is the device's where it is a state's first.
                 let short = [1, 33, 0][turn as usize];

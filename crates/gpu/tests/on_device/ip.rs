@@ -7,7 +7,7 @@ use std::time::Duration;
 use wirespeed_dir24::Dir24;
 use wirespeed_fib::conformance::scattered;
 use wirespeed_fib::conformance::tables::scattered_routes;
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Prefix, Rib, Update, V4};
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Prefix, Rib, Update, V4};
 use wirespeed_gpu::ip::{KeyBytes, Meter, Offload, Pipeline, Policy, Remote, Use};
 use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
@@ -37,7 +37,7 @@ fn check<A: Address>(remote: &Remote<A>, rib: &Rib<A>, what: &str) {
     }
 }
 
-fn follows<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(devices: usize) {
+fn follows<A: Address, E: Engine<A, Table: OnDevice + Lookup<A>>>(devices: usize) {
     let Some(fleet) = fleet(devices, &options()) else { return };
     let short = |len: u8| len.min(16);
     let routes = scattered_routes::<A>(300);
@@ -50,21 +50,21 @@ fn follows<A: Address, E: Engine<A, Table: OnDevice + Lpm<A>>>(devices: usize) {
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
     let narrow = remote.key_bytes();
     assert_eq!(narrow, KeyBytes::for_bits(A::FAMILY, live.reach()));
-    check(&remote, live.rib(), "as uploaded");
+    check(&remote, live.model(), "as uploaded");
     // Longer prefixes, next hops that entries have no room for, and back to nothing.
     for (round, routes) in (0..).zip(routes.chunks(40)) {
         let next_hop = NextHop(1 + round * 100);
         let updates: Vec<_> = routes.iter().map(|&prefix| Update::announce(prefix, next_hop)).collect();
         live.apply(&updates).expect("it takes them");
-        check(&remote, live.rib(), "after announcements");
+        check(&remote, live.model(), "after announcements");
     }
     assert!(remote.key_bytes() >= narrow && remote.key_bytes().count() * 8 >= usize::from(live.reach()));
-    let withdrawn: Vec<_> = live.rib().iter().map(|(prefix, _)| Update::withdraw(prefix)).collect();
+    let withdrawn: Vec<_> = live.model().iter().map(|(prefix, _)| Update::withdraw(prefix)).collect();
     for updates in withdrawn.chunks(100) {
         live.apply(updates).expect("it takes them");
-        check(&remote, live.rib(), "after withdrawals");
+        check(&remote, live.model(), "after withdrawals");
     }
-    assert!(live.rib().is_empty());
+    assert!(live.model().is_empty());
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn the_cpu_answers_for_a_device_that_is_lost() {
     let remote = Remote::upload(&fleet, &*reader.enter(), live.reach()).expect("it is uploaded");
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
     let offload = Offload::new(remote, Use::Always, Meter::new(2, Duration::from_nanos(2)));
-    let probes = probes(live.rib());
+    let probes = probes(live.model());
     let expected: Vec<NextHop> = probes.iter().map(|&address| reader.enter().lookup(address)).collect();
     let lost = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -192,7 +192,10 @@ fn the_cpu_answers_for_a_device_that_is_lost() {
     // The live table goes on without it.
     live.apply(&[Update::announce("10.0.0.0/8".parse::<Prefix<V4>>().unwrap(), NextHop(77))])
         .expect("it takes it");
-    assert_eq!(reader.enter().lookup(V4(0x0aff_ffff)), live.rib().longest_match(V4(0x0aff_ffff)).unwrap().1);
+    assert_eq!(
+        reader.enter().lookup(V4(0x0aff_ffff)),
+        live.model().longest_match(V4(0x0aff_ffff)).unwrap().1
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Engines whose tables answer from the device, be it addresses, names or rules that they look up: what these
 //! have in common.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -9,22 +10,32 @@ use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, 
 
 use super::device::{Copy, Device, Shared, device, lock};
 
-/// An engine whose tables answer from the device.
-pub(crate) struct Mirrored<E>(pub(crate) E);
+/// Of what an engine is, for one that is of addresses.
+pub(crate) struct OfAddresses;
+
+/// An engine whose tables answer from the device, and of what it is.
+pub(crate) struct Mirrored<E, K = OfAddresses>(pub(crate) E, PhantomData<fn() -> K>);
+
+impl<E, K> Mirrored<E, K> {
+    pub(crate) fn new(engine: E) -> Self {
+        Self(engine, PhantomData)
+    }
+}
 
 /// A table that answers from the device's copy of its image.
-pub(crate) struct MirroredTable<T> {
+pub(crate) struct MirroredTable<T, K = OfAddresses> {
     pub(crate) table: T,
+    of: PhantomData<fn() -> K>,
     device: Shared,
     copy: Mutex<Option<Copy>>,
     /// Whether the device was asked in this state of the table.
     has_answered: AtomicBool,
 }
 
-impl<T> MirroredTable<T> {
+impl<T, K> MirroredTable<T, K> {
     pub(crate) fn new(table: T) -> Self {
         let device = device().expect("tests ask for the device first");
-        Self { table, device, copy: Mutex::new(None), has_answered: AtomicBool::new(false) }
+        Self { table, of: PhantomData, device, copy: Mutex::new(None), has_answered: AtomicBool::new(false) }
     }
 
     /// Whether the device is to answer a batch of so many keys: a number that is another one each time;
@@ -64,19 +75,19 @@ pub(crate) const fn is_short(keys: usize) -> bool {
     keys < 128
 }
 
-impl<T: OnDevice> Clone for MirroredTable<T> {
+impl<T: OnDevice, K> Clone for MirroredTable<T, K> {
     fn clone(&self) -> Self {
         Self::new(self.table.clone())
     }
 }
 
-impl<T> Drop for MirroredTable<T> {
+impl<T, K> Drop for MirroredTable<T, K> {
     fn drop(&mut self) {
         self.forget();
     }
 }
 
-impl<T: OnDevice> Table for MirroredTable<T> {
+impl<T: OnDevice, K: 'static> Table for MirroredTable<T, K> {
     const KIND: &'static str = T::KIND;
     const LAYOUT: u32 = T::LAYOUT;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use wirespeed_dir24::Dir24;
-use wirespeed_fib::{Address, BuildOptions, Engine, Lpm, NextHop, Prefix, Rib, V4};
+use wirespeed_fib::{Address, BuildOptions, Engine, Lookup, NextHop, Prefix, Rib, V4};
 use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{Done, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
 use wirespeed_image::Table;
@@ -90,7 +90,7 @@ fn every_way_over_patches_and_replacements() {
                 rib.insert(prefix, NextHop(1 + (step + i) % 100));
             }
         }
-        match engine.update(&rib, &changed) {
+        match engine.update(&table, &rib, &changed) {
             Ok(patch) => {
                 table.apply(&patch).expect("it fits its table");
                 if step % 4 == 1 { handle.patch_one_by_one(&patch) } else { handle.patch(&patch) }

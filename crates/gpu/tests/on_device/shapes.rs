@@ -3,7 +3,7 @@
 
 use wirespeed_fib::conformance::{Expected, check, scattered, tables};
 use wirespeed_fib::oracle::boundaries;
-use wirespeed_fib::{Address, BuildOptions, Engine, Family, Lpm, NextHop, Prefix, Rib, Strides, V4, V6};
+use wirespeed_fib::{Address, BuildOptions, Engine, Family, Lookup, NextHop, Prefix, Rib, Strides, V4, V6};
 use wirespeed_gamt::{GamtS, GamtT};
 use wirespeed_gpu::ip::programs_with_fibs;
 use wirespeed_gpu::program::{OnDevice, Sections};
@@ -15,7 +15,7 @@ use crate::mirror::MirroredTable;
 /// Holds a table that an engine builds with options against the oracle, on the device.
 fn hold<A: Address, E: Engine<A>>(rib: &Rib<A>, options: &BuildOptions, what: &str)
 where
-    E::Table: OnDevice + Lpm<A>,
+    E::Table: OnDevice + Lookup<A>,
 {
     let (_, table) = E::build(rib, options).expect("a valid table is built");
     let mut addresses = boundaries(rib.iter().take(500).map(|(prefix, _)| prefix));

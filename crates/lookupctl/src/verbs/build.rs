@@ -7,9 +7,9 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{Engines, OnDevice, Visitor};
+use wirespeed::engine::{Addresses, OnDevice, Visitor};
 use wirespeed::image_file;
-use wirespeed_fib::{BuildOptions, Engine, Family, Fib, NextHops, Rib, V4, V6};
+use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, NextHops, Rib, V4, V6};
 use wirespeed_image::Table;
 
 use crate::Outcome;
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn build<A: Engines>(options: &Options, fib: &Fib) -> Result<Report> {
+fn build<A: Addresses>(options: &Options, fib: &Fib) -> Result<Report> {
     let build = options.table.build_options(1);
     let rib = A::rib(fib);
     let strides = build.strides.clone();
@@ -104,14 +104,14 @@ struct Report {
     sections: Vec<Section>,
 }
 
-struct Compile<'a, A> {
+struct Compile<'a, A: Address> {
     rib: &'a Rib<A>,
     next_hops: &'a NextHops,
     build: BuildOptions,
     to: &'a Path,
 }
 
-impl<A: Engines> Visitor<A> for Compile<'_, A> {
+impl<A: Addresses> Visitor<A> for Compile<'_, A> {
     type Output = Result<Report>;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<Report> {

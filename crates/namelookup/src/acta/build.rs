@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 use wirespeed_image::{Patch, Table};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Outgrown, Standing};
 
 use super::hash::Seeds;
 use super::layout::{
@@ -14,8 +15,8 @@ use super::layout::{
 };
 use super::place::{Form, Full, Gives, Key, ROOM};
 use super::states::{OfNodes, States};
+use crate::domain::NameDomain;
 use crate::fetch::prefetch;
-use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
 use crate::table::{NameTable, Node, NodeId};
 
 /// How full the buckets are after building: their bytes for entries, in hundredths.
@@ -41,8 +42,9 @@ pub struct Acta {
     pub(super) results: u32,
 }
 
-impl NameEngine for Acta {
+impl Engine<NameDomain> for Acta {
     const NAME: &'static str = "acta";
+    const STANDING: Standing = Standing::Recommended;
     type Table = ActaTable;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, ActaTable), BuildError> {
@@ -76,8 +78,8 @@ impl NameEngine for Acta {
         Err(BuildError::Limit { engine: Self::NAME, what, limit: ATTEMPTS, found })
     }
 
-    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        self.patch(names, changed)
+    fn patch(&mut self, _: &Self::Table, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        self.patch_of(names, changed)
     }
 
     fn memory_usage(&self) -> u64 {

@@ -4,6 +4,8 @@
 //! fetched for it a turn ago, and fetches the next one; a name that is through makes place for the next one
 //! of the batch. Names that take many components so hold nobody up.
 
+use wirespeed_table::{Lookup, Step};
+
 use super::hash::{Hash, bucket};
 use super::layout::{
     ActaTable, BUCKET_WORDS, Bucket, Header, NO_STATE, ROOT_RESULT_AT, ROOT_STATE_AT, SECOND, Slot, State,
@@ -11,16 +13,16 @@ use super::layout::{
 };
 use super::memo::{self, Given, Memo, Short};
 use super::simd;
+use crate::domain::NameDomain;
 use crate::fetch::prefetch;
 use crate::found::Match;
-use crate::lookup::{NameLpm, Step};
 use crate::name::{Name, SLASH};
 use crate::names::Names;
 
 /// How many names are under way.
 pub(super) const UNDER_WAY: usize = 24;
 
-impl NameLpm for ActaTable {
+impl Lookup<NameDomain> for ActaTable {
     fn lookup(&self, name: &Name) -> Match {
         let view = self.view();
         let mut found = Match { result: view.root_result, length: 0 };

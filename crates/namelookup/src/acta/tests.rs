@@ -1,14 +1,14 @@
 use proptest::prelude::*;
 use wirespeed_image::{Image, PatchBuilder, Table};
+use wirespeed_table::{BuildOptions, Engine, Lookup};
 
 use super::hash::Seeds;
 use super::layout::{BUCKETS, HEAD, LONG, WIDTH_AT};
 use super::lookup::{Portable, ring};
 use super::{Acta, ActaTable};
+use crate::domain::LiveNames;
 use crate::found::Match;
 use crate::generate::{self, Churn, ChurnSpec, TableSpec};
-use crate::live::LiveNames;
-use crate::lookup::{BuildOptions, NameEngine, NameLpm};
 use crate::name::NameBuf;
 use crate::names::NameBatch;
 use crate::oracle::Oracle;
@@ -104,7 +104,7 @@ proptest! {
                 }
             }
             let changed = names.take_changed();
-            match engine.update(&names, &changed) {
+            match engine.update(&table, &names, &changed) {
                 Ok(patch) => table.apply(&patch).expect("it fits"),
                 Err(_) => (engine, table) = Acta::build(&names, &options(seed)).expect("a table"),
             }
@@ -217,18 +217,18 @@ fn names_that_collide_come_to_a_live_table() {
     assert!(chosen.len() > 2_000);
     let start: NameTable = (1..2_000).map(|n| (NameBuf::new(&format!("/harmless{n}")).unwrap(), n)).collect();
     let options = BuildOptions { seed: Some(seed), ..BuildOptions::default() };
-    let mut live = LiveNames::<Acta>::new(start, options).unwrap();
+    let mut live = LiveNames::<Acta>::new(start.into(), options).unwrap();
     for part in chosen.chunks(100) {
         let updates: Vec<_> = part.iter().map(|name| NameUpdate::Insert(name.clone(), 7)).collect();
         live.apply(&updates).unwrap();
     }
     let reader = live.reader();
     for name in &chosen {
-        assert_eq!(reader.enter().lookup(name), live.names().lookup(name));
+        assert_eq!(reader.enter().lookup(name), live.model().names().lookup(name));
     }
     let rebuilds = live.rebuilds();
     assert!(rebuilds < 20, "built anew {rebuilds} times for {} calls", chosen.len().div_ceil(100));
-    let a_name = live.memory_usage() / live.names().len() as u64;
+    let a_name = live.memory_usage() / live.model().names().len() as u64;
     assert!(a_name < 2_000, "{a_name} bytes a name");
 }
 
@@ -244,7 +244,7 @@ fn others_move_for_names_that_come() {
     for updates in updates.chunks(400) {
         names.apply_all(updates);
         let changed = names.take_changed();
-        let patch = engine.update(&names, &changed).expect("from 76 to 83 in a hundred full");
+        let patch = engine.update(&table, &names, &changed).expect("from 76 to 83 in a hundred full");
         names.forget_gone(changed);
         table.apply(&patch).unwrap();
         waited = waited.max(engine.form.waiting.capacity());
@@ -280,7 +280,7 @@ fn millions_of_components_are_no_harm() {
     names.track();
     assert_eq!(names.remove(&deep), 2);
     let changed = names.take_changed();
-    table.apply(&engine.update(&names, &changed).unwrap()).unwrap();
+    table.apply(&engine.update(&table, &names, &changed).unwrap()).unwrap();
     names.forget_gone(changed);
     assert_eq!(table.lookup(&deeper), Match::new(1, half.len()));
 }

@@ -6,11 +6,11 @@
 //! touched bucket that differ.
 
 use wirespeed_image::{Patch, PatchBuilder};
+use wirespeed_table::Outgrown;
 
 use super::build::{Acta, bytes_of, gives};
 use super::layout::{BUCKET_WORDS, BUCKETS, HEAD, HEADER_BYTES, LONG, ROOT_STATE_AT, State};
 use super::place::{Full, Key};
-use crate::lookup::Outgrown;
 use crate::table::{NameTable, NodeId};
 
 /// How many nodes ahead the first buckets are fetched; the second ones half as many.
@@ -47,7 +47,7 @@ impl From<Full> for Outgrown {
 }
 
 impl Acta {
-    pub(super) fn patch(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+    pub(super) fn patch_of(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
         if bytes_of(names.results()) > self.form.width {
             return Err(Outgrown("result width"));
         }

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 
 use rayon::prelude::*;
 use wirespeed_image::{Image, Patch, width_for};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Outgrown, Standing};
 
 use super::arrays::{Arrays, TOP};
 use super::form::{Form, Lengths};
@@ -17,8 +18,8 @@ use super::layout::{
 };
 use super::place::Space;
 use super::prime;
+use crate::domain::NameDomain;
 use crate::fsm::{Fsm, number};
-use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
 use crate::table::{NameTable, NodeId};
 
 /// The prime past all halves of numbers.
@@ -47,8 +48,9 @@ pub struct Aligned<F> {
     pub(super) moving: Vec<usize>,
 }
 
-impl<F: Form> NameEngine for Aligned<F> {
+impl<F: Form> Engine<NameDomain> for Aligned<F> {
     const NAME: &'static str = F::NAME;
+    const STANDING: Standing = F::STANDING;
     type Table = AlignedTable<F>;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, AlignedTable<F>), BuildError> {
@@ -56,8 +58,8 @@ impl<F: Form> NameEngine for Aligned<F> {
         Self::of_machine(fsm, names, options)
     }
 
-    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        self.patch(names, changed)
+    fn patch(&mut self, _: &Self::Table, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        self.patch_of(names, changed)
     }
 
     fn memory_usage(&self) -> u64 {

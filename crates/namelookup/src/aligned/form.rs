@@ -2,13 +2,16 @@
 
 use std::fmt::Debug;
 
+use wirespeed_table::{BuildOptions, Standing};
+
 use crate::fsm::Stride;
-use crate::lookup::BuildOptions;
 
 /// A form of aligned transition arrays.
 pub trait Form: Copy + Debug + Send + Sync + 'static {
     /// The name that users choose the engine by.
     const NAME: &'static str;
+    /// [`Engine::STANDING`](wirespeed_table::Engine::STANDING) of its engine.
+    const STANDING: Standing;
     /// The kind of its images.
     const KIND: &'static str;
     /// The most bytes of a step, d.

@@ -6,15 +6,16 @@
 //! each name.
 
 use wirespeed_image::{Image, Table, number};
+use wirespeed_table::{Load, Lookup, Step};
 
 use super::form::Form;
 use super::layout::{
     ACCEPTING, AlignedTable, ArrayInfo, HEAD, RESULTS, ROOT, ROOT_RESULT, Shape, TRANSITIONS,
 };
+use crate::domain::NameDomain;
 use crate::fetch::prefetch;
 use crate::found::Match;
 use crate::fsm::{Stride, chunk, chunks, cut};
-use crate::lookup::{Load, NameLpm, Step};
 use crate::name::{Name, SLASH};
 use crate::names::Names;
 
@@ -25,7 +26,7 @@ const BLOCK: usize = 1_024;
 /// No slot: only the root entry matches.
 const NO_SLOT: u32 = u32::MAX;
 
-impl<F: Form> NameLpm for AlignedTable<F> {
+impl<F: Form> Lookup<NameDomain> for AlignedTable<F> {
     fn lookup(&self, name: &Name) -> Match {
         let view = View::of(self);
         let mut found = (NO_SLOT, 0);
@@ -71,7 +72,11 @@ impl<F: Form> NameLpm for AlignedTable<F> {
     }
 
     fn loads(&self) -> Vec<Load> {
-        let load = |array: ArrayInfo| Load { places: array.length.into(), taken: array.transitions.into() };
+        let load = |array: ArrayInfo| Load {
+            what: "slots",
+            places: array.length.into(),
+            taken: array.transitions.into(),
+        };
         self.arrays().into_iter().map(load).collect()
     }
 

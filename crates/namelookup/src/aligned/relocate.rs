@@ -34,12 +34,13 @@
 //! - Arrays of 65,537 slots for states that take halves: 30,000 names take 2,000 more and 100,000 take
 //!   20,000, without them less than 1,000.
 
+use wirespeed_table::Outgrown;
+
 use super::arrays::{Class, Owner, TOP};
 use super::build::Aligned;
 use super::form::Form;
 use super::layout::ACCEPTING;
 use super::place::Space;
-use crate::lookup::Outgrown;
 
 /// Bases to try in an array for a place that small states have to leave, or any.
 const BASES: [u32; 2] = [1 << 8, 1 << 13];

@@ -1,14 +1,15 @@
 use proptest::prelude::*;
 use wirespeed_image::{Image, Table};
+use wirespeed_table::{BuildOptions, Engine, Lookup};
 
 use super::interleave::interleave;
 use super::*;
 use crate::ata::Ata;
+use crate::domain::NameDomain;
+use crate::domain::{HEAD_ROOM, LiveNames};
 use crate::found::Match;
 use crate::fsm::Fsm;
 use crate::generate::{self, Churn, ChurnSpec, TableSpec};
-use crate::live::{HEAD_ROOM, LiveNames};
-use crate::lookup::{BuildOptions, NameEngine, NameLpm};
 use crate::mata::{Mata, MataForm, MataNw};
 use crate::name::{Name, NameBuf};
 use crate::names::NameBatch;
@@ -22,7 +23,7 @@ fn name(text: &str) -> NameBuf {
 }
 
 /// A table finds what the oracle does, alone, in batches, interleaved, and by its explanation.
-fn agrees<T: NameLpm>(table: &T, oracle: &Oracle, names: &[NameBuf]) {
+fn agrees<T: Lookup<NameDomain>>(table: &T, oracle: &Oracle, names: &[NameBuf]) {
     let batch: NameBatch = names.iter().map(|name| &**name).collect();
     let expected: Vec<_> = names.iter().map(|name| oracle.lookup(name)).collect();
     let mut matches = vec![Match { result: 77, length: 77 }; names.len()];
@@ -51,7 +52,7 @@ fn names() -> impl Strategy<Value = NameBuf> {
         .prop_map(|components| NameBuf::from_components(components.iter().map(|c| &c[..])).expect("names"))
 }
 
-fn builds<E: NameEngine>(entries: &[(NameBuf, u32)], others: &[NameBuf]) {
+fn builds<E: Engine<NameDomain>>(entries: &[(NameBuf, u32)], others: &[NameBuf]) {
     let oracle: Oracle = entries.iter().cloned().collect();
     let table: NameTable = entries.iter().cloned().collect();
     let (_, table) = E::build(&table, &BuildOptions::default()).expect("a valid table is built");
@@ -63,10 +64,11 @@ fn builds<E: NameEngine>(entries: &[(NameBuf, u32)], others: &[NameBuf]) {
     agrees(&back, &oracle, &names);
 }
 
-fn updates<E: NameEngine>(entries: &[(NameBuf, u32)], steps: &[(NameBuf, u32)], every: usize) {
+fn updates<E: Engine<NameDomain>>(entries: &[(NameBuf, u32)], steps: &[(NameBuf, u32)], every: usize) {
     let mut oracle: Oracle = entries.iter().cloned().collect();
     let table: NameTable = entries.iter().cloned().collect();
-    let mut live = LiveNames::<E>::new(table, BuildOptions::default()).expect("a valid table is built");
+    let mut live =
+        LiveNames::<E>::new(table.into(), BuildOptions::default()).expect("a valid table is built");
     let names: Vec<_> = entries.iter().chain(steps).map(|(name, _)| name.clone()).collect();
     for steps in steps.chunks(every) {
         let updates: Vec<_> = steps
@@ -218,7 +220,7 @@ fn long_and_deep_names() {
 fn what_updates_take_is_given_back() {
     let host = |n: u32| name(&format!("/com/host{}/www{}", n % 4_000, n / 4_000));
     let table: NameTable = (0..8_000).map(|n| (host(n), 1 + n % 200)).collect();
-    let mut live = LiveNames::<Mata>::new(table, BuildOptions::default()).unwrap();
+    let mut live = LiveNames::<Mata>::new(table.into(), BuildOptions::default()).unwrap();
     let used = |live: &LiveNames<Mata>| -> u32 {
         live.reader().enter().arrays().iter().map(|array| array.transitions).sum()
     };
@@ -253,7 +255,7 @@ fn states_that_grow_are_known_by_their_size() {
     for updates in updates.chunks(250) {
         names.apply_all(updates);
         let changed = names.take_changed();
-        match engine.update(&names, &changed) {
+        match engine.update(&table, &names, &changed) {
             Ok(patch) => table.apply(&patch).unwrap(),
             Err(_) => {
                 rebuilds += 1;

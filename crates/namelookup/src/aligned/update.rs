@@ -11,6 +11,7 @@
 //! node.
 
 use wirespeed_image::{Patch, PatchBuilder};
+use wirespeed_table::Outgrown;
 
 use super::arrays::{NONE, Owner, TOP};
 use super::build::Aligned;
@@ -18,7 +19,6 @@ use super::form::Form;
 use super::layout::{ACCEPTING, HEAD, RESULTS, ROOT, ROOT_RESULT, TRANSITIONS};
 use crate::fetch::prefetch;
 use crate::fsm::{chunk, write_text};
-use crate::lookup::Outgrown;
 use crate::table::{NameTable, Node, NodeId};
 
 /// Names that are walked together.
@@ -74,7 +74,7 @@ impl Work {
 }
 
 impl<F: Form> Aligned<F> {
-    pub(super) fn patch(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+    pub(super) fn patch_of(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
         if names.results() > self.arrays.results.most() {
             return Err(Outgrown("results' width"));
         }

@@ -4,6 +4,8 @@
 //! The array is at least as long as there are input numbers, so that two transitions of a state never meet:
 //! 128 MB for three bytes a step. It ends where it ends, and what would lie past it lies at its start.
 
+use wirespeed_table::Standing;
+
 use crate::aligned::{Aligned, AlignedTable, Form};
 use crate::fsm::Stride;
 
@@ -13,6 +15,7 @@ pub struct AtaForm<const D: u8>;
 
 impl<const D: u8> Form for AtaForm<D> {
     const NAME: &'static str = ["ata", "ata-2", "ata-3"][D as usize - 1];
+    const STANDING: Standing = Standing::Paper("MATA, NSDI 2013");
     const KIND: &'static str = Self::NAME;
     const STRIDE: Stride = Stride::new(D).expect("1 to 3 bytes");
     const BASE_BITS: u32 = 31;

@@ -2,17 +2,18 @@
 
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{Image, Table};
+use wirespeed_table::Engine;
 
 use super::{Tally, affordable, check, check_all, check_counts, options, probes, run, tables};
-use crate::live::LiveNames;
-use crate::lookup::NameEngine;
+use crate::domain::LiveNames;
+use crate::domain::NameDomain;
 use crate::name::NameBuf;
 use crate::oracle::Oracle;
 use crate::table::NameTable;
 use crate::update::NameUpdate;
 
 /// The tables of [`tables::hand_picked`], built whole; each also grows from nothing and shrinks to nothing.
-pub fn hand_picked_tables<E: NameEngine>() {
+pub fn hand_picked_tables<E: Engine<NameDomain>>() {
     let tally = Tally::<E>::new("hand_picked_tables");
     for (what, names) in tables::hand_picked() {
         let Some((_, table)) = tally.build(&names, what) else { continue };
@@ -31,7 +32,7 @@ pub fn hand_picked_tables<E: NameEngine>() {
 }
 
 /// Random histories: every state of a patched table is right, and so is a table built from the same names.
-pub fn random_updates<E: NameEngine>() {
+pub fn random_updates<E: Engine<NameDomain>>() {
     use proptest::prelude::*;
     let tally = Tally::<E>::new("random_updates");
     let step = prop_oneof![2 => Just(1usize), 6 => 2..20usize, 1 => 20..120usize];
@@ -43,7 +44,7 @@ pub fn random_updates<E: NameEngine>() {
 }
 
 /// A table that is kept up to date by patches alone, and built anew only when the engine asks.
-pub(super) struct Patched<'t, E: NameEngine> {
+pub(super) struct Patched<'t, E: Engine<NameDomain>> {
     tally: &'t Tally<E>,
     pub(super) names: NameTable,
     engine: E,
@@ -51,7 +52,7 @@ pub(super) struct Patched<'t, E: NameEngine> {
     pub(super) rebuilds: usize,
 }
 
-impl<'t, E: NameEngine> Patched<'t, E> {
+impl<'t, E: Engine<NameDomain>> Patched<'t, E> {
     /// `None` where the engine refuses the table.
     pub(super) fn new(tally: &'t Tally<E>, mut names: NameTable, what: &str) -> Option<Self> {
         let (engine, table) = tally.build(&names, what)?;
@@ -68,7 +69,7 @@ impl<'t, E: NameEngine> Patched<'t, E> {
         if changed.is_empty() {
             return Some(());
         }
-        let patch = self.engine.update(&self.names, &changed);
+        let patch = self.engine.update(&self.table, &self.names, &changed);
         self.names.forget_gone(changed);
         match patch {
             Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
@@ -82,7 +83,7 @@ impl<'t, E: NameEngine> Patched<'t, E> {
 }
 
 /// Applies updates `step` at a time to a table and holds each state against the oracle.
-fn history<E: NameEngine>(
+fn history<E: Engine<NameDomain>>(
     tally: &Tally<E>,
     names: NameTable,
     updates: &[NameUpdate],
@@ -121,7 +122,7 @@ fn history<E: NameEngine>(
 /// Half a million random updates and then everything removed, twice: answers are right on the way, and what
 /// the first round took in storage serves the second. A live table that is emptied is that of no names to the
 /// last byte.
-pub fn churn<E: NameEngine>() {
+pub fn churn<E: Engine<NameDomain>>() {
     let calls = affordable::<E>(500);
     let tally = Tally::<E>::new("churn");
     let pool = tables::scattered_names(4_000);
@@ -162,8 +163,8 @@ pub fn churn<E: NameEngine>() {
     tally.finish();
 }
 
-fn emptied<E: NameEngine>(pool: &[NameBuf]) {
-    let mut live = LiveNames::<E>::new(NameTable::new(), options()).expect("no names are held");
+fn emptied<E: Engine<NameDomain>>(pool: &[NameBuf]) {
+    let mut live = LiveNames::<E>::new(NameTable::new().into(), options()).expect("no names are held");
     let inserts: Vec<_> = pool.iter().map(|name| NameUpdate::Insert(name.clone(), 9)).collect();
     live.apply(&inserts).expect("the table takes the update");
     let removes: Vec<_> = pool.iter().map(|name| NameUpdate::Remove(name.clone())).collect();

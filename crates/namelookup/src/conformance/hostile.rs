@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
+use wirespeed_table::Engine;
+use wirespeed_table::Lookup;
 
 use super::history::Patched;
 use super::{Right, Tally, check, check_all, check_counts, probes, tables};
-use crate::lookup::NameEngine;
-use crate::lookup::NameLpm;
+use crate::domain::NameDomain;
 use crate::name::NameBuf;
 use crate::names::NameBatch;
 use crate::oracle::Oracle;
@@ -18,7 +19,7 @@ use crate::table::NameTable;
 use crate::update::NameUpdate;
 
 /// Tables of hostile names, built and patched together, then hostile queries.
-pub fn hostile_names<E: NameEngine>() {
+pub fn hostile_names<E: Engine<NameDomain>>() {
     let tally = Tally::<E>::new("hostile_names");
     deep_queries(&tally);
     for (what, names) in hostile_tables() {
@@ -80,7 +81,7 @@ fn hostile_tables() -> Vec<(&'static str, Vec<NameBuf>)> {
 }
 
 /// An image of hostile names takes at most so many times that of as many random names of the same lengths.
-fn in_proportion<E: NameEngine>(tally: &Tally<E>, table: &E::Table, names: &NameTable, what: &str) {
+fn in_proportion<E: Engine<NameDomain>>(tally: &Tally<E>, table: &E::Table, names: &NameTable, what: &str) {
     const TIMES: u64 = 4;
     let mut rng = Rng::new(9);
     let random = |name: &NameBuf| {
@@ -95,7 +96,7 @@ fn in_proportion<E: NameEngine>(tally: &Tally<E>, table: &E::Table, names: &Name
 }
 
 /// All names in one update, each with another result in the next, half of them gone in the last.
-fn patched_together<E: NameEngine>(tally: &Tally<E>, names: &NameTable, what: &str) {
+fn patched_together<E: Engine<NameDomain>>(tally: &Tally<E>, names: &NameTable, what: &str) {
     let entries: Vec<_> = names.iter().collect();
     let Some(mut patched) = Patched::new(tally, NameTable::new(), what) else { return };
     let insert = |more: u32| {
@@ -114,7 +115,7 @@ fn patched_together<E: NameEngine>(tally: &Tally<E>, names: &NameTable, what: &s
 
 /// Names of hundreds of thousands of components and of components of megabytes, against a shallow table and
 /// along a deep one.
-fn deep_queries<E: NameEngine>(tally: &Tally<E>) {
+fn deep_queries<E: Engine<NameDomain>>(tally: &Tally<E>) {
     /// Quadratic work would take hours.
     const SOON: Duration = Duration::from_secs(20);
     let shallow: NameTable = [("/", 1), ("/a", 2), ("/a/a", 3), ("/b/b/b/b", 4)]

@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use wirespeed_fib::conformance::rounds;
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{Image, ImageBuilder, ImageError, Patch, PatchBuilder, SectionId, Table};
+use wirespeed_table::{BuildOptions, Engine, Lookup};
 
 use super::{Tally, check_all, options, probes, tables};
+use crate::domain::NameDomain;
 use crate::found::Match;
-use crate::lookup::{BuildOptions, NameEngine, NameLpm};
 use crate::names::{NameBatch, Names};
 use crate::table::NameTable;
 
 /// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup
 /// still answers.
-pub fn images<E: NameEngine>() {
+pub fn images<E: Engine<NameDomain>>() {
     let tally = Tally::<E>::new("images");
     let empty = |kind: &str, layout| ImageBuilder::new(kind, layout).build(None).expect("an empty image");
     let other = E::Table::from_image(empty("other", E::Table::LAYOUT));
@@ -41,7 +42,7 @@ pub fn images<E: NameEngine>() {
 }
 
 /// Sections that are missing, of another width, or shorter: the image is refused, or lookups still answer.
-fn other_sections<E: NameEngine>(tally: &Tally<E>) {
+fn other_sections<E: Engine<NameDomain>>(tally: &Tally<E>) {
     let names: NameTable = tables::scattered_names(60).into_iter().zip(1..).collect();
     let Some((_, table)) = tally.build(&names, "a few names") else { return };
     let entries: Vec<_> = names.iter().map(|(name, _)| name).collect();
@@ -102,7 +103,7 @@ fn element(image: &Image, id: SectionId, index: u64) -> u64 {
 /// Elements that no engine wrote, one at a time and a few together: `from_image` and `check` agree on what
 /// they refuse, and what they take answers every lookup with something, single as in a batch. Each value is
 /// tried in a copy of the image; where these would be too many, some values are, the same in every run.
-fn damaged<E: NameEngine>(names: &NameTable, table: &E::Table, what: &str) {
+fn damaged<E: Engine<NameDomain>>(names: &NameTable, table: &E::Table, what: &str) {
     /// Bytes of copies, and tries, of one table.
     const BUDGET: (u64, u64) = (64 << 20, 700);
     let image = table.image();
@@ -137,7 +138,7 @@ fn damaged<E: NameEngine>(names: &NameTable, table: &E::Table, what: &str) {
 }
 
 /// Elements that lookups read, some that they may not, and the ends of each section.
-fn elements_read<T: NameLpm>(
+fn elements_read<T: Lookup<NameDomain>>(
     table: &T,
     image: &Image,
     batch: &NameBatch,
@@ -173,7 +174,12 @@ fn hostile_values(image: &Image, id: SectionId, index: u64) -> Vec<u64> {
 }
 
 /// Tries values in place of what an engine wrote.
-fn agree<E: NameEngine>(table: &E::Table, values: &[(SectionId, u64, u64)], names: Names<'_>, what: &str) {
+fn agree<E: Engine<NameDomain>>(
+    table: &E::Table,
+    values: &[(SectionId, u64, u64)],
+    names: Names<'_>,
+    what: &str,
+) {
     let mut patch = PatchBuilder::new();
     values.iter().for_each(|&(id, index, value)| patch.set(id, index, value));
     let patch: Patch = patch.finish(None);
@@ -200,7 +206,7 @@ fn agree<E: NameEngine>(table: &E::Table, values: &[(SectionId, u64, u64)], name
 
 /// Whatever a table says, it says it in every way of asking, and it is a result that it states and no more
 /// than the name.
-fn answers<T: Table + NameLpm>(table: &T, names: Names<'_>, what: &str) {
+fn answers<T: Table + Lookup<NameDomain>>(table: &T, names: Names<'_>, what: &str) {
     let mut results = vec![u32::MAX; names.len()];
     table.lookup_batch(names, &mut results);
     let mut matches = vec![Match::NONE; names.len()];
@@ -225,7 +231,7 @@ fn answers<T: Table + NameLpm>(table: &T, names: Names<'_>, what: &str) {
 }
 
 /// A cap below what the table takes is an error; at what it takes, none.
-pub fn memory_cap<E: NameEngine>() {
+pub fn memory_cap<E: Engine<NameDomain>>() {
     let tally = Tally::<E>::new("memory_cap");
     for (what, names) in tables::hand_picked() {
         let Some((_, table)) = tally.build(&names, what) else { continue };

@@ -4,24 +4,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use wirespeed_image::live::Reader;
+use wirespeed_table::{Engine, Lookup};
 
 use super::{Tally, affordable, options, tables};
-use crate::live::LiveNames;
-use crate::lookup::{NameEngine, NameLpm};
+use crate::domain::LiveNames;
+use crate::domain::NameDomain;
 use crate::name::NameBuf;
 use crate::names::NameBatch;
 use crate::table::NameTable;
 use crate::update::NameUpdate;
 
 /// Readers on other threads see a set of updates whole or not at all, in place and across rebuilds.
-pub fn live_readers<E: NameEngine>() {
+pub fn live_readers<E: Engine<NameDomain>>() {
     let tally = Tally::<E>::new("live_readers");
     let entries = entries();
     let names: NameTable = entries.iter().map(|name| (name, 1)).collect();
     if tally.build(&names, "live names").is_none() {
         return tally.finish();
     }
-    let mut live = LiveNames::<E>::new(names, options()).expect("the table was built before");
+    let mut live = LiveNames::<E>::new(names.into(), options()).expect("the table was built before");
     let probes: NameBatch = probes(&entries).iter().map(|name| &**name).collect();
     let stop = AtomicBool::new(false);
     let passes = [const { AtomicU64::new(0) }; 2];
@@ -100,7 +101,12 @@ fn wait_for(passes: &[AtomicU64; 2]) {
     }
 }
 
-fn read<E: NameEngine>(reader: &Reader<E::Table>, probes: &NameBatch, passes: &AtomicU64, stop: &AtomicBool) {
+fn read<E: Engine<NameDomain>>(
+    reader: &Reader<E::Table>,
+    probes: &NameBatch,
+    passes: &AtomicU64,
+    stop: &AtomicBool,
+) {
     let mut found = vec![0; probes.len()];
     while !stop.load(Ordering::Relaxed) {
         let table = reader.enter();
@@ -118,7 +124,7 @@ fn read<E: NameEngine>(reader: &Reader<E::Table>, probes: &NameBatch, passes: &A
 }
 
 /// One name at a time, in turn: what one copy was given, the other was too.
-fn in_turn<E: NameEngine>(live: &mut LiveNames<E>, entries: &[NameBuf]) {
+fn in_turn<E: Engine<NameDomain>>(live: &mut LiveNames<E>, entries: &[NameBuf]) {
     let reader = live.reader();
     let mut results = vec![1; entries.len()];
     live.apply(&all_at(entries, 1)).expect("the table takes the update");
@@ -130,7 +136,7 @@ fn in_turn<E: NameEngine>(live: &mut LiveNames<E>, entries: &[NameBuf]) {
         let found: Vec<_> = entries.iter().map(|name| reader.enter().lookup(name).result).collect();
         assert_eq!(found, results);
     }
-    let names: Vec<_> = live.names().iter().map(|(name, _)| name).collect();
+    let names: Vec<_> = live.model().names().iter().map(|(name, _)| name).collect();
     let removed: Vec<_> = names.into_iter().map(NameUpdate::Remove).collect();
     live.apply(&removed).expect("the table takes the update");
     assert!(entries.iter().all(|name| !reader.enter().lookup(name).is_some()), "removed, and still found");

@@ -37,9 +37,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use wirespeed_fib::conformance::rounds;
 use wirespeed_image::Table;
+use wirespeed_table::{Engine, Lookup};
 
+use crate::domain::NameDomain;
 use crate::found::Match;
-use crate::lookup::{NameEngine, NameLpm};
 use crate::name::{Name, NameBuf};
 use crate::names::{NameBatch, Names};
 use crate::table::NameTable;
@@ -104,7 +105,7 @@ macro_rules! conformance {
 
 /// Holds a table against the right answers for every name given: in one batch, in batches too short for
 /// whatever an engine does at a time, single, with lengths, and explained.
-pub fn check<T: NameLpm + ?Sized>(table: &T, right: &impl Right, names: Names<'_>, what: &str) {
+pub fn check<T: Lookup<NameDomain> + ?Sized>(table: &T, right: &impl Right, names: Names<'_>, what: &str) {
     let right: Vec<Match> = names.iter().map(|name| right.right(name)).collect();
     check_batch(table, &right, names, what);
     for size in [15, 33] {
@@ -129,7 +130,7 @@ pub fn check<T: NameLpm + ?Sized>(table: &T, right: &impl Right, names: Names<'_
 }
 
 /// One batch against its right answers, with and without lengths.
-fn check_batch<T: NameLpm + ?Sized>(table: &T, right: &[Match], names: Names<'_>, what: &str) {
+fn check_batch<T: Lookup<NameDomain> + ?Sized>(table: &T, right: &[Match], names: Names<'_>, what: &str) {
     let mut results = vec![u32::MAX; names.len()];
     table.lookup_batch(names, &mut results);
     let mut matches = vec![Match { result: u32::MAX, length: u32::MAX }; names.len()];
@@ -145,7 +146,7 @@ fn check_batch<T: NameLpm + ?Sized>(table: &T, right: &[Match], names: Names<'_>
     }
 }
 
-fn check_explained<T: NameLpm + ?Sized>(table: &T, right: Match, name: &Name, what: &str) {
+fn check_explained<T: Lookup<NameDomain> + ?Sized>(table: &T, right: Match, name: &Name, what: &str) {
     let steps = table.explain(name);
     let last = steps.last().expect("a lookup reads something");
     let says = match last.meaning.split_once("result ") {
@@ -166,7 +167,7 @@ fn short(name: &Name) -> String {
 
 /// Holds a table against the names it was made of: every entry, names around them, random names and those
 /// given.
-pub fn check_all<T: NameLpm + ?Sized>(table: &T, names: &NameTable, also: &[NameBuf], what: &str) {
+pub fn check_all<T: Lookup<NameDomain> + ?Sized>(table: &T, names: &NameTable, also: &[NameBuf], what: &str) {
     /// Entries of which all that is around is probed.
     const PROBED: usize = 4_000;
     let expected = Expected::of_table(names);
@@ -183,7 +184,12 @@ pub fn check_all<T: NameLpm + ?Sized>(table: &T, names: &NameTable, also: &[Name
     }
 }
 
-fn check_on_all_cores<T: NameLpm + ?Sized>(table: &T, right: &impl Right, names: Names<'_>, what: &str) {
+fn check_on_all_cores<T: Lookup<NameDomain> + ?Sized>(
+    table: &T,
+    right: &impl Right,
+    names: Names<'_>,
+    what: &str,
+) {
     /// Bytes of names that are looked up in a run of all rounds.
     const BYTES: u64 = 64 << 20;
     let bytes = BYTES / rounds::tried(1);
@@ -205,7 +211,7 @@ fn check_on_all_cores<T: NameLpm + ?Sized>(table: &T, right: &impl Right, names:
 }
 
 /// What must be true of a table's image beside its answers.
-fn check_counts<E: NameEngine>(table: &E::Table, names: &NameTable, what: &str) {
+fn check_counts<E: Engine<NameDomain>>(table: &E::Table, names: &NameTable, what: &str) {
     let image = table.image();
     assert_eq!(image.entries(), names.len() as u64, "{what}: entries");
     let most = names.nodes().map(|node| node.result()).max().unwrap_or(0);
@@ -217,7 +223,7 @@ fn check_counts<E: NameEngine>(table: &E::Table, names: &NameTable, what: &str) 
 }
 
 /// Random tables, built whole.
-pub fn random_tables<E: NameEngine>() {
+pub fn random_tables<E: Engine<NameDomain>>() {
     let tally = Tally::<E>::new("random_tables");
     run(affordable::<E>(64), &tables::random(0..300), |names| {
         if let Some((_, table)) = tally.build(&names, "a random table") {
@@ -229,7 +235,7 @@ pub fn random_tables<E: NameEngine>() {
 }
 
 /// So many rounds of a test, or fewer, by the size of the image of no names at all.
-fn affordable<E: NameEngine>(rounds: u32) -> u32 {
+fn affordable<E: Engine<NameDomain>>(rounds: u32) -> u32 {
     let (_, table) = E::build(&NameTable::new(), &options()).expect("an empty table is built");
     rounds::affordable(rounds, table.image().bytes())
 }

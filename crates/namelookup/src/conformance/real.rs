@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use wirespeed_fib::read::{Line, Source, open};
 use wirespeed_fib::synth::rng::Rng;
+use wirespeed_table::Engine;
 
 use super::{Expected, Right, Tally, check, check_batch, check_counts, probes};
-use crate::lookup::NameEngine;
+use crate::domain::NameDomain;
 use crate::name::NameBuf;
 use crate::names::NameBatch;
 use crate::table::NameTable;
@@ -65,16 +66,16 @@ fn made(n: u64) -> NameBuf {
 }
 
 /// The real domains, built whole, every one probed; then changed.
-pub fn real_names<E: NameEngine>() {
+pub fn real_names<E: Engine<NameDomain>>() {
     million_names::<E>("real_names", 0);
 }
 
 /// Ten million names, made ones after the real.
-pub fn ten_million_names<E: NameEngine>() {
+pub fn ten_million_names<E: Engine<NameDomain>>() {
     million_names::<E>("ten_million_names", 10_000_000);
 }
 
-fn million_names<E: NameEngine>(test: &'static str, at_least: usize) {
+fn million_names<E: Engine<NameDomain>>(test: &'static str, at_least: usize) {
     let Some(names) = read_domains(at_least) else { return };
     let tally = Tally::<E>::new("the smallest names");
     let sample: NameTable = names.iter().take(50).collect();
@@ -92,7 +93,7 @@ fn million_names<E: NameEngine>(test: &'static str, at_least: usize) {
 }
 
 /// Every entry, in long batches.
-fn every_entry<E: NameEngine>(table: &E::Table, names: &NameTable, expected: &Expected, what: &str) {
+fn every_entry<E: Engine<NameDomain>>(table: &E::Table, names: &NameTable, expected: &Expected, what: &str) {
     let mut batch = NameBatch::new();
     let mut all = names.iter();
     loop {
@@ -107,7 +108,7 @@ fn every_entry<E: NameEngine>(table: &E::Table, names: &NameTable, expected: &Ex
 }
 
 /// Around some of the entries, spread over all.
-fn around_some<E: NameEngine>(table: &E::Table, names: &NameTable, expected: &Expected, what: &str) {
+fn around_some<E: Engine<NameDomain>>(table: &E::Table, names: &NameTable, expected: &Expected, what: &str) {
     let some: Vec<_> =
         names.nodes().step_by(1 + names.node_count() / 10_000).map(|node| node.name()).collect();
     check(table, expected, probes::around(&some).names(), what);
@@ -115,7 +116,7 @@ fn around_some<E: NameEngine>(table: &E::Table, names: &NameTable, expected: &Ex
 }
 
 /// Names go and come a thousand at a time, then very many at once.
-fn changed<E: NameEngine>(patched: &mut super::history::Patched<'_, E>) {
+fn changed<E: Engine<NameDomain>>(patched: &mut super::history::Patched<'_, E>) {
     let mut rng = Rng::new(8);
     let goes = patched.names.len() / 60_000;
     let going: Vec<_> =

@@ -5,91 +5,41 @@
 //! turn. After every call, Ok or Err, the names are held against an oracle that took the calls that succeeded
 //! and no other, and so are readers; plain and aggregated.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::live::Reader;
-use wirespeed_image::{ImageError, Patch, Table};
+use wirespeed_image::{ImageError, Table};
+use wirespeed_table::conformance::{Failing, fail_at, operations};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
 use super::{options, probes, tables};
-use crate::live::LiveNames;
-use crate::lookup::{BuildError, BuildOptions, NameEngine, NameLpm, Outgrown};
+use crate::domain::NameDomain;
+use crate::domain::{LiveNames, NameModel};
 use crate::name::NameBuf;
 use crate::oracle::Oracle;
-use crate::table::{NameTable, NodeId};
+use crate::table::NameTable;
 use crate::update::NameUpdate;
 
-thread_local! {
-    /// The operations that fail, by their number: builds and updates of engines on this thread are counted
-    /// together.
-    static FAILING: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
-    static OPERATIONS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Counts from 0 again, and has these operations fail.
-fn fail_at(operations: impl IntoIterator<Item = u32>) {
-    FAILING.set(operations.into_iter().collect());
-    OPERATIONS.set(0);
-}
-
-/// Counts an operation; whether it is to fail.
-fn fails() -> bool {
-    let now = OPERATIONS.replace(OPERATIONS.get() + 1);
-    FAILING.with_borrow(|failing| failing.contains(&now))
-}
-
-/// An engine that fails where it is told to.
-struct Failing<E>(E);
-
-impl<E: NameEngine> NameEngine for Failing<E> {
-    const NAME: &'static str = E::NAME;
-    type Table = E::Table;
-
-    fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, E::Table), BuildError> {
-        if fails() {
-            // One kind is tried again with less head room, the other isn't.
-            return Err(match OPERATIONS.get() % 2 {
-                0 => ImageError::OverCap { needed: 2, cap: 1 }.into(),
-                _ => BuildError::Limit { engine: E::NAME, what: "things", limit: 1, found: 2 },
-            });
-        }
-        E::build(names, options).map(|(engine, table)| (Self(engine), table))
-    }
-
-    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        if fails() {
-            // The engine is spent in any case, and may have done its work by then.
-            let _ = self.0.update(names, changed);
-            return Err(Outgrown("told to"));
-        }
-        self.0.update(names, changed)
-    }
-
-    fn memory_usage(&self) -> u64 {
-        self.0.memory_usage()
-    }
-}
-
 /// Live names, what they are to be, and who looks on.
-struct Watched<E: NameEngine> {
+struct Watched<E: Engine<NameDomain>> {
     live: LiveNames<E>,
     /// Took what the table took.
     model: Oracle,
     reader: Reader<E::Table>,
 }
 
-impl<E: NameEngine> Watched<E> {
+impl<E: Engine<NameDomain>> Watched<E> {
     fn new(live: LiveNames<E>) -> Self {
-        let model = live.names().iter().collect();
+        let model = live.model().names().iter().collect();
         let reader = live.reader();
         Self { live, model, reader }
     }
 
     /// Makes a call, and sees that it happened or not.
     fn call(&mut self, updates: &[NameUpdate], what: &str) -> Result<(), BuildError> {
-        let (rebuilds, bound) = (self.live.rebuilds(), self.live.names().results());
-        let ids: Vec<_> = self.model.0.keys().map(|name| self.live.names().find(name)).collect();
+        let (rebuilds, bound) = (self.live.rebuilds(), self.live.model().names().results());
+        let ids: Vec<_> = self.model.0.keys().map(|name| self.live.model().names().find(name)).collect();
         let applied = self.live.apply(updates);
         match &applied {
             Ok(applied) => {
@@ -98,8 +48,13 @@ impl<E: NameEngine> Watched<E> {
                 assert_eq!(u64::from(applied.rebuilt), self.live.rebuilds() - rebuilds, "{what}");
             }
             Err(_) => {
-                assert_eq!((self.live.rebuilds(), self.live.names().results()), (rebuilds, bound), "{what}");
-                let now: Vec<_> = self.model.0.keys().map(|name| self.live.names().find(name)).collect();
+                assert_eq!(
+                    (self.live.rebuilds(), self.live.model().names().results()),
+                    (rebuilds, bound),
+                    "{what}"
+                );
+                let now: Vec<_> =
+                    self.model.0.keys().map(|name| self.live.model().names().find(name)).collect();
                 assert_eq!(now, ids, "{what}: a node that was there is another one");
             }
         }
@@ -109,7 +64,7 @@ impl<E: NameEngine> Watched<E> {
 
     /// All that can be seen is as it is to be.
     fn check(&self, updates: &[NameUpdate], what: &str) {
-        let names = self.live.names();
+        let names = self.live.model().names();
         let model = &self.model;
         assert_eq!(names.len(), model.0.len(), "{what}");
         assert!(names.iter().all(|(name, result)| model.0.get(&name) == Some(&result)), "{what}: the names");
@@ -127,7 +82,7 @@ impl<E: NameEngine> Watched<E> {
             assert_eq!(result, right.result, "{what}: {name}");
             assert_eq!(names.lookup(name), right, "{what}: {name} in the names themselves");
         }
-        assert_eq!(table.image().entries(), self.live.compiled().len() as u64, "{what}: entries");
+        assert_eq!(table.image().entries(), self.live.model().compiled().len() as u64, "{what}: entries");
     }
 }
 
@@ -177,40 +132,34 @@ fn history(pool: &[NameBuf], rng: &mut Rng) -> Vec<Vec<NameUpdate>> {
 
 /// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the
 /// rest did.
-pub fn refusals<E: NameEngine>() {
+pub fn refusals<E: Engine<NameDomain>>() {
     let plays = super::affordable::<E>(24).clamp(2, 24);
     for seed in 0..4 {
         let mut rng = Rng::new(u64::from(seed));
         let pool = pool(&mut rng);
         let calls = history(&pool, &mut rng);
         let start: NameTable = pool.iter().filter(|_| rng.index(2) == 0).map(|name| (name, 3)).collect();
-        let options = BuildOptions { aggregate: seed % 2 == 1, ..options() };
+        let start = NameModel::new(start, seed % 2 == 1);
         fail_at([]);
-        play::<E>(&start, &options, &calls, &mut rng, "none fails");
-        let operations = OPERATIONS.get();
+        play::<E>(&start, &calls, &mut rng, "none fails");
+        let operations = operations();
         for first in (1 + seed / 2..operations).step_by(operations.div_ceil(plays) as usize) {
             // One alone, one with the build after it, and several calls.
             let count = [1, 2, 3, 5][rng.index(4)];
             let what = format!("seed {seed}, operations {first} to {}", first + count - 1);
             fail_at(first..first + count);
-            play::<E>(&start, &options, &calls, &mut rng, &what);
+            play::<E>(&start, &calls, &mut rng, &what);
         }
         let some: BTreeSet<u32> = (1..2 * operations).filter(|_| rng.index(2) == 0).collect();
         fail_at(some.iter().copied());
-        play::<E>(&start, &options, &calls, &mut rng, &format!("seed {seed}, operations {some:?}"));
+        play::<E>(&start, &calls, &mut rng, &format!("seed {seed}, operations {some:?}"));
     }
     fail_at([]);
 }
 
 /// Makes the calls; those that fail once or twice more.
-fn play<E: NameEngine>(
-    start: &NameTable,
-    options: &BuildOptions,
-    calls: &[Vec<NameUpdate>],
-    rng: &mut Rng,
-    what: &str,
-) {
-    let live = LiveNames::<Failing<E>>::new(start.clone(), options.clone());
+fn play<E: Engine<NameDomain>>(start: &NameModel, calls: &[Vec<NameUpdate>], rng: &mut Rng, what: &str) {
+    let live = LiveNames::<Failing<E>>::new(start.clone(), options());
     let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
     for (at, updates) in calls.iter().enumerate() {
         for again in 0..1 + rng.index(3) {
@@ -232,13 +181,13 @@ fn play<E: NameEngine>(
 }
 
 /// A table that grows until it is refused by its cap: what it has is there, and can be taken out one by one.
-pub fn refusals_at_the_cap<E: NameEngine>() {
+pub fn refusals_at_the_cap<E: Engine<NameDomain>>() {
     const STEP: usize = 200;
     let pool = tables::scattered_names(20_000);
     let table = |names: usize| -> NameTable { pool[..names].iter().map(|name| (name, 7)).collect() };
     let (_, larger) = E::build(&table(8 * STEP), &options()).expect("a small table is built");
     let options = BuildOptions { memory_cap: Some(2 * larger.image().bytes()), ..options() };
-    let live = LiveNames::<E>::new(table(4 * STEP), options).expect("there is half as much");
+    let live = LiveNames::<E>::new(table(4 * STEP).into(), options).expect("there is half as much");
     let mut table = Watched::new(live);
     let refused = pool[4 * STEP..].chunks(STEP).enumerate().find_map(|(call, names)| {
         let updates: Vec<_> = names.iter().map(|name| NameUpdate::Insert(name.clone(), 8)).collect();

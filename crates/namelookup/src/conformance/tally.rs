@@ -8,8 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 
 use wirespeed_image::ImageError;
+use wirespeed_table::{BuildError, BuildOptions, Engine};
 
-use crate::lookup::{BuildError, BuildOptions, NameEngine};
+use crate::domain::NameDomain;
 use crate::table::NameTable;
 
 /// Counts the tables of one test.
@@ -24,7 +25,7 @@ pub struct Tally<E> {
 /// Tables of so many bytes of components, slashes included, are held by every engine.
 const SMALL: usize = 4_096;
 
-impl<E: NameEngine> Tally<E> {
+impl<E: Engine<NameDomain>> Tally<E> {
     /// A tally of a test.
     pub const fn new(test: &'static str) -> Self {
         Self { test, held: Cell::new(0), refused: RefCell::new(Vec::new()), engine: PhantomData }
@@ -53,6 +54,7 @@ impl<E: NameEngine> Tally<E> {
                 matches!(image, ImageError::OverCap { needed, cap } if needed > cap)
                     || matches!(image, ImageError::Memory { .. })
             }
+            _ => false,
         };
         assert!(is_typed, "{test}, {what}: {error}");
         let bytes: usize = names.nodes().map(|node| node.component().len() + 1).sum();

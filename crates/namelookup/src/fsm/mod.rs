@@ -32,8 +32,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use wirespeed_table::BuildError;
 
-use crate::lookup::BuildError;
 use crate::table::{NameTable, NodeId};
 
 use part::Part;

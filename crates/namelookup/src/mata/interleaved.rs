@@ -3,11 +3,12 @@
 //! On a CPU that is a detour; it is here as what its kernel is held against.
 
 use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, Table};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Load, Lookup, Outgrown, Standing, Step};
 
 use super::{Mata, MataTable};
 use crate::aligned::interleave::{Interleaved, interleave};
+use crate::domain::NameDomain;
 use crate::found::Match;
-use crate::lookup::{BuildError, BuildOptions, Load, NameEngine, NameLpm, Outgrown, Step};
 use crate::name::Name;
 use crate::names::Names;
 use crate::table::{NameTable, NodeId};
@@ -34,8 +35,9 @@ impl MataNwTable {
     }
 }
 
-impl NameEngine for MataNw {
+impl Engine<NameDomain> for MataNw {
     const NAME: &'static str = "mata-nw";
+    const STANDING: Standing = Standing::Paper("MATA, NSDI 2013");
     type Table = MataNwTable;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, MataNwTable), BuildError> {
@@ -43,8 +45,13 @@ impl NameEngine for MataNw {
         Ok((Self(engine), MataNwTable(table)))
     }
 
-    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        self.0.update(names, changed)
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        names: &NameTable,
+        changed: &[NodeId],
+    ) -> Result<Patch, Outgrown> {
+        self.0.patch(&table.0, names, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -52,7 +59,7 @@ impl NameEngine for MataNw {
     }
 }
 
-impl NameLpm for MataNwTable {
+impl Lookup<NameDomain> for MataNwTable {
     fn lookup(&self, name: &Name) -> Match {
         self.0.lookup(name)
     }

@@ -14,6 +14,8 @@
 
 mod interleaved;
 
+use wirespeed_table::Standing;
+
 use crate::aligned::{Aligned, AlignedTable, Form};
 use crate::fsm::Stride;
 
@@ -25,6 +27,8 @@ pub struct MataForm;
 
 impl Form for MataForm {
     const NAME: &'static str = "mata";
+    const STANDING: Standing =
+        Standing::Niche("whole trips on a GPU whose kernel has to be as short as can be");
     const KIND: &'static str = "mata";
     const STRIDE: Stride = Stride::FOUR;
     const BASE_BITS: u32 = 22;

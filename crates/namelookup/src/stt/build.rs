@@ -1,10 +1,11 @@
 //! [`Stt`]: the control plane of a state transition table, and the compilation of one.
 
 use wirespeed_image::{Image, Patch, Pool, width_for};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Outgrown, Standing};
 
 use super::layout::{ACCEPTING, CAP, HEAD, RESULTS, ROOT, ROOT_RESULT, ROW, SttTable, TABLE, allocate};
+use crate::domain::NameDomain;
 use crate::fsm::{Fsm, Stride};
-use crate::lookup::{BuildError, BuildOptions, NameEngine, Outgrown};
 use crate::table::{NameTable, NodeId};
 
 /// Builds, and keeps up to date, a state transition table.
@@ -35,8 +36,9 @@ pub struct Stt {
     pub(super) dirty_results: Vec<u32>,
 }
 
-impl NameEngine for Stt {
+impl Engine<NameDomain> for Stt {
     const NAME: &'static str = "stt";
+    const STANDING: Standing = Standing::Paper("MATA, NSDI 2013");
     type Table = SttTable;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, SttTable), BuildError> {
@@ -69,8 +71,8 @@ impl NameEngine for Stt {
         Ok((engine, SttTable::new(image)))
     }
 
-    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        self.patch(names, changed)
+    fn patch(&mut self, _: &Self::Table, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        self.patch_of(names, changed)
     }
 
     fn memory_usage(&self) -> u64 {

@@ -1,18 +1,19 @@
 //! Lookups in a state transition table. A batch takes names in groups of 32, a byte of each in turn.
 
 use wirespeed_image::{Image, Table, number};
+use wirespeed_table::{Lookup, Step};
 
 use super::layout::{ACCEPTING, HEAD, RESULTS, ROOT, ROOT_RESULT, ROW, SttTable, TABLE};
+use crate::domain::NameDomain;
 use crate::found::Match;
 use crate::fsm::{Stride, chunks};
-use crate::lookup::{NameLpm, Step};
 use crate::name::{Name, SLASH};
 use crate::names::Names;
 
 /// Names in flight.
 const LANES: usize = 32;
 
-impl NameLpm for SttTable {
+impl Lookup<NameDomain> for SttTable {
     fn lookup(&self, name: &Name) -> Match {
         let view = View::of(self.image());
         let (mut row, mut found) = (view.root, (0, 0));

@@ -2,15 +2,15 @@
 //! leaves are taken and given back.
 
 use wirespeed_image::{Patch, PatchBuilder};
+use wirespeed_table::Outgrown;
 
 use super::build::Stt;
 use super::layout::{ACCEPTING, HEAD, RESULTS, ROOT, ROOT_RESULT, ROW, TABLE};
 use crate::fsm::write_text;
-use crate::lookup::Outgrown;
 use crate::table::{NameTable, Node, NodeId};
 
 impl Stt {
-    pub(super) fn patch(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+    pub(super) fn patch_of(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
         if names.results() > u32::MAX >> (32 - 8 * self.width) {
             return Err(Outgrown("results' width"));
         }

@@ -244,7 +244,7 @@ impl NameTable {
         self.changed = Some(Changes { nodes: Vec::new(), results: self.results });
     }
 
-    /// The nodes that changed since the last call, as [`NameEngine::update`](crate::NameEngine::update) takes
+    /// The nodes that changed since the last call, as [`Engine::patch`](crate::Engine::patch) takes
     /// them: those that came, went, have another result than before, or went from no children to some or
     /// back; each once. Those that went are to be given to [`forget_gone`](Self::forget_gone) afterwards.
     pub fn take_changed(&mut self) -> Vec<NodeId> {
@@ -264,18 +264,17 @@ impl NameTable {
         news
     }
 
-    /// What [`take_changed`](Self::take_changed) gives, without taking it: [`settle`](Self::settle) or
+    /// Appends what [`take_changed`](Self::take_changed) gives, without taking it: [`settle`](Self::settle) or
     /// [`undo`](Self::undo) comes next.
-    pub(crate) fn news(&mut self) -> Vec<NodeId> {
-        let Some(changes) = self.changed.take() else { return Vec::new() };
-        let mut news = Vec::with_capacity(changes.nodes.len());
+    pub(crate) fn news(&mut self, news: &mut Vec<NodeId>) {
+        let Some(changes) = self.changed.take() else { return };
+        news.reserve(changes.nodes.len());
         self.each_ahead(&changes.nodes, |names, id| {
             let node = &names.nodes[id.index()];
             let before = node.changed.expect("what is listed has changed");
             news.extend(node.is_other_than(before).then_some(id));
         });
         self.changed = Some(changes);
-        news
     }
 
     /// Has all changes be as they are: they can't be undone any more, and what nodes that went have held is

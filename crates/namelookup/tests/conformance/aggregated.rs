@@ -2,7 +2,9 @@
 
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_namelookup::conformance::{probes, read_domains, tables};
-use wirespeed_namelookup::{Aggregated, BuildOptions, LiveNames, NameBuf, NameLpm, NameTable, NameUpdate};
+use wirespeed_namelookup::{
+    Aggregated, BuildOptions, LiveNames, Lookup, NameBuf, NameModel, NameTable, NameUpdate,
+};
 
 use crate::sorted::Sorted;
 
@@ -11,8 +13,8 @@ use crate::sorted::Sorted;
 fn live_names_give_the_same_results() {
     let pool = tables::scattered_names(600);
     let probes = probes::around(&pool);
-    let options = BuildOptions { aggregate: true, ..BuildOptions::default() };
-    let mut live = LiveNames::<Sorted>::new(NameTable::new(), options).unwrap();
+    let names = NameModel::new(NameTable::new(), true);
+    let mut live = LiveNames::<Sorted>::new(names, BuildOptions::default()).unwrap();
     let mut full = NameTable::new();
     let mut rng = Rng::new(4);
     let mut saved = 0;
@@ -27,8 +29,8 @@ fn live_names_give_the_same_results() {
         let updates: Vec<_> = (0..30).map(update).collect();
         let changes = updates.iter().filter(|update| full.apply(update)).count();
         assert_eq!(live.apply(&updates).unwrap().changes, changes);
-        assert_eq!(live.names().len(), full.len());
-        saved += full.len() - live.compiled().len();
+        assert_eq!(live.model().names().len(), full.len());
+        saved += full.len() - live.model().compiled().len();
         let table = live.reader();
         let table = table.enter();
         for name in probes.names().iter() {
@@ -38,7 +40,7 @@ fn live_names_give_the_same_results() {
     assert!(saved > 1_000, "nothing is left out");
     let removes: Vec<_> = pool.iter().cloned().map(NameUpdate::Remove).collect();
     live.apply(&removes).unwrap();
-    assert!(live.compiled().is_empty() && live.names().is_empty());
+    assert!(live.model().compiled().is_empty() && live.model().names().is_empty());
 }
 
 /// Real domains with 62 results by stand-ins for resolving them: each name's own by chance, and one for all

@@ -10,8 +10,8 @@ use wirespeed_namelookup::conformance::{
     random_updates, read_domains, real_names,
 };
 use wirespeed_namelookup::{
-    BuildError, BuildOptions, Match, Name, NameBuf, NameEngine, NameLpm, NameTable, Names, NodeId, Outgrown,
-    Step,
+    BuildError, BuildOptions, Engine, Lookup, Match, Name, NameBuf, NameDomain, NameTable, Names, NodeId,
+    Outgrown, Standing, Step,
 };
 
 use crate::sorted::{Sorted, SortedTable};
@@ -23,8 +23,13 @@ trait Fault: Sized + Send + Sync + 'static {
     fn build(names: &NameTable, options: &BuildOptions) -> Built {
         Sorted::build(names, options)
     }
-    fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        engine.update(names, changed)
+    fn patch(
+        engine: &mut Sorted,
+        table: &SortedTable,
+        names: &NameTable,
+        changed: &[NodeId],
+    ) -> Result<Patch, Outgrown> {
+        engine.patch(table, names, changed)
     }
     fn from_image(image: Image) -> Result<SortedTable, ImageError> {
         SortedTable::from_image(image)
@@ -67,8 +72,9 @@ impl<F> Clone for FaultyTable<F> {
     }
 }
 
-impl<F: Fault> NameEngine for Faulty<F> {
+impl<F: Fault> Engine<NameDomain> for Faulty<F> {
     const NAME: &'static str = "faulty";
+    const STANDING: Standing = Standing::Niche("tests");
     type Table = FaultyTable<F>;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
@@ -76,8 +82,13 @@ impl<F: Fault> NameEngine for Faulty<F> {
         Ok((Self(engine, PhantomData), FaultyTable(table, PhantomData)))
     }
 
-    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        F::update(&mut self.0, names, changed)
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        names: &NameTable,
+        changed: &[NodeId],
+    ) -> Result<Patch, Outgrown> {
+        F::patch(&mut self.0, &table.0, names, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -110,7 +121,7 @@ impl<F: Fault> Table for FaultyTable<F> {
     }
 }
 
-impl<F: Fault> NameLpm for FaultyTable<F> {
+impl<F: Fault> Lookup<NameDomain> for FaultyTable<F> {
     fn lookup(&self, name: &Name) -> Match {
         F::lookup(&self.0, name)
     }
@@ -295,16 +306,16 @@ faults! {
     }
     /// Leaves out of a patch what was removed.
     StaleRemoves: random_updates, hand_picked_tables => {
-        fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        fn patch(engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
             let came = changed.iter().filter(|&&id| !names.node(id).is_gone()).count();
-            if came == 0 { Ok(Patch::default()) } else { engine.update(names, changed) }
+            if came == 0 { Ok(Patch::default()) } else { engine.patch(table, names, changed) }
         }
     }
     /// Keeps the counts of the first table.
     StaleCounts: random_updates = "entries", hand_picked_tables = "entries" => {
-        fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        fn patch(engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
             let mut same = PatchBuilder::new();
-            engine.update(names, changed)?.writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
+            engine.patch(table, names, changed)?.writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
             Ok(same.finish(None))
         }
         fn from_image(image: Image) -> Result<SortedTable, ImageError> {
@@ -316,9 +327,9 @@ faults! {
     }
     /// Takes room for each insertion, and never gives it back.
     Leaks: churn = "not reclaimed" => {
-        fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        fn patch(engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
             engine.lose(changed.len() / 10)?;
-            engine.update(names, changed)
+            engine.patch(table, names, changed)
         }
     }
     /// An image depends on how many were built before it.
@@ -426,13 +437,18 @@ static SHARED: Mutex<Vec<(Vec<u8>, u32)>> = Mutex::new(Vec::new());
 struct Shared;
 
 impl Fault for Shared {
-    fn update(engine: &mut Sorted, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+    fn patch(
+        engine: &mut Sorted,
+        table: &SortedTable,
+        names: &NameTable,
+        changed: &[NodeId],
+    ) -> Result<Patch, Outgrown> {
         SHARED.lock().unwrap().clear();
         for (name, result) in names.iter() {
             SHARED.lock().unwrap().push((name.as_bytes().to_vec(), result));
             std::thread::yield_now();
         }
-        engine.update(names, changed)
+        engine.patch(table, names, changed)
     }
 
     fn lookup(table: &SortedTable, name: &Name) -> Match {

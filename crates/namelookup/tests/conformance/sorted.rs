@@ -12,7 +12,8 @@ use wirespeed_image::{
     Checked, Image, ImageBuilder, ImageError, Patch, PatchBuilder, PatchError, SectionId, Table,
 };
 use wirespeed_namelookup::{
-    BuildError, BuildOptions, Match, Name, NameEngine, NameLpm, NameTable, Names, NodeId, Outgrown, Step,
+    BuildError, BuildOptions, Engine, Lookup, Match, Name, NameDomain, NameTable, Names, NodeId, Outgrown,
+    Standing, Step,
 };
 
 const HEAD: SectionId = SectionId(0);
@@ -65,8 +66,9 @@ impl Flat {
     }
 }
 
-impl NameEngine for Sorted {
+impl Engine<NameDomain> for Sorted {
     const NAME: &'static str = "sorted";
+    const STANDING: Standing = Standing::Niche("tests");
     type Table = SortedTable;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, SortedTable), BuildError> {
@@ -82,7 +84,7 @@ impl NameEngine for Sorted {
         Ok((Self { text, entries }, SortedTable(image)))
     }
 
-    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
         assert!(!changed.is_empty(), "an update that changes nothing");
         let flat = Flat::of(names);
         // A patch of all of it costs more than a table anew.
@@ -206,7 +208,7 @@ impl Table for SortedTable {
     }
 }
 
-impl NameLpm for SortedTable {
+impl Lookup<NameDomain> for SortedTable {
     fn lookup(&self, name: &Name) -> Match {
         self.lookup_below(name, self.longest())
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, V4};
+use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, V4};
 use wirespeed_image::{Element, Image, Patch, Pool, SectionId, width_for};
 
 use super::layout::{
@@ -43,11 +43,12 @@ pub(crate) trait Sink {
 
 impl<L: Levels> Engine<V4> for Split<L> {
     const NAME: &'static str = L::NAME;
+    const STANDING: Standing = Standing::Paper("SAIL, SIGCOMM 2014");
     type Table = SplitTable<L>;
 
     fn build(rib: &Rib<V4>, options: &BuildOptions) -> Result<(Self, SplitTable<L>), BuildError> {
         let results = rib.max_next_hop().0;
-        let widest = results.max(options.next_hops);
+        let widest = results.max(options.results);
         let chunks = capacity(rib, options);
         let width = width_for(widest.into());
         let pivot_width = width_for(u64::from(widest) + chunks);
@@ -78,7 +79,7 @@ impl<L: Levels> Engine<V4> for Split<L> {
         Ok((engine, SplitTable::new(image)))
     }
 
-    fn update(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
         self.patch(rib, changed)
     }
 
@@ -96,7 +97,7 @@ fn capacity(rib: &Rib<V4>, options: &BuildOptions) -> u64 {
     let second = root.octets().filter_map(|octet| root.child(octet));
     let third = second.flat_map(|cursor| cursor.octets().filter_map(move |octet| cursor.child(octet)));
     let used = third.map(|cursor| cursor.octets().count() as u64).sum::<u64>();
-    (used + options.head_room(used, 8, 9)).min(MAX_CHUNKS)
+    (used + options.head_room_for(used, 8, 9)).min(MAX_CHUNKS)
 }
 
 impl<L: Levels> Split<L> {
@@ -137,8 +138,8 @@ mod tests {
 
     use super::*;
 
-    fn options(next_hops: u32) -> BuildOptions {
-        BuildOptions { next_hops, ..BuildOptions::default() }
+    fn options(results: u32) -> BuildOptions {
+        BuildOptions { results, ..BuildOptions::default() }
     }
 
     #[test]

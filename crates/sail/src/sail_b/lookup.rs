@@ -11,7 +11,7 @@
 //! on prefix traffic, against 64 keys. Testing every level for every key, without lists, came to 71 and 130.
 //! (The best of three runs each, Zen 4, shared.)
 
-use wirespeed_fib::{Lpm, NextHop, Step, V4};
+use wirespeed_fib::{Lookup, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, Table, number};
 
 use super::layout::{Levels, MOST_LEVELS, PIVOT, SplitTable, bits, long, next_hops, pivot, top};
@@ -35,7 +35,7 @@ macro_rules! with_widths {
     };
 }
 
-impl<L: Levels> Lpm<V4> for SplitTable<L> {
+impl<L: Levels> Lookup<V4> for SplitTable<L> {
     #[inline]
     fn lookup(&self, address: V4) -> NextHop {
         with_widths!(self, lookup::<L>(self.image(), address))

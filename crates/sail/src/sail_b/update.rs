@@ -269,7 +269,7 @@ mod tests {
         let background = scattered::<V4>(600).into_iter().zip((0..=32).cycle());
         let mut rib: Rib<V4> =
             background.map(|(address, len)| (Prefix::around(address, len), NextHop(1))).collect();
-        let options = BuildOptions { next_hops: 200, ..BuildOptions::default() };
+        let options = BuildOptions { results: 200, ..BuildOptions::default() };
         let (mut engine, mut table) = SailU::build(&rib, &options).unwrap();
         let mut changed_by_len = [0; 25];
         for (round, address) in (0u32..).zip(scattered::<V4>(6_000)) {
@@ -283,7 +283,7 @@ mod tests {
                 rib.insert(prefix, NextHop(round % 200));
             }
             let after = word_around(&rib, prefix);
-            let patch = engine.update(&rib, &[prefix]).unwrap();
+            let patch = engine.update(&table, &rib, &[prefix]).unwrap();
             table.apply(&patch).unwrap();
             let on_chip: Vec<_> = patch
                 .writes()

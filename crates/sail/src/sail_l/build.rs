@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 use wirespeed_fib::rib::Cursor;
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib, Standing};
 use wirespeed_image::{Element, Image, Patch, Pool, width_for};
 
 use super::layout::{BCN16, CHUNK, LEAF, MAX_NEXT_HOP, SailLTable, allocate, chunk_ids, levels, next_hops};
@@ -34,11 +34,12 @@ pub(crate) trait Sink {
 
 impl<A: Address> Engine<A> for SailL {
     const NAME: &'static str = "sail-l";
+    const STANDING: Standing = Standing::Paper("SAIL, SIGCOMM 2014");
     type Table = SailLTable<A>;
 
     fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, SailLTable<A>), BuildError> {
         let results = rib.max_next_hop().0;
-        let widest = results.max(options.next_hops);
+        let widest = results.max(options.results);
         if widest > MAX_NEXT_HOP {
             let (limit, found) = (u64::from(MAX_NEXT_HOP), u64::from(widest));
             return Err(BuildError::Limit { engine: "sail-l", what: "next hops", limit, found });
@@ -63,7 +64,7 @@ impl<A: Address> Engine<A> for SailL {
         Ok((engine, SailLTable::new(image)))
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
         self.patch(rib, changed)
     }
 
@@ -93,7 +94,7 @@ pub(crate) fn chunks<A: Address>(rib: &Rib<A>) -> Vec<u64> {
 fn capacities<A: Address>(rib: &Rib<A>, options: &BuildOptions) -> Result<Vec<u64>, BuildError> {
     let mut chunks = chunks(rib);
     for used in &mut chunks {
-        *used += options.head_room(*used, 8, 9);
+        *used += options.head_room_for(*used, 8, 9);
         if *used > u64::from(u32::MAX) {
             let limit = u64::from(u32::MAX);
             return Err(BuildError::Limit { engine: "sail-l", what: "chunks a level", limit, found: *used });

@@ -5,7 +5,7 @@
 //! first reads the empty chunk 0 of the second and drops what it finds. The few (IPv4) or many (IPv6) that go
 //! on are lists, one a level.
 
-use wirespeed_fib::{Address, Family, Lpm, NextHop, Step, Way};
+use wirespeed_fib::{Address, Family, Lookup, NextHop, Step, VectorLevel};
 use wirespeed_image::{Element, Image, SectionId, Table, number};
 
 use super::layout::{BCN16, CHUNK, LEAF, SailLTable, chunk_ids, levels, next_hops};
@@ -16,7 +16,7 @@ const BLOCK: usize = 64;
 /// Most levels past the first, those of IPv6.
 const DEEPEST: usize = 14;
 
-impl<A: Address> Lpm<A> for SailLTable<A> {
+impl<A: Address> Lookup<A> for SailLTable<A> {
     #[inline]
     fn lookup(&self, address: A) -> NextHop {
         match self.entry_width() {
@@ -29,9 +29,9 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
         match self.entry_width() {
-            1 => batch::<A, u8>(self, Way::best(), addresses, next_hops),
-            2 => batch::<A, u16>(self, Way::best(), addresses, next_hops),
-            _ => batch::<A, u32>(self, Way::best(), addresses, next_hops),
+            1 => batch::<A, u8>(self, VectorLevel::best(), addresses, next_hops),
+            2 => batch::<A, u16>(self, VectorLevel::best(), addresses, next_hops),
+            _ => batch::<A, u32>(self, VectorLevel::best(), addresses, next_hops),
         }
     }
 
@@ -47,7 +47,7 @@ impl<A: Address> Lpm<A> for SailLTable<A> {
 /// A batch in vectors, as far as a way has them for the family, and the rest block by block.
 fn batch<A: Address, W: Element>(
     table: &SailLTable<A>,
-    way: Way,
+    way: VectorLevel,
     addresses: &[A],
     next_hops: &mut [NextHop],
 ) {
@@ -278,7 +278,7 @@ mod tests {
             let expected = Expected::of(&rib);
             let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
             keys.extend(scattered::<V4>(1_000));
-            for way in Way::ALL.into_iter().filter(|way| way.is_here()) {
+            for way in VectorLevel::ALL.into_iter().filter(|way| way.is_here()) {
                 let mut found = vec![NextHop(u32::MAX); keys.len()];
                 match table.entry_width() {
                     1 => batch::<V4, u8>(&table, way, &keys, &mut found),

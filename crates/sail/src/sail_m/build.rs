@@ -6,7 +6,7 @@
 //! element has, so that an array can go when its last element lets go of it.
 
 use rustc_hash::FxHashMap;
-use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib};
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, NextHop, Outgrown, Prefix, Rib, Standing};
 use wirespeed_image::{Element, Image, ImageError, Patch, Pool, SectionId, width_for};
 
 use super::arrays::Arrays;
@@ -70,13 +70,14 @@ impl SailM {
 
 impl<A: Address> Engine<A> for SailM {
     const NAME: &'static str = "sail-m";
+    const STANDING: Standing = Standing::Niche("many FIBs that are alike, in one table");
     type Table = SailMTable<A>;
 
     fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, SailMTable<A>), BuildError> {
         Self::compiled(&Overlay::single(rib), 1, options)
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
+    fn patch(&mut self, _: &Self::Table, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<Patch, Outgrown> {
         self.patch_overlay(&Overlay::single(rib), changed.iter().map(|&prefix| (0, prefix)))
     }
 
@@ -98,7 +99,7 @@ fn capacities<A: Address>(overlay: &Overlay<'_, A>, options: &BuildOptions) -> R
     let mut chunks = vec![0; levels::<A>() - 1];
     count(&overlay.root(), 0, &mut chunks);
     for used in &mut chunks {
-        *used += options.head_room(*used, 8, 9);
+        *used += options.head_room_for(*used, 8, 9);
         if *used > u64::from(LEAF) {
             return Err(limit("chunks a level", LEAF, *used));
         }
@@ -163,11 +164,11 @@ impl SailM {
         options: &BuildOptions,
     ) -> Result<(Self, SailMTable<A>), BuildError> {
         let results = overlay.max_next_hop().0;
-        let width = width_for(u64::from(results.max(options.next_hops)));
+        let width = width_for(u64::from(results.max(options.results)));
         let capacities = capacities(overlay, options)?;
         let room_for = |arrays: u64| match options.tight {
             true => (arrays + 2).min(MAX_ARRAYS.into()),
-            false => room_for_arrays(arrays.max(options.next_hops.into()), &capacities, slots, width),
+            false => room_for_arrays(arrays.max(options.results.into()), &capacities, slots, width),
         };
         let allocate = |arrays| allocate::<A>(&capacities, arrays, slots, width, options.memory_cap);
         // The arrays are only counted as they are found: first see that what is known of the size is under

@@ -29,11 +29,11 @@ impl fmt::Display for FibId {
 /// FIBs of one family by their ids. Ids are handed out from 0 on, and again when a FIB was removed; next hops
 /// are each FIB's own, so that one index may mean different things in two of them.
 #[derive(Clone, Debug)]
-pub struct Fibs<A> {
+pub struct Fibs<A: Address> {
     ribs: Vec<Option<Rib<A>>>,
 }
 
-impl<A> Default for Fibs<A> {
+impl<A: Address> Default for Fibs<A> {
     fn default() -> Self {
         Self { ribs: Vec::new() }
     }

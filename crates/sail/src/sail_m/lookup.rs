@@ -10,7 +10,7 @@
 //! 3  n                the next hop of each key's FIB
 //! ```
 
-use wirespeed_fib::{Address, Lpm, NextHop, Step};
+use wirespeed_fib::{Address, Lookup, NextHop, Step};
 use wirespeed_image::{Element, Table, number};
 
 use super::fibs::FibId;
@@ -89,7 +89,7 @@ impl<A: Address> SailMTable<A> {
 }
 
 /// Lookups in FIB 0.
-impl<A: Address> Lpm<A> for SailMTable<A> {
+impl<A: Address> Lookup<A> for SailMTable<A> {
     #[inline]
     fn lookup(&self, address: A) -> NextHop {
         self.lookup_in(FibId(0), address)

@@ -11,7 +11,7 @@ use super::fibs::Fibs;
 use crate::sail_l::CHUNK;
 
 /// The FIBs that are overlaid, by slot.
-pub(super) struct Overlay<'a, A> {
+pub(super) struct Overlay<'a, A: Address> {
     ribs: Vec<Option<&'a Rib<A>>>,
 }
 
@@ -95,7 +95,7 @@ fn longest<A: Address>(rib: &Rib<A>, address: A, octets: usize) -> NextHop {
 
 /// A path of whole octets, with a cursor for each FIB that has routes beneath it.
 #[derive(Clone, Debug)]
-pub(super) struct Position<'a, A> {
+pub(super) struct Position<'a, A: Address> {
     cursors: Vec<(usize, Cursor<'a, A>)>,
 }
 

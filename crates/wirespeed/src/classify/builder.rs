@@ -9,13 +9,13 @@ use std::time::Duration;
 use wirespeed_classify::read::{
     Assumptions, Doubts, Effect, ReadOptions, RuleFile, RuleReport, Source, read_rules,
 };
-use wirespeed_classify::{BuildOptions, Rule, RuleSet, Tuple};
+use wirespeed_classify::{BuildOptions, Rule, RuleSet};
 use wirespeed_gpu::runtime::Fleet;
 
 use super::classifier::Classifier;
 use super::device;
-use super::engine::{AUTO, best, best_on_gpu, choose_by};
 use crate::device::{Device, DeviceSettings};
+use crate::engine::{AUTO, RuleTuple, choose_by};
 use crate::error::Error;
 use crate::labels::{Labels, parse};
 use crate::memory::half;
@@ -24,7 +24,7 @@ use crate::memory::half;
 /// so the order of calls is the order of rules. [`build`](Self::build) tells what went wrong on the way.
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
-pub struct ClassifierBuilder<T: Tuple> {
+pub struct ClassifierBuilder<T: RuleTuple> {
     rules: RuleSet<T>,
     reports: Vec<RuleReport>,
     doubts: Doubts<T>,
@@ -38,7 +38,7 @@ pub struct ClassifierBuilder<T: Tuple> {
     error: Option<Error>,
 }
 
-impl<T: Tuple> ClassifierBuilder<T> {
+impl<T: RuleTuple> ClassifierBuilder<T> {
     pub(super) fn new() -> Self {
         Self {
             rules: RuleSet::new(),
@@ -233,7 +233,7 @@ impl<T: Tuple> ClassifierBuilder<T> {
         self
     }
 
-    /// Sets the engine: its name, an [`EngineName`](super::engine::EngineName), or `auto`, which is the
+    /// Sets the engine: its name, an [`EngineName`](crate::engine::EngineName), or `auto`, which is the
     /// default and takes the best for the rules and the device.
     pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
         self.engine = engine.as_ref().to_owned();
@@ -321,8 +321,8 @@ impl<T: Tuple> ClassifierBuilder<T> {
         }
         let mut device = self.device;
         device.open(&device::options::<T>())?;
-        let best = || if device.fleet.is_some() { best_on_gpu(&self.rules) } else { best(&self.rules) };
-        let engine = choose_by(&self.engine, best)?;
+        let best = || if device.fleet.is_some() { T::best_on_gpu(&self.rules) } else { T::best(&self.rules) };
+        let engine = choose_by::<T>(&self.engine, best)?;
         // There are two copies of a live table, and an engine's cap is for one.
         let memory_cap = self.memory_cap.or_else(half);
         let options = BuildOptions {
@@ -342,7 +342,7 @@ impl<T: Tuple> ClassifierBuilder<T> {
 }
 
 /// Reads a file of rules, with what a packet's fields can't decide in the report.
-fn open<T: Tuple>(path: &Path, assume: &Assumptions) -> Result<(RuleFile<T>, RuleReport), Error> {
+fn open<T: RuleTuple>(path: &Path, assume: &Assumptions) -> Result<(RuleFile<T>, RuleReport), Error> {
     let options = ReadOptions { assume: assume.clone(), ..ReadOptions::default() };
     Ok(read_rules(&Source::Path(path.to_owned()), &options)?)
 }
@@ -368,7 +368,7 @@ fn label_of<V: FromStr<Err: ToString> + Eq + Hash>(
 }
 
 /// The rules under their numbers with other actions, which are asked for in order.
-fn with_actions<T: Tuple>(
+fn with_actions<T: RuleTuple>(
     rules: &RuleSet<T>,
     mut action: impl FnMut(u32) -> Result<u32, Error>,
 ) -> Result<RuleSet<T>, Error> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use wirespeed_classify::read::{Doubts, RuleReport};
 use wirespeed_classify::{
-    Actions, Applied, BuildError, BuildOptions, Classes, ClassifyEngine, LiveRules, Rule, RuleError,
-    RuleNumber, RuleSet, RuleUpdate, Tuple, UpdateError,
+    Actions, Applied, BuildError, BuildOptions, Classes, Engine, LiveRules, Rule, RuleError, RuleNumber,
+    RuleSet, RuleUpdate, UpdateError,
 };
 use wirespeed_fib::NextHops;
 use wirespeed_gpu::classify::{Counts, Offload};
@@ -15,13 +15,13 @@ use wirespeed_gpu::runtime::Fleet;
 
 use super::builder::ClassifierBuilder;
 use super::device::{self, beside};
-use super::engine::{EngineName, OnDevice, Visitor, visit};
 use super::erased::AnyLive;
 use super::image_file::RuleImageFile;
 use super::ranked::{Ranked, RuleBeside};
 use super::reader::RuleReader;
 use super::turnover::Turnover;
 use crate::device::{DeviceSettings, all_cores};
+use crate::engine::{EngineName, OnDevice, RuleTuple, Visitor, visit};
 use crate::error::Error;
 use crate::labels::Labels;
 
@@ -47,7 +47,7 @@ use crate::labels::Labels;
 /// assert_eq!(reader.lookup(&packet), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Classifier<T: Tuple> {
+pub struct Classifier<T: RuleTuple> {
     live: Box<dyn AnyLive<T>>,
     engine: EngineName,
     memory_cap: Option<u64>,
@@ -61,7 +61,7 @@ pub struct Classifier<T: Tuple> {
     refused: u64,
 }
 
-impl<T: Tuple> Classifier<T> {
+impl<T: RuleTuple> Classifier<T> {
     /// Starts a classifier: its rules, and how it is to be built.
     pub fn builder() -> ClassifierBuilder<T> {
         ClassifierBuilder::new()
@@ -78,7 +78,7 @@ impl<T: Tuple> Classifier<T> {
     ) -> Result<Self, Error> {
         let is_whole = doubts.is_empty();
         let (live, offload) =
-            visit(engine, Build { rules, options, device: &mut device, memory_cap, is_whole })?;
+            visit(engine, Build { rules, options, device: &mut device, memory_cap, is_whole })??;
         let (turnover, device_note, doubts) = (Arc::default(), device.note, Arc::new(doubts));
         let refused = 0;
         Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts, refused })
@@ -92,7 +92,7 @@ impl<T: Tuple> Classifier<T> {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
-        let live = visit(engine, Resume { rules, file, is_whole: doubts.is_empty() })?;
+        let live = visit(engine, Resume { rules, file, is_whole: doubts.is_empty() })??;
         let (offload, turnover, reports, doubts) = (None, Arc::default(), Vec::new(), Arc::new(doubts));
         let (memory_cap, device_note, refused) = (None, None, 0);
         Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts, refused })
@@ -238,7 +238,7 @@ impl<T: Tuple> Classifier<T> {
 }
 
 /// Whether updates put a rule under a number that was given before.
-fn gives_again<T: Tuple>(mut last: u32, updates: &[RuleUpdate<T>]) -> bool {
+fn gives_again<T: RuleTuple>(mut last: u32, updates: &[RuleUpdate<T>]) -> bool {
     let mut is_again = false;
     for update in updates {
         match *update {
@@ -253,7 +253,7 @@ fn gives_again<T: Tuple>(mut last: u32, updates: &[RuleUpdate<T>]) -> bool {
     is_again
 }
 
-impl<T: Tuple> fmt::Debug for Classifier<T> {
+impl<T: RuleTuple> fmt::Debug for Classifier<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Classifier")
             .field("tuple", &T::NAME)
@@ -277,17 +277,17 @@ struct Build<'d, T> {
 /// A live table and its copy on GPUs.
 type Built<T> = (Box<dyn AnyLive<T>>, Option<Arc<Offload<T>>>);
 
-impl<T: Tuple> Visitor<T> for Build<'_, T> {
+impl<T: RuleTuple> Visitor<T> for Build<'_, T> {
     type Output = Result<Built<T>, Error>;
 
-    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
         if self.is_whole { self.with::<E, Actions>() } else { self.with::<E, Ranked>() }
     }
 }
 
-impl<T: Tuple> Build<'_, T> {
+impl<T: RuleTuple> Build<'_, T> {
     /// Builds the table with what lies beside it.
-    fn with<E: ClassifyEngine<T, Table: OnDevice>, B: RuleBeside<T>>(self) -> Result<Built<T>, Error> {
+    fn with<E: Engine<T, Table: OnDevice>, B: RuleBeside<T>>(self) -> Result<Built<T>, Error> {
         let live = LiveRules::<T, E, B>::with(self.rules, self.options);
         let mut live = live.map_err(|source: BuildError| Error::of_rules(source, self.memory_cap))?;
         let Some(fleet) = self.device.fleet.clone() else { return Ok((Box::new(live), None)) };
@@ -309,17 +309,17 @@ struct Resume<T> {
     is_whole: bool,
 }
 
-impl<T: Tuple> Visitor<T> for Resume<T> {
+impl<T: RuleTuple> Visitor<T> for Resume<T> {
     type Output = Result<Box<dyn AnyLive<T>>, Error>;
 
-    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
         if self.is_whole { self.with::<E, Actions>() } else { self.with::<E, Ranked>() }
     }
 }
 
-impl<T: Tuple> Resume<T> {
+impl<T: RuleTuple> Resume<T> {
     /// Resumes the table with what lies beside it.
-    fn with<E: ClassifyEngine<T>, B: RuleBeside<T>>(self) -> Result<Box<dyn AnyLive<T>>, Error> {
+    fn with<E: Engine<T>, B: RuleBeside<T>>(self) -> Result<Box<dyn AnyLive<T>>, Error> {
         let table = self.file.into_table()?;
         Ok(Box::new(LiveRules::<T, E, B>::resume_with(self.rules, table, BuildOptions::default())))
     }

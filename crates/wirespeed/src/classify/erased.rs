@@ -5,20 +5,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirespeed_classify::read::{Doubts, Lines};
-use wirespeed_classify::{
-    Actions, Applied, Classify, ClassifyEngine, LiveRules, RuleSet, RuleUpdate, Tuple, UpdateError,
-};
+use wirespeed_classify::{Actions, Applied, Engine, LiveRules, Lookup, RuleSet, RuleUpdate, UpdateError};
 use wirespeed_fib::NextHops;
 use wirespeed_image::Table;
 use wirespeed_image::live::{self, State};
 
 use super::image_file;
 use super::ranked::RuleBeside;
+use crate::engine::RuleTuple;
 use crate::erased::Held;
 use crate::error::Error;
 
 /// A live table of some engine.
-pub(crate) trait AnyLive<T: Tuple>: Send {
+pub(crate) trait AnyLive<T: RuleTuple>: Send {
     fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, UpdateError>;
     fn reader(&self) -> Box<dyn AnyReader<T>>;
     fn rules(&self) -> &RuleSet<T>;
@@ -27,7 +26,7 @@ pub(crate) trait AnyLive<T: Tuple>: Send {
     fn save(&self, labels: &NextHops, doubts: &Doubts<T>, path: &Path) -> Result<(), Error>;
 }
 
-impl<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>> AnyLive<T> for LiveRules<T, E, B> {
+impl<T: RuleTuple, E: Engine<T>, B: RuleBeside<T>> AnyLive<T> for LiveRules<T, E, B> {
     fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, UpdateError> {
         Self::apply(self, updates)
     }
@@ -37,7 +36,7 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>> AnyLive<T> for LiveRules<
     }
 
     fn rules(&self) -> &RuleSet<T> {
-        Self::rules(self)
+        self.model()
     }
 
     fn rebuilds(&self) -> u64 {
@@ -49,7 +48,7 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>> AnyLive<T> for LiveRules<
     }
 
     fn save(&self, labels: &NextHops, doubts: &Doubts<T>, path: &Path) -> Result<(), Error> {
-        let (reader, rules) = (Self::reader(self), Self::rules(self));
+        let (reader, rules) = (Self::reader(self), self.model());
         // Updates may have changed which lines the rules come from.
         let beside = (doubts, &Lines::default());
         image_file::save::<T, E>(&reader.enter(), rules, labels, beside, path).map(drop)
@@ -57,15 +56,15 @@ impl<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>> AnyLive<T> for LiveRules<
 }
 
 /// One state of some engine's table.
-pub(crate) trait AnyState<T: Tuple>: Send + Sync {
-    fn table(&self) -> &dyn Classify<T>;
+pub(crate) trait AnyState<T: RuleTuple>: Send + Sync {
+    fn table(&self) -> &dyn Lookup<T>;
     fn actions(&self) -> &Actions;
     /// The priority of a rule; `None` if there is none of that number, or if no answer can be in doubt.
     fn priority(&self, number: u32) -> Option<u32>;
 }
 
-impl<T: Tuple, X: Table + Classify<T>, B: RuleBeside<T>> AnyState<T> for State<X, B> {
-    fn table(&self) -> &dyn Classify<T> {
+impl<T: RuleTuple, X: Table + Lookup<T>, B: RuleBeside<T>> AnyState<T> for State<X, B> {
+    fn table(&self) -> &dyn Lookup<T> {
         &self.table
     }
 
@@ -79,13 +78,13 @@ impl<T: Tuple, X: Table + Classify<T>, B: RuleBeside<T>> AnyState<T> for State<X
 }
 
 /// A reading end of some engine's table.
-pub(crate) trait AnyReader<T: Tuple>: Send {
+pub(crate) trait AnyReader<T: RuleTuple>: Send {
     fn enter(&self) -> Held<'_, dyn AnyState<T>>;
     fn lookup(&self, tuple: &T) -> u32;
     fn clone_box(&self) -> Box<dyn AnyReader<T>>;
 }
 
-impl<T: Tuple, X: Table + Classify<T>, B: RuleBeside<T>> AnyReader<T> for live::Reader<X, B> {
+impl<T: RuleTuple, X: Table + Lookup<T>, B: RuleBeside<T>> AnyReader<T> for live::Reader<X, B> {
     fn enter(&self) -> Held<'_, dyn AnyState<T>> {
         Held::Live(live::Guard::map(self.enter_state(), |state| state as &dyn AnyState<T>))
     }
@@ -99,7 +98,7 @@ impl<T: Tuple, X: Table + Classify<T>, B: RuleBeside<T>> AnyReader<T> for live::
     }
 }
 
-impl<T: Tuple, X: Table + Classify<T>, B: RuleBeside<T>> AnyReader<T> for Arc<State<X, B>> {
+impl<T: RuleTuple, X: Table + Lookup<T>, B: RuleBeside<T>> AnyReader<T> for Arc<State<X, B>> {
     fn enter(&self) -> Held<'_, dyn AnyState<T>> {
         Held::Fixed(&**self)
     }

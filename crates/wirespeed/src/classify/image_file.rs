@@ -16,14 +16,13 @@ use std::path::{Path, PathBuf};
 
 use wirespeed_classify::read::{Doubts, Lines, ReadOptions, RuleFormat, read_rules_from};
 use wirespeed_classify::write::write_rules;
-use wirespeed_classify::{ClassifyEngine, Pattern, Rule, RuleNumber, RuleSet, Tuple};
+use wirespeed_classify::{Engine, Pattern, Rule, RuleNumber, RuleSet};
 use wirespeed_fib::NextHops;
 use wirespeed_image::{Image, ImageError, Table};
 
-use super::engine::{EngineName, of_kind};
 use super::tuple_name::TupleName;
+use crate::engine::{EngineName, ImageOf, RuleTuple, image_of};
 use crate::error::Error;
-use crate::{engine, names};
 
 /// The attachment that says of which tuple it is.
 const TUPLE: &str = "tuple";
@@ -38,7 +37,7 @@ const LINES: &str = "lines";
 
 /// Writes an engine's table as a file with its rules, the names of their actions, what is in doubt about
 /// them, and the lines that they come from, as far as these are known. A file that is there is replaced.
-pub fn save<T: Tuple, E: ClassifyEngine<T>>(
+pub fn save<T: RuleTuple, E: Engine<T>>(
     table: &E::Table,
     rules: &RuleSet<T>,
     labels: &NextHops,
@@ -81,14 +80,13 @@ impl RuleImageFile {
     /// Finds out whose an image is that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let (path, kind) = (path.to_owned(), image.kind());
-        let Some(engine) = of_kind(kind) else {
-            return Err(match kind {
-                kind if engine::is_kind(kind) => Error::ImageNotOfRules { path, found: "addresses" },
-                kind if names::engine::of_kind(kind).is_some() => {
-                    Error::ImageNotOfRules { path, found: "names" }
-                }
-                kind => Error::ImageKind { path, kind: kind.to_owned() },
-            });
+        let engine = match image_of(kind) {
+            Some((ImageOf::Rules, engine)) => engine,
+            Some((ImageOf::Addresses(_), _)) => {
+                return Err(Error::ImageNotOfRules { path, found: "addresses" });
+            }
+            Some((ImageOf::Names, _)) => return Err(Error::ImageNotOfRules { path, found: "names" }),
+            None => return Err(Error::ImageKind { path, kind: kind.to_owned() }),
         };
         let name = image.attachment(TUPLE).and_then(|name| std::str::from_utf8(name).ok());
         match name.and_then(TupleName::of) {
@@ -113,7 +111,7 @@ impl RuleImageFile {
     }
 
     /// The file, if it is of a tuple.
-    pub fn of_tuple<T: Tuple>(self) -> Result<Self, Error> {
+    pub fn of_tuple<T: RuleTuple>(self) -> Result<Self, Error> {
         match self.tuple.as_str() {
             found if found != T::NAME => Err(Error::ImageTuple { path: self.path, found, wanted: T::NAME }),
             _ => Ok(self),
@@ -147,7 +145,7 @@ impl RuleImageFile {
 
     /// The rules that were left out and could change answers, and the assumptions about packets; none if the
     /// file says nothing of them.
-    pub fn doubts<T: Tuple>(&self) -> Result<Doubts<T>, Error> {
+    pub fn doubts<T: RuleTuple>(&self) -> Result<Doubts<T>, Error> {
         let Some(bytes) = self.image.attachment(DOUBTS) else { return Ok(Doubts::none()) };
         let doubts = std::str::from_utf8(bytes).ok().and_then(|text| Doubts::from_text(text).ok());
         doubts.ok_or_else(|| malformed(self.path.clone(), DOUBTS))
@@ -161,7 +159,7 @@ impl RuleImageFile {
     }
 
     /// The rules. An error where the file holds the compiled table alone.
-    pub fn rules<T: Tuple>(&self) -> Result<RuleSet<T>, Error> {
+    pub fn rules<T: RuleTuple>(&self) -> Result<RuleSet<T>, Error> {
         let Some(words) = self.image.attachment(RULES) else {
             return Err(Error::ImageWithoutRules { path: self.path.clone() });
         };
@@ -171,7 +169,7 @@ impl RuleImageFile {
 
 /// The rules that an image was made of, so many and with numbers up to its largest; `None` where the words
 /// are no such rules.
-fn rules<T: Tuple>(words: &[u8], image: &Image) -> Option<RuleSet<T>> {
+fn rules<T: RuleTuple>(words: &[u8], image: &Image) -> Option<RuleSet<T>> {
     let options = ReadOptions { format: Some(RuleFormat::Plain), ..ReadOptions::default() };
     let (file, _) = read_rules_from::<T>(words, RULES, &options).ok()?;
     let (mut rules, last) = (file.rules, u32::try_from(image.results()).ok()?);

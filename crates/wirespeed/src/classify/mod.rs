@@ -185,7 +185,6 @@
 mod builder;
 mod classifier;
 pub mod device;
-pub mod engine;
 mod erased;
 pub mod image_file;
 mod pipeline;
@@ -203,7 +202,7 @@ pub use tuple_name::TupleName;
 pub use verdict::RuleVerdict;
 
 pub use wirespeed_classify::{
-    Applied, BuildError, Classify, ClassifyEngine, FieldRange, FrameError, Ipv4Tuple, Ipv6Tuple,
-    OpenFlowTuple, Pattern, Rule, RuleError, RuleNumber, RuleSet, RuleTextError, RuleUpdate, Step, Tuple,
-    TupleError, UpdateError, VLAN_NONE, generate, oracle, read, tuple, write,
+    Applied, BuildError, Engine, FieldRange, FrameError, Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlowTuple,
+    Pattern, Rule, RuleError, RuleNumber, RuleSet, RuleTextError, RuleUpdate, Step, Tuple, TupleError,
+    UpdateError, VLAN_NONE, generate, oracle, read, tuple, write,
 };

@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-use wirespeed_classify::Tuple;
 use wirespeed_gpu::classify::Remote;
 
 use super::reader::RuleReader;
+use crate::engine::RuleTuple;
 use crate::pipeline::UnderWay;
 
 /// Batches of tuples of one thread, several under way at once, first in, first out, like the addresses of a
 /// [`Pipeline`](crate::Pipeline). [`RuleReader::pipeline`] makes one.
 ///
 /// A batch for the CPU is looked up when it is taken. So is one that a GPU could not answer.
-pub struct RulePipeline<'k, T: Tuple> {
+pub struct RulePipeline<'k, T: RuleTuple> {
     reader: &'k RuleReader<T>,
     under_way: UnderWay<'k, Remote<T>, u32>,
 }
 
-impl<'k, T: Tuple> RulePipeline<'k, T> {
+impl<'k, T: RuleTuple> RulePipeline<'k, T> {
     pub(super) fn new(reader: &'k RuleReader<T>) -> Self {
         Self { reader, under_way: UnderWay::new(reader.offload()) }
     }
@@ -48,7 +48,7 @@ impl<'k, T: Tuple> RulePipeline<'k, T> {
     }
 }
 
-impl<T: Tuple> fmt::Debug for RulePipeline<'_, T> {
+impl<T: RuleTuple> fmt::Debug for RulePipeline<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RulePipeline").field("under_way", &self.under_way()).finish_non_exhaustive()
     }

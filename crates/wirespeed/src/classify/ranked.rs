@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 
-use wirespeed_classify::{Actions, ActionsChange, BesideRules, Changed, Rule, RuleSet, Tuple};
+use wirespeed_classify::{Actions, ActionsChange, Changed, Companion, Rule, RuleSet};
 use wirespeed_image::live::Beside;
 
+use crate::engine::RuleTuple;
+
 /// What lies beside a live table of the façade.
-pub(crate) trait RuleBeside<T: Tuple>: BesideRules<T> {
+pub(crate) trait RuleBeside<T: RuleTuple>: Companion<T> {
     /// The actions of the rules.
     fn actions(&self) -> &Actions;
 
@@ -21,7 +23,7 @@ pub(crate) trait RuleBeside<T: Tuple>: BesideRules<T> {
     fn memory_usage(&self) -> u64;
 }
 
-impl<T: Tuple> RuleBeside<T> for Actions {
+impl<T: RuleTuple> RuleBeside<T> for Actions {
     fn actions(&self) -> &Actions {
         self
     }
@@ -42,7 +44,7 @@ pub(crate) struct Ranked {
     priorities: HashMap<u32, u32>,
 }
 
-impl<T: Tuple> RuleBeside<T> for Ranked {
+impl<T: RuleTuple> RuleBeside<T> for Ranked {
     fn actions(&self) -> &Actions {
         &self.actions
     }
@@ -85,7 +87,7 @@ fn set(priorities: &mut HashMap<u32, u32>, number: u32, now: Option<u32>) {
     }
 }
 
-fn all<T: Tuple>(rules: &RuleSet<T>) -> HashMap<u32, u32> {
+fn all<T: RuleTuple>(rules: &RuleSet<T>) -> HashMap<u32, u32> {
     rules.iter().map(|(number, rule)| (number.get(), rule.priority())).collect()
 }
 
@@ -103,13 +105,13 @@ impl Beside for Ranked {
     }
 }
 
-impl<T: Tuple> BesideRules<T> for Ranked {
+impl<T: RuleTuple> Companion<T> for Ranked {
     fn of(rules: &RuleSet<T>) -> Self {
-        Self { actions: Actions::of(rules), priorities: all(rules) }
+        Self { actions: <Actions as Companion<T>>::of(rules), priorities: all(rules) }
     }
 
     fn changed(rules: &RuleSet<T>, changed: &[Changed<T>], change: &mut RankedChange) {
-        Actions::changed(rules, changed, &mut change.actions);
+        <Actions as Companion<T>>::changed(rules, changed, &mut change.actions);
         let now = |one: &Changed<T>| (one.number.get(), rules.now(one).map(Rule::priority));
         match &mut change.priorities {
             Priorities::Some(some) => some.extend(changed.iter().map(now)),
@@ -120,14 +122,17 @@ impl<T: Tuple> BesideRules<T> for Ranked {
     }
 
     fn replaced(rules: &RuleSet<T>) -> RankedChange {
-        RankedChange { actions: Actions::replaced(rules), priorities: Priorities::All(all(rules)) }
+        RankedChange {
+            actions: <Actions as Companion<T>>::replaced(rules),
+            priorities: Priorities::All(all(rules)),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use wirespeed_classify::linear::Linear;
-    use wirespeed_classify::{BuildOptions, Ipv4Tuple, LiveRules};
+    use wirespeed_classify::{BuildOptions, EditRules, Ipv4Tuple, LiveRules};
 
     use super::*;
 
@@ -148,8 +153,12 @@ mod tests {
                 _ => drop(live.insert(rule(round)).unwrap()),
             }
             let state = reader.enter_state();
-            assert_eq!(state.beside.priorities, all(live.rules()), "round {round}");
-            assert_eq!(state.beside.actions, Actions::of(live.rules()), "round {round}");
+            assert_eq!(state.beside.priorities, all(live.model()), "round {round}");
+            assert_eq!(
+                state.beside.actions,
+                <Actions as Companion<Ipv4Tuple>>::of(live.model()),
+                "round {round}"
+            );
         }
         assert!(live.rebuilds() > 0 && live.rebuilds() < 150, "both kinds of change");
     }

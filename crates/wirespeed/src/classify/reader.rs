@@ -5,18 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirespeed_classify::read::{Doubts, Uncertain};
-use wirespeed_classify::{Actions, ClassifyEngine, FrameError, Rank, RuleNumber, Step, Tuple};
+use wirespeed_classify::{Actions, Engine, FrameError, Rank, RuleNumber, Step};
 use wirespeed_fib::NextHop;
 use wirespeed_gpu::classify::Offload;
 use wirespeed_image::live::State;
 
-use super::engine::{EngineName, OnDevice, Visitor, visit};
 use super::erased::{AnyReader, AnyState};
 use super::image_file::RuleImageFile;
 use super::pipeline::RulePipeline;
 use super::ranked::{Ranked, RuleBeside};
 use super::turnover::Turnover;
 use super::verdict::RuleVerdict;
+use crate::engine::{EngineName, OnDevice, RuleTuple, Visitor, visit};
 use crate::erased::Held;
 use crate::error::Error;
 
@@ -34,7 +34,7 @@ pub struct RuleMatch {
 /// does. A reader outlives the writer, and goes on with the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the rules.
-pub struct RuleReader<T: Tuple> {
+pub struct RuleReader<T: RuleTuple> {
     inner: Box<dyn AnyReader<T>>,
     engine: EngineName,
     /// The table on GPUs.
@@ -43,7 +43,7 @@ pub struct RuleReader<T: Tuple> {
     doubts: Arc<Doubts<T>>,
 }
 
-impl<T: Tuple> RuleReader<T> {
+impl<T: RuleTuple> RuleReader<T> {
     pub(super) fn new(
         inner: Box<dyn AnyReader<T>>,
         engine: EngineName,
@@ -67,7 +67,7 @@ impl<T: Tuple> RuleReader<T> {
     /// not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
-        visit::<T, _>(file.engine(), Fixed(file))
+        visit::<T, _>(file.engine(), Fixed(file))?
     }
 
     /// The number of the best rule that matches; `None` where none does.
@@ -283,12 +283,12 @@ impl<T: Tuple> RuleReader<T> {
 }
 
 /// One state of a set of rules, for as long as it lives.
-pub struct RuleGuard<'a, T: Tuple> {
+pub struct RuleGuard<'a, T: RuleTuple> {
     state: Held<'a, dyn AnyState<T>>,
     doubts: &'a Doubts<T>,
 }
 
-impl<T: Tuple> RuleGuard<'_, T> {
+impl<T: RuleTuple> RuleGuard<'_, T> {
     /// [`RuleReader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
@@ -377,7 +377,7 @@ impl<T: Tuple> RuleGuard<'_, T> {
     }
 }
 
-/// Tuples that are looked up before their actions are: enough for a batch to be fast, few enough to stay in
+/// RuleTuple that are looked up before their actions are: enough for a batch to be fast, few enough to stay in
 /// the first cache.
 const BLOCK: usize = 1024;
 
@@ -388,7 +388,7 @@ fn matched(actions: &Actions, number: u32) -> Option<RuleMatch> {
     Some(RuleMatch { number, action: NextHop(actions.action(number.get())?) })
 }
 
-impl<T: Tuple> Clone for RuleReader<T> {
+impl<T: RuleTuple> Clone for RuleReader<T> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone_box(),
@@ -400,7 +400,7 @@ impl<T: Tuple> Clone for RuleReader<T> {
     }
 }
 
-impl<T: Tuple> fmt::Debug for RuleReader<T> {
+impl<T: RuleTuple> fmt::Debug for RuleReader<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RuleReader")
             .field("tuple", &T::NAME)
@@ -409,7 +409,7 @@ impl<T: Tuple> fmt::Debug for RuleReader<T> {
     }
 }
 
-impl<T: Tuple> fmt::Debug for RuleGuard<'_, T> {
+impl<T: RuleTuple> fmt::Debug for RuleGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RuleGuard").finish_non_exhaustive()
     }
@@ -418,10 +418,10 @@ impl<T: Tuple> fmt::Debug for RuleGuard<'_, T> {
 /// Makes a reader of an image.
 struct Fixed(RuleImageFile);
 
-impl<T: Tuple> Visitor<T> for Fixed {
+impl<T: RuleTuple> Visitor<T> for Fixed {
     type Output = Result<RuleReader<T>, Error>;
 
-    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
         let doubts = self.0.doubts()?;
         if doubts.is_empty() { self.read::<T, E, Actions>(doubts) } else { self.read::<T, E, Ranked>(doubts) }
     }
@@ -429,7 +429,7 @@ impl<T: Tuple> Visitor<T> for Fixed {
 
 impl Fixed {
     /// Reads the table with what lies beside it.
-    fn read<T: Tuple, E: ClassifyEngine<T>, B: RuleBeside<T>>(
+    fn read<T: RuleTuple, E: Engine<T>, B: RuleBeside<T>>(
         self,
         doubts: Doubts<T>,
     ) -> Result<RuleReader<T>, Error> {

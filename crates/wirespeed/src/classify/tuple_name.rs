@@ -1,5 +1,5 @@
 //! The tuples by name. The list below is the only one in the project, as that of engines is in
-//! [`engine`](super::engine).
+//! [`engine`](crate::engine).
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub trait TupleVisitor {
     type Output;
 
     /// Does it.
-    fn visit<T: Tuple>(self) -> Self::Output;
+    fn visit<T: RuleTuple>(self) -> Self::Output;
 }
 
 impl TupleName {
@@ -74,6 +74,8 @@ macro_rules! tuples {
 }
 use tuples;
 
+use crate::engine::RuleTuple;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +85,7 @@ mod tests {
     impl TupleVisitor for Name {
         type Output = &'static str;
 
-        fn visit<T: Tuple>(self) -> &'static str {
+        fn visit<T: RuleTuple>(self) -> &'static str {
             T::NAME
         }
     }

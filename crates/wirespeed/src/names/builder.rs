@@ -9,13 +9,13 @@ use std::time::Duration;
 use wirespeed_fib::NextHop;
 use wirespeed_gpu::runtime::Fleet;
 use wirespeed_namelookup::read::{self, NameFib, ReadOptions, Source, read_entries, read_table};
-use wirespeed_namelookup::{BuildOptions, Name};
+use wirespeed_namelookup::{BuildOptions, Name, NameDomain, NameModel};
 
-use super::engine::choose;
 use super::table::NameTable;
 use super::{NameRib, device};
 use crate::device::{Device, DeviceSettings};
 use crate::engine::AUTO;
+use crate::engine::choose;
 use crate::error::Error;
 use crate::labels::{Labels, parse};
 use crate::memory::half;
@@ -137,7 +137,7 @@ impl NameBuilder {
         }
     }
 
-    /// Sets the engine: its name, an [`EngineName`](super::engine::EngineName), or `auto`, which is the
+    /// Sets the engine: its name, an [`EngineName`](crate::engine::EngineName), or `auto`, which is the
     /// default and takes the best for the table.
     pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
         self.engine = engine.as_ref().to_owned();
@@ -244,17 +244,16 @@ impl NameBuilder {
         }
         let mut device = self.device;
         device.open(&device::options())?;
-        let engine = choose(&self.engine, &self.names)?;
+        let engine = choose::<NameDomain>(&self.engine, &self.names)?;
         // There are two copies of a live table, and an engine's cap is for one.
         let memory_cap = self.memory_cap.or_else(half);
         let options = BuildOptions {
             memory_cap: memory_cap.map(|cap| cap / 2),
             results: self.results,
             seed: self.seed,
-            aggregate: self.aggregate,
             ..BuildOptions::default()
         };
-        NameTable::build(self.names, engine, options, memory_cap, device)
+        NameTable::build(NameModel::new(self.names, self.aggregate), engine, options, memory_cap, device)
     }
 
     /// Keeps the first error.

@@ -5,7 +5,7 @@ use wirespeed_gpu::GpuError;
 use wirespeed_gpu::names::{Offload, Remote, Use};
 use wirespeed_gpu::runtime::{Fleet, GpuOptions, SlotSize};
 use wirespeed_namelookup::generate::{self, Domains, Load, Paths, TraceSpec};
-use wirespeed_namelookup::{Match, NameBatch, NameLpm};
+use wirespeed_namelookup::{Lookup, Match, NameBatch, NameDomain};
 
 use super::NameRib;
 use crate::device::{MEASURED, measured};
@@ -28,7 +28,7 @@ pub fn options() -> GpuOptions {
 /// Brings a table to GPUs, and measures the cost of lookups there and on the CPU, for so many threads, with
 /// names like those that will be looked up. About a second. To keep it in step with a live table, let
 /// [`Remote::follower`] follow that.
-pub fn beside<T: OnDevice + NameLpm>(
+pub fn beside<T: OnDevice + Lookup<NameDomain>>(
     fleet: &Fleet,
     table: &T,
     sample: &NameBatch,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use wirespeed_image::{Table, live};
 use wirespeed_namelookup::read::Labels;
-use wirespeed_namelookup::{Applied, BuildError, LiveNames, Match, Name, NameEngine, NameLpm, NameUpdate};
+use wirespeed_namelookup::{
+    Applied, BuildError, Engine, LiveNames, Lookup, Match, Name, NameDomain, NameUpdate,
+};
 
 use super::NameRib;
 use super::image_file;
@@ -22,7 +24,7 @@ pub(crate) trait AnyLive: Send {
     fn save(&self, labels: &Labels, path: &Path) -> Result<(), Error>;
 }
 
-impl<E: NameEngine> AnyLive for LiveNames<E> {
+impl<E: Engine<NameDomain>> AnyLive for LiveNames<E> {
     fn apply(&mut self, updates: &[NameUpdate]) -> Result<Applied, BuildError> {
         Self::apply(self, updates)
     }
@@ -32,7 +34,7 @@ impl<E: NameEngine> AnyLive for LiveNames<E> {
     }
 
     fn rib(&self) -> &NameRib {
-        self.names()
+        self.model().names()
     }
 
     fn rebuilds(&self) -> u64 {
@@ -44,21 +46,27 @@ impl<E: NameEngine> AnyLive for LiveNames<E> {
     }
 
     fn save(&self, labels: &Labels, path: &Path) -> Result<(), Error> {
-        image_file::save::<E>(&Self::reader(self).enter(), self.names(), labels, self.is_aggregated(), path)
-            .map(drop)
+        image_file::save::<E>(
+            &Self::reader(self).enter(),
+            self.model().names(),
+            labels,
+            self.model().is_aggregated(),
+            path,
+        )
+        .map(drop)
     }
 }
 
 /// A reading end of some engine's table.
 pub(crate) trait AnyReader: Send {
-    fn enter(&self) -> Held<'_, dyn NameLpm>;
+    fn enter(&self) -> Held<'_, dyn Lookup<NameDomain>>;
     fn lookup(&self, name: &Name) -> Match;
     fn clone_box(&self) -> Box<dyn AnyReader>;
 }
 
-impl<T: Table + NameLpm> AnyReader for live::Reader<T> {
-    fn enter(&self) -> Held<'_, dyn NameLpm> {
-        Held::Live(live::Guard::map(Self::enter(self), |table| table as &dyn NameLpm))
+impl<T: Table + Lookup<NameDomain>> AnyReader for live::Reader<T> {
+    fn enter(&self) -> Held<'_, dyn Lookup<NameDomain>> {
+        Held::Live(live::Guard::map(Self::enter(self), |table| table as &dyn Lookup<NameDomain>))
     }
 
     fn lookup(&self, name: &Name) -> Match {
@@ -70,8 +78,8 @@ impl<T: Table + NameLpm> AnyReader for live::Reader<T> {
     }
 }
 
-impl<T: Table + NameLpm> AnyReader for Arc<T> {
-    fn enter(&self) -> Held<'_, dyn NameLpm> {
+impl<T: Table + Lookup<NameDomain>> AnyReader for Arc<T> {
+    fn enter(&self) -> Held<'_, dyn Lookup<NameDomain>> {
         Held::Fixed(&**self)
     }
 

@@ -13,13 +13,12 @@
 use std::path::{Path, PathBuf};
 
 use wirespeed_image::{Image, ImageError, Table};
-use wirespeed_namelookup::NameEngine;
 use wirespeed_namelookup::read::Labels;
+use wirespeed_namelookup::{Engine, NameDomain};
 
-use super::engine::{EngineName, of_kind, reads};
 use super::{NameRib, entry_list};
+use crate::engine::{EngineName, ImageOf, image_of, reads};
 use crate::error::Error;
-use crate::{classify, engine};
 
 /// The attachment that [`Labels::to_bytes`] made.
 pub(crate) const LABELS: &str = "labels";
@@ -32,7 +31,7 @@ const AGGREGATED: &str = "aggregated";
 
 /// Writes an engine's table as a file with its names, all of them if it is aggregated, and with the names of
 /// their results. A file that is there is replaced.
-pub fn save<E: NameEngine>(
+pub fn save<E: Engine<NameDomain>>(
     table: &E::Table,
     names: &NameRib,
     labels: &Labels,
@@ -67,14 +66,11 @@ impl NameImageFile {
     /// Finds out whose an image is that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let (path, kind) = (path.to_owned(), image.kind());
-        let Some(engine) = of_kind(kind) else {
-            return Err(match kind {
-                kind if engine::is_kind(kind) => Error::ImageOfRoutes { path },
-                kind if classify::engine::of_kind(kind).is_some() => {
-                    Error::ImageOfRules { path, wanted: "names" }
-                }
-                kind => Error::ImageKind { path, kind: kind.to_owned() },
-            });
+        let engine = match image_of(kind) {
+            Some((ImageOf::Names, engine)) => engine,
+            Some((ImageOf::Addresses(_), _)) => return Err(Error::ImageOfRoutes { path }),
+            Some((ImageOf::Rules, _)) => return Err(Error::ImageOfRules { path, wanted: "names" }),
+            None => return Err(Error::ImageKind { path, kind: kind.to_owned() }),
         };
         match made(&image, engine) {
             Some((engine, is_aggregated)) => Ok(Self { path, image, engine, is_aggregated }),
@@ -139,7 +135,7 @@ impl NameImageFile {
 fn made(image: &Image, engine: EngineName) -> Option<(EngineName, bool)> {
     let Some(bytes) = image.attachment(MADE) else { return Some((engine, false)) };
     let mut words = std::str::from_utf8(bytes).ok()?.split(' ');
-    let engine = EngineName::of(words.next()?).filter(|&engine| reads(engine, image.kind()))?;
+    let engine = EngineName::of(words.next()?).filter(|&engine| reads::<NameDomain>(engine, image.kind()))?;
     match (words.next(), words.next()) {
         (None, _) => Some((engine, false)),
         (Some(AGGREGATED), None) => Some((engine, true)),

@@ -136,7 +136,6 @@
 
 mod builder;
 pub mod device;
-pub mod engine;
 mod entry_list;
 mod erased;
 pub mod image_file;
@@ -153,6 +152,6 @@ pub use table::NameTable;
 /// routes. Insert, remove, iterate, look up. It is not compiled, and not for readers.
 pub use wirespeed_namelookup::NameTable as NameRib;
 pub use wirespeed_namelookup::{
-    BuildError, Components, Match, Name, NameBatch, NameBuf, NameEngine, NameError, NameLpm, NameUpdate,
-    Names, generate, read, tlv, write,
+    BuildError, Components, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameError, NameUpdate, Names,
+    generate, read, tlv, write,
 };

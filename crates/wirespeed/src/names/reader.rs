@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use wirespeed_fib::NextHop;
 use wirespeed_gpu::names::Offload;
-use wirespeed_namelookup::{Match, Name, NameEngine, NameLpm, Names};
+use wirespeed_namelookup::{Engine, Lookup, Match, Name, NameDomain, Names};
 
-use super::engine::{EngineName, OnDevice, Visitor, visit};
 use super::erased::AnyReader;
 use super::image_file::NameImageFile;
 use super::pipeline::NamePipeline;
+use crate::engine::{EngineName, OnDevice, Visitor, visit};
 use crate::erased::Held;
 use crate::error::Error;
 
@@ -48,7 +48,7 @@ impl NameReader {
     /// Fails where the file is damaged, of addresses, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?;
-        visit(file.engine(), Fixed(file))
+        visit(file.engine(), Fixed(file))?
     }
 
     /// The result of the longest prefix of the name that is in the table, [`NextHop::NONE`] where none is.
@@ -171,7 +171,7 @@ impl NameReader {
 }
 
 /// One state of a table of names, for as long as it lives.
-pub struct NameGuard<'a>(Held<'a, dyn NameLpm>);
+pub struct NameGuard<'a>(Held<'a, dyn Lookup<NameDomain>>);
 
 impl NameGuard<'_> {
     /// [`NameReader::lookup`] in this state.
@@ -228,10 +228,10 @@ impl fmt::Debug for NameGuard<'_> {
 /// Makes a reader of an image.
 struct Fixed(NameImageFile);
 
-impl Visitor for Fixed {
+impl Visitor<NameDomain> for Fixed {
     type Output = Result<NameReader, Error>;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Self::Output {
         let (engine, is_aggregated) = (self.0.engine(), self.0.is_aggregated());
         let table: E::Table = self.0.into_table()?;
         Ok(NameReader::new(Box::new(Arc::new(table)), engine, is_aggregated, None))

@@ -8,16 +8,18 @@ use wirespeed_fib::NextHop;
 use wirespeed_gpu::names::{Counts, Offload};
 use wirespeed_gpu::runtime::Fleet;
 use wirespeed_namelookup::read::Labels as LabelTexts;
-use wirespeed_namelookup::{Applied, BuildError, BuildOptions, LiveNames, Name, NameEngine, NameUpdate};
+use wirespeed_namelookup::{
+    Applied, BuildError, BuildOptions, Engine, LiveNames, Name, NameDomain, NameModel, NameUpdate,
+};
 
 use super::builder::NameBuilder;
 use super::device::beside;
-use super::engine::{EngineName, OnDevice, Visitor, visit};
 use super::erased::AnyLive;
 use super::image_file::NameImageFile;
 use super::reader::NameReader;
 use super::{NameRib, device};
 use crate::device::{DeviceSettings, all_cores};
+use crate::engine::{EngineName, OnDevice, Visitor, visit};
 use crate::error::Error;
 use crate::labels::Labels;
 
@@ -59,15 +61,15 @@ impl NameTable {
 
     /// Builds the table of some names with an engine.
     pub(super) fn build(
-        names: NameRib,
+        names: NameModel,
         engine: EngineName,
         options: BuildOptions,
         memory_cap: Option<u64>,
         mut device: DeviceSettings,
     ) -> Result<Self, Error> {
-        let is_aggregated = options.aggregate;
+        let is_aggregated = names.is_aggregated();
         let of_names = |source| Error::of_names(source, memory_cap);
-        let (live, offload) = visit(engine, Build { names, options, device: &mut device, of_names })?;
+        let (live, offload) = visit(engine, Build { names, options, device: &mut device, of_names })??;
         Ok(Self { live, engine, memory_cap, is_aggregated, offload, device_note: device.note, refused: 0 })
     }
 
@@ -80,7 +82,7 @@ impl NameTable {
         let file = NameImageFile::open(path.as_ref())?;
         let names = file.names()?.ok_or_else(|| Error::ImageWithoutNames { path: file.path().to_owned() })?;
         let (engine, is_aggregated) = (file.engine(), file.is_aggregated());
-        let live = visit(engine, Resume { names, file })?;
+        let live = visit(engine, Resume { names, file })??;
         let (offload, device_note) = (None, None);
         Ok(Self { live, engine, memory_cap: None, is_aggregated, offload, device_note, refused: 0 })
     }
@@ -218,7 +220,7 @@ impl fmt::Debug for NameTable {
 
 /// Builds a live table, and a copy on GPUs that follows it where there are some.
 struct Build<'d, F> {
-    names: NameRib,
+    names: NameModel,
     options: BuildOptions,
     device: &'d mut DeviceSettings,
     of_names: F,
@@ -227,13 +229,14 @@ struct Build<'d, F> {
 /// A live table and its copy on GPUs.
 type Built = (Box<dyn AnyLive>, Option<Arc<Offload>>);
 
-impl<F: FnOnce(BuildError) -> Error> Visitor for Build<'_, F> {
+impl<F: FnOnce(BuildError) -> Error> Visitor<NameDomain> for Build<'_, F> {
     type Output = Result<Built, Error>;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Self::Output {
         let mut live = LiveNames::<E>::new(self.names, self.options).map_err(self.of_names)?;
         let Some(fleet) = self.device.fleet.clone() else { return Ok((Box::new(live), None)) };
-        let (sample, by, mut offload) = (device::sample(live.names(), &fleet), self.device.by(), None);
+        let (sample, by, mut offload) =
+            (device::sample(live.model().names(), &fleet), self.device.by(), None);
         let followed = live.follow(|table| {
             let made = offload.insert(Arc::new(beside(&fleet, table, &sample, by, all_cores())?));
             Ok(made.remote().follower())
@@ -249,12 +252,12 @@ struct Resume {
     file: NameImageFile,
 }
 
-impl Visitor for Resume {
+impl Visitor<NameDomain> for Resume {
     type Output = Result<Box<dyn AnyLive>, Error>;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Self::Output {
-        let options = BuildOptions { aggregate: self.file.is_aggregated(), ..BuildOptions::default() };
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Self::Output {
+        let names = NameModel::new(self.names, self.file.is_aggregated());
         let table = self.file.into_table()?;
-        Ok(Box::new(LiveNames::<E>::resume(self.names, table, options)))
+        Ok(Box::new(LiveNames::<E>::resume(names, table, BuildOptions::default())))
     }
 }

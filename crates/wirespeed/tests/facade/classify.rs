@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use wirespeed::classify::engine::{self, EngineName};
 use wirespeed::classify::oracle::Oracle;
 use wirespeed::classify::read::{ReadOptions, Source, read_rules, read_trace};
 use wirespeed::classify::{FrameError, RuleError, TupleName, generate};
+use wirespeed::engine::{self, EngineName, Engines, RuleTuple};
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::image::{Image, ImageBuilder};
 use wirespeed::prelude::*;
@@ -15,7 +15,7 @@ use wirespeed::{Error, Labels, NextHop};
 
 /// Rules with what engines get wrong among them: ranges, equal priorities, a rule for all, one for a single
 /// tuple, masks with holes, equal rules, and an action that is none.
-pub(crate) fn rules<T: Tuple>(seed: u64) -> RuleSet<T> {
+pub(crate) fn rules<T: RuleTuple>(seed: u64) -> RuleSet<T> {
     let mut rng = Rng::new(seed);
     let mut rules = RuleSet::new();
     for n in 0..150u32 {
@@ -29,7 +29,7 @@ pub(crate) fn rules<T: Tuple>(seed: u64) -> RuleSet<T> {
 }
 
 /// A rule of few kinds, so that rules overlap, of which many have one priority.
-fn rule<T: Tuple>(rng: &mut Rng) -> Rule<T> {
+fn rule<T: RuleTuple>(rng: &mut Rng) -> Rule<T> {
     let word = |wanted: &str, width: u64, rng: &mut Rng| format!("{wanted}={} ", rng.below(width));
     let mut text = format!("priority={} ", rng.below(4));
     if rng.chance(0.5) {
@@ -50,14 +50,14 @@ fn rule<T: Tuple>(rng: &mut Rng) -> Rule<T> {
 }
 
 /// Tuples of the rules, and others.
-pub(crate) fn tuples<T: Tuple>(rules: &RuleSet<T>) -> Vec<T> {
+pub(crate) fn tuples<T: RuleTuple>(rules: &RuleSet<T>) -> Vec<T> {
     let mut tuples = generate::tuples(rules, 1_000, 1.0, 3);
     tuples.extend(generate::tuples::<T>(&RuleSet::new(), 200, 1.0, 4));
     tuples
 }
 
 /// Updates of all kinds, of numbers that are there, that were, and that never were.
-pub(crate) fn churn<T: Tuple>(rules: &RuleSet<T>, count: usize, seed: u64) -> Vec<RuleUpdate<T>> {
+pub(crate) fn churn<T: RuleTuple>(rules: &RuleSet<T>, count: usize, seed: u64) -> Vec<RuleUpdate<T>> {
     let (mut rng, most) = (Rng::new(seed), u64::from(rules.last_number()) + 5);
     let update = |rng: &mut Rng| {
         let number = u32::try_from(1 + rng.below(most)).unwrap();
@@ -73,7 +73,7 @@ pub(crate) fn churn<T: Tuple>(rules: &RuleSet<T>, count: usize, seed: u64) -> Ve
 
 /// Holds everything that a reader can do against a linear scan of the rules.
 #[track_caller]
-pub(crate) fn check<T: Tuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, what: &str) {
+pub(crate) fn check<T: RuleTuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, what: &str) {
     let (oracle, tuples) = (Oracle::of(rules), tuples(rules));
     let right: Vec<u32> = tuples.iter().map(|tuple| oracle.lookup(tuple)).collect();
     let matched = |&number: &u32| {
@@ -109,7 +109,7 @@ fn every_engine_is_right_before_and_after_updates() {
     }
 }
 
-fn is_right_before_and_after_updates<T: Tuple>(engine: EngineName) {
+fn is_right_before_and_after_updates<T: RuleTuple>(engine: EngineName) {
     let mut rules = rules::<T>(11);
     let what = format!("{engine} {}", T::NAME);
     let mut classifier = Classifier::builder().rule_set(rules.clone()).engine(engine).build().unwrap();
@@ -221,7 +221,7 @@ fn an_image_answers_at_once_and_takes_updates_where_it_is_asked_to() {
     comes_back::<Ipv6Tuple>(EngineName::Quilt);
 }
 
-fn comes_back<T: Tuple>(engine: EngineName) {
+fn comes_back<T: RuleTuple>(engine: EngineName) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
     let mut rules = rules::<T>(21);
@@ -417,7 +417,7 @@ fn rules_that_are_left_out_are_told_or_refused() {
 #[test]
 fn what_cannot_be_is_refused() {
     let error = Classifier::<Ipv4Tuple>::builder().engine("acta").build().unwrap_err();
-    assert!(matches!(error, Error::UnknownRuleEngine(_)), "{error}");
+    assert!(matches!(error, Error::UnknownEngine(_)), "{error}");
     for &engine in EngineName::ALL {
         let builder = Classifier::builder().rule_set(rules::<Ipv4Tuple>(1)).engine(engine).memory_cap(1000);
         let error = builder.build().unwrap_err();
@@ -471,10 +471,10 @@ fn equal_seeds_make_equal_tables_and_names_tell_tuples() {
         let path = dir.path().join(name);
         let builder = Classifier::builder().rule_set(rules::<Ipv4Tuple>(5)).seed(7).head_room(50);
         builder.build().unwrap().save(&path).unwrap();
-        (engine::of_kind(Image::open(&path).unwrap().kind()), std::fs::read(path).unwrap())
+        (engine::of_kind::<Ipv4Tuple>(Image::open(&path).unwrap().kind()), std::fs::read(path).unwrap())
     };
     let (one, two) = (image("one"), image("two"));
     assert_eq!(one, two);
-    assert_eq!(one.0, Some(engine::best(&rules::<Ipv4Tuple>(5))));
+    assert_eq!(one.0, Some(Ipv4Tuple::best(&rules(5))));
     assert_eq!(TupleName::of("openflow"), Some(TupleName::OpenFlow));
 }

@@ -4,25 +4,25 @@
 use std::path::Path;
 
 use wirespeed::Error;
-use wirespeed::classify::engine::EngineName;
 use wirespeed::classify::oracle::Oracle;
 use wirespeed::classify::read::{
     Doubts, Effect, LeftOut, ReadOptions, RuleFile, RuleReport, Uncertain, read_rules_from,
 };
-use wirespeed::classify::{ClassifierBuilder, RuleVerdict, Tuple};
+use wirespeed::classify::{ClassifierBuilder, RuleVerdict};
+use wirespeed::engine::{EngineName, RuleTuple};
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::prelude::*;
 
 use crate::classify::{churn, rules, tuples};
 
 /// A rule that may be in effect or not.
-fn uncertain<T: Tuple>(rule: &str, before: u32, effect: Effect) -> Uncertain<T> {
+fn uncertain<T: RuleTuple>(rule: &str, before: u32, effect: Effect) -> Uncertain<T> {
     let why = LeftOut { line: u64::from(before) + 100, why: "a mark".to_owned(), text: rule.to_owned() };
     Uncertain { rule: rule.parse().unwrap(), effect, before, skips: 0, why }
 }
 
 /// A file of rules in words, with what is in doubt.
-fn file<T: Tuple>(text: &str, doubts: Vec<Uncertain<T>>) -> (RuleFile<T>, RuleReport) {
+fn file<T: RuleTuple>(text: &str, doubts: Vec<Uncertain<T>>) -> (RuleFile<T>, RuleReport) {
     let (mut file, mut report) =
         read_rules_from::<T>(text.as_bytes(), "file", &ReadOptions::default()).unwrap();
     report.left_out.extend(doubts.iter().map(|one| one.why.clone()));
@@ -32,7 +32,7 @@ fn file<T: Tuple>(text: &str, doubts: Vec<Uncertain<T>>) -> (RuleFile<T>, RuleRe
 
 /// Holds verdicts against what their words say: a rule that was left out matches, comes first, and differs.
 #[track_caller]
-fn check<T: Tuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, tuples: &[T], what: &str) -> usize {
+fn check<T: RuleTuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, tuples: &[T], what: &str) -> usize {
     let (oracle, doubts) = (Oracle::of(rules), &reader.doubts().uncertain);
     let mut verdicts = vec![RuleVerdict::default(); tuples.len()];
     reader.verdict_batch(tuples, &mut verdicts);
@@ -60,7 +60,7 @@ fn check<T: Tuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, tuples: &[T], wha
 }
 
 /// Doubts of all kinds among rules.
-fn doubts<T: Tuple>(rules: &RuleSet<T>) -> Vec<Uncertain<T>> {
+fn doubts<T: RuleTuple>(rules: &RuleSet<T>) -> Vec<Uncertain<T>> {
     let (mut rng, last) = (Rng::new(9), rules.last_number());
     let words = ["proto=tcp dport=3", "proto=udp", "sport=2", "dport=2-40", "src=64.0.0.0/2"];
     let one = |at: usize, rng: &mut Rng| {
@@ -81,7 +81,7 @@ fn verdicts_are_right_before_and_after_updates_and_of_images() {
     are_right::<OpenFlowTuple>(EngineName::Quilt);
 }
 
-fn are_right<T: Tuple>(engine: EngineName) {
+fn are_right<T: RuleTuple>(engine: EngineName) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
     let mut rules = rules::<T>(31);

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use wirespeed::classify::device;
-use wirespeed::classify::engine::{EngineName, best_on_gpu};
 use wirespeed::classify::oracle::Oracle;
+use wirespeed::engine::{EngineName, Engines, RuleTuple};
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::prelude::*;
 use wirespeed::{Error, Fleet};
@@ -15,7 +15,7 @@ use crate::classify::{change_places, check, churn, places, rules, tuples};
 use crate::common::{Warnings, has_gpu, on_host};
 
 /// A device in a GPU's place, and what makes it be lost; `None` where there is no compiler.
-fn host<T: Tuple>() -> Option<(Fleet, Arc<AtomicBool>)> {
+fn host<T: RuleTuple>() -> Option<(Fleet, Arc<AtomicBool>)> {
     on_host(device::options::<T>())
 }
 
@@ -38,7 +38,7 @@ fn without_a_gpu_asking_for_one_is_an_error_and_auto_says_why() {
 }
 
 /// Holds what a pipeline gives against the rules, batch by batch in order.
-fn check_pipeline<T: Tuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, what: &str) {
+fn check_pipeline<T: RuleTuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, what: &str) {
     let (oracle, all) = (Oracle::of(rules), tuples(rules));
     let mut found = vec![u32::MAX; 300];
     let mut pipeline = reader.pipeline();
@@ -65,10 +65,10 @@ fn a_classifier_on_a_gpu_follows_updates() {
     for &engine in EngineName::ALL {
         follows_updates::<Ipv4Tuple>(engine);
     }
-    follows_updates::<OpenFlowTuple>(best_on_gpu(&RuleSet::<OpenFlowTuple>::new()));
+    follows_updates::<OpenFlowTuple>(OpenFlowTuple::best_on_gpu(&RuleSet::new()));
 }
 
-fn follows_updates<T: Tuple>(engine: EngineName) {
+fn follows_updates<T: RuleTuple>(engine: EngineName) {
     let Some((fleet, _)) = host::<T>() else { return };
     let mut set = rules::<T>(17);
     let what = format!("{engine} {}", T::NAME);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
-use wirespeed::engine::Engines;
+use wirespeed::engine::Addresses;
 use wirespeed::fib::synth::{self, TableSpec};
 use wirespeed::fib::{oracle, synth::rng::Rng};
 use wirespeed::gpu::driver::devices;
@@ -91,7 +91,7 @@ pub(crate) fn check<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
     }
 }
 
-fn batch<A: Engines, K: Key<A>>(reader: &Reader<A>, keys: &[K]) -> Vec<NextHop> {
+fn batch<A: Addresses, K: Key<A>>(reader: &Reader<A>, keys: &[K]) -> Vec<NextHop> {
     // Filled with what is nobody's answer.
     let mut found = vec![NextHop(u32::MAX); keys.len()];
     reader.lookup_batch(keys, &mut found);
@@ -99,7 +99,7 @@ fn batch<A: Engines, K: Key<A>>(reader: &Reader<A>, keys: &[K]) -> Vec<NextHop> 
 }
 
 /// An address in the other types that are keys.
-pub(crate) trait Native: Engines {
+pub(crate) trait Native: Addresses {
     type Std: Key<Self>;
     type Int: Key<Self>;
     fn std(self) -> Self::Std;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use wirespeed::engine::{EngineName, best, best_on_gpu};
+use wirespeed::engine::{EngineName, Engines};
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::gpu::driver::devices;
 use wirespeed::gpu::runtime::GpuOptions;
@@ -42,7 +42,7 @@ fn without_a_gpu_auto_goes_on_on_the_cpu_and_says_why() {
     let why = table.device_note().unwrap();
     assert_eq!(why, devices().map_or_else(|error| error.to_string(), |_| why.clone()));
     assert!(!why.is_empty() && table.fleet().is_none() && table.lookups().is_none());
-    assert_eq!(table.engine(), best(&rib), "as on a machine that was never to have a GPU");
+    assert_eq!(table.engine(), V4::best(&rib), "as on a machine that was never to have a GPU");
     check(&table.reader(), &rib, "on the CPU");
     check_pipeline(&table.reader(), &rib, "on the CPU");
     let both = IpTable::builder().device(Device::Auto).build().unwrap();
@@ -92,7 +92,7 @@ fn a_table_on_a_gpu_follows_updates<A: Native>(next_hops: u32, longest: u8, engi
         rib::<A>(17).iter().filter(|(prefix, _)| prefix.len() <= longest).map(few).collect();
     let builder = Table::builder().rib(rib.clone()).device(Device::Gpu).fleet(fleet);
     let mut table = builder.build().unwrap();
-    assert_eq!((table.engine(), best_on_gpu(&rib)), (engine, engine));
+    assert_eq!((table.engine(), A::best_on_gpu(&rib)), (engine, engine));
     assert!(table.fleet().is_some() && table.device_note().is_none());
     let reader = table.reader();
     check(&reader, &rib, "as built");

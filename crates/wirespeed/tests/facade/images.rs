@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wirespeed::engine::of_family;
+use wirespeed::engine::of_domain;
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::image::{Image, Table as _};
 use wirespeed::prelude::*;
@@ -13,7 +13,7 @@ use crate::common::{Native, check, rib};
 #[test]
 fn an_image_answers_at_once_and_takes_updates_where_it_is_asked_to() {
     fn family<A: Native>(path: &Path) {
-        for engine in of_family::<A>() {
+        for engine in of_domain::<A>() {
             let mut rib = rib::<A>(21);
             Table::builder().rib(rib.clone()).engine(engine).build().unwrap().save(path).unwrap();
 
@@ -152,7 +152,8 @@ fn images_that_will_not_do_are_refused() {
 }
 
 fn compiled_alone(table: &Ipv4Table) -> Image {
-    use wirespeed::fib::Engine;
-    let (_, compiled) = wirespeed_sail::SailL::build(table.routes(), &Default::default()).unwrap();
+    use wirespeed::fib::{Engine, V4};
+    let (_, compiled) =
+        <wirespeed_sail::SailL as Engine<V4>>::build(table.routes(), &Default::default()).unwrap();
     compiled.image().clone()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use wirespeed::engine::{EngineName, of_family};
+use wirespeed::engine::{EngineName, of_domain};
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::{Address, Labels, NextHop, Prefix, Rib, Table, Update, V4, V6};
 
@@ -19,7 +19,7 @@ fn every_engine_is_right_before_and_after_updates_v6() {
 }
 
 fn every_engine_is_right<A: Native>() {
-    for engine in of_family::<A>() {
+    for engine in of_domain::<A>() {
         let mut rib = rib::<A>(11);
         let mut table = Table::builder().rib(rib.clone()).engine(engine).build().unwrap();
         assert_eq!((table.engine(), table.len()), (engine, rib.len()));
@@ -58,7 +58,7 @@ fn every_engine_is_right<A: Native>() {
 fn readers_see_updates_whole_and_resolve_what_they_see() {
     const ROUNDS: u64 = 120;
     fn family<A: Native>() {
-        for engine in of_family::<A>() {
+        for engine in of_domain::<A>() {
             let prefixes: Vec<Prefix<A>> = [5, 8, 15, 16, 19, 24, 27, A::BITS]
                 .into_iter()
                 .zip(1u8..)
@@ -109,7 +109,7 @@ fn readers_see_updates_whole_and_resolve_what_they_see() {
 #[test]
 fn a_cap_is_for_both_copies_and_holds_for_rebuilds() {
     fn family<A: Native>() {
-        for engine in of_family::<A>() {
+        for engine in of_domain::<A>() {
             let rib = rib::<A>(3);
             let build = |cap| Table::builder().rib(rib.clone()).engine(engine).memory_cap(cap).build();
             let Err(wirespeed::Error::MemoryCap { family, needed, cap }) = build(1000) else {

@@ -3,9 +3,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use wirespeed::engine::EngineName;
 use wirespeed::image::{Image, ImageBuilder};
 use wirespeed::namelookup::oracle::Oracle;
-use wirespeed::names::engine::EngineName;
 use wirespeed::names::generate::{self, Churn, ChurnSpec, Load, Paths, TableSpec, TraceSpec};
 use wirespeed::names::{NameRib, read};
 use wirespeed::prelude::*;
@@ -281,7 +281,7 @@ fn what_cannot_be_is_refused() {
     assert!(matches!(table.apply(&updates), Err(Error::NameWithoutResult { .. })));
     assert_eq!(table.len(), 1, "nothing is changed");
     let error = NameTable::builder().engine("sail-l").build().unwrap_err();
-    assert!(matches!(error, Error::UnknownNameEngine(_)), "{error}");
+    assert!(matches!(error, Error::UnknownEngine(_)), "{error}");
     let error = NameTable::builder().rib(names(1)).memory_cap(1000).build().unwrap_err();
     assert!(matches!(error, Error::NamesMemoryCap { cap: 1000, .. }), "{error}");
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use wirespeed::engine::EngineName;
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::names::NameRib;
 use wirespeed::names::device;
-use wirespeed::names::engine::EngineName;
 use wirespeed::prelude::*;
 use wirespeed::{Error, Fleet, Labels, NextHop};
 

@@ -1,6 +1,6 @@
 //! Where routes come from, which engine is taken, and what is said when it doesn't work.
 
-use wirespeed::engine::{EngineName, best};
+use wirespeed::engine::{EngineName, Engines};
 use wirespeed::prelude::*;
 use wirespeed::{Error, Family, Rib};
 
@@ -38,9 +38,9 @@ fn engines_by_name_by_type_and_by_themselves() {
     let rib = rib::<V4>(1);
     let of = |engine: &str| Ipv4Table::builder().rib(rib.clone()).engine(engine).build().unwrap().engine();
     assert_eq!(of("sail-l"), EngineName::SailL);
-    assert_eq!(of("auto"), best(&rib));
+    assert_eq!(of("auto"), V4::best(&rib));
     assert_eq!(Ipv4Table::builder().engine(EngineName::SailL).build().unwrap().engine(), EngineName::SailL);
-    assert_eq!(Ipv6Table::builder().build().unwrap().engine(), best(&Rib::<V6>::new()));
+    assert_eq!(Ipv6Table::builder().build().unwrap().engine(), V6::best(&Rib::new()));
 }
 
 #[test]

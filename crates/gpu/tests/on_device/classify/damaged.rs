@@ -7,7 +7,7 @@ use wirespeed_classify::quilt::layout::{
     RANKS, REST_AT, SCAN, SCAN_AT, SCAN_LANES, SCAN_RANKS, SCAN_TOPS, SHIFT_AT, SLOTS, SPANS_AFTER, TOPS,
     WORDS_AT, group_len, record_len, scan_len,
 };
-use wirespeed_classify::{Classify, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Rank, RuleNumber, Tuple};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlowTuple, Rank, RuleNumber, Tuple};
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{Image, ImageBuilder, Table};
 

@@ -2,7 +2,7 @@
 
 use bytemuck::bytes_of;
 use wirespeed_classify::{
-    BuildError, BuildOptions, Changed, Classify, ClassifyEngine, Load, Outgrown, RuleSet, Step, Tuple,
+    BuildError, BuildOptions, Changed, Engine, Load, Lookup, Outgrown, RuleSet, Standing, Step, Tuple,
 };
 use wirespeed_gpu::GpuError;
 use wirespeed_gpu::classify::{bytes_of as bytes_of_tuples, pack, unpack};
@@ -13,21 +13,30 @@ use wirespeed_image::Patch;
 use crate::device::{Device, batch};
 use crate::mirror::{Mirrored, MirroredTable};
 
-impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> ClassifyEngine<T> for Mirrored<E> {
+/// Of what an engine is, for one that is of rules.
+pub(crate) struct OfRules;
+
+impl<T: Tuple, E: Engine<T, Table: OnDevice>> Engine<T> for Mirrored<E, OfRules> {
     const NAME: &'static str = E::NAME;
-    type Table = MirroredTable<E::Table>;
+    const STANDING: Standing = E::STANDING;
+    type Table = MirroredTable<E::Table, OfRules>;
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
         let (engine, table) = E::build(rules, options)?;
-        Ok((Self(engine), MirroredTable::new(table)))
+        Ok((Self::new(engine), MirroredTable::new(table)))
     }
 
     fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
         self.0.take(rules, changed)
     }
 
-    fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
-        self.0.patch(rules)
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        rules: &RuleSet<T>,
+        changed: &[Changed<T>],
+    ) -> Result<Patch, Outgrown> {
+        self.0.patch(&table.table, rules, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -35,7 +44,7 @@ impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> ClassifyEngine<T> for Mirr
     }
 }
 
-impl<T: Tuple, C: OnDevice + Classify<T>> Classify<T> for MirroredTable<C> {
+impl<T: Tuple, C: OnDevice + Lookup<T>> Lookup<T> for MirroredTable<C, OfRules> {
     fn lookup(&self, tuple: &T) -> u32 {
         let mut number = [u32::MAX];
         self.lookup_batch(std::slice::from_ref(tuple), &mut number);

@@ -5,9 +5,10 @@
 use wirespeed_classify::conformance::probes::around;
 use wirespeed_classify::conformance::{options, sets};
 use wirespeed_classify::oracle::{Expected, Right};
-use wirespeed_classify::{Classify, ClassifyEngine, LiveRules, Rule, RuleSet, RuleUpdate, Tuple};
+use wirespeed_classify::{Engine, LiveRules, Lookup, Rule, RuleSet, RuleUpdate, Tuple};
 use wirespeed_fib::synth::rng::Rng;
 
+use super::device::OfRules;
 use crate::mirror::Mirrored;
 
 /// Sets that each have something of their own.
@@ -31,18 +32,18 @@ fn hand_picked<T: Tuple>() -> Vec<(&'static str, RuleSet<T>)> {
     all
 }
 
-fn edges<T: Tuple, E: ClassifyEngine<T>>()
+fn edges<T: Tuple, E: Engine<T>>()
 where
-    Mirrored<E>: ClassifyEngine<T>,
+    Mirrored<E, OfRules>: Engine<T>,
 {
     /// Programs, widths and grids change from batch to batch.
     const BATCHES: usize = 8;
     for (what, rules) in hand_picked::<T>() {
-        let mut live = LiveRules::<T, Mirrored<E>>::new(rules, options()).expect("it is built");
+        let mut live = LiveRules::<T, Mirrored<E, OfRules>>::new(rules, options()).expect("it is built");
         let reader = live.reader();
         for turn in 0..2u32 {
-            let right = Expected::of(live.rules());
-            let mut probes = around(live.rules(), 60);
+            let right = Expected::of(live.model());
+            let mut probes = around(live.model(), 60);
             // Over a tile of the largest block.
             probes =
                 probes.iter().cycle().take(probes.len().max([300, 2_500][turn as usize])).copied().collect();
@@ -55,7 +56,7 @@ where
                     assert_eq!(found, right.right(tuple), "{what}, turn {turn}: {tuple}");
                 }
             }
-            live.apply(&updates(live.rules())).expect("the table takes the updates");
+            live.apply(&updates(live.model())).expect("the table takes the updates");
         }
     }
 }
@@ -100,7 +101,7 @@ macro_rules! on_device_rules {
             $(#[test]
             fn $test() {
                 if super::runs(stringify!($module), stringify!($test)) {
-                    wirespeed_classify::conformance::$test::<$tuple, crate::mirror::Mirrored<$engine>>();
+                    wirespeed_classify::conformance::$test::<$tuple, crate::mirror::Mirrored<$engine, crate::classify::device::OfRules>>();
                 }
             })+
             #[test]

@@ -11,7 +11,7 @@ use wirespeed_classify::linear::Linear;
 use wirespeed_classify::oracle::{Expected, Right};
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::{
-    BuildOptions, Classify, ClassifyEngine, LiveRules, OpenFlowTuple, RuleSet, RuleUpdate, Tuple,
+    BuildOptions, Engine, LiveRules, Lookup, OpenFlowTuple, RuleSet, RuleUpdate, Tuple,
 };
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_gpu::classify::{Meter, Offload, Pipeline, Remote, Use};
@@ -44,16 +44,16 @@ fn check<T: Tuple>(remote: &Remote<T>, rules: &RuleSet<T>, what: &str) {
     }
 }
 
-fn follows<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(devices: usize) {
+fn follows<T: Tuple, E: Engine<T, Table: OnDevice>>(devices: usize) {
     let Some(fleet) = fleet(devices, &options()) else { return };
     let rules: RuleSet<T> = classes(&mut Rng::new(5), 30, 200);
     let pool: RuleSet<T> = classes(&mut Rng::new(6), 60, 400);
     let mut live = LiveRules::<T, E>::new(rules, seeded()).expect("it is built");
-    let sample = around(live.rules(), 100);
+    let sample = around(live.model(), 100);
     let remote = Remote::upload(&fleet, &*live.reader().enter(), &sample).expect("it is uploaded");
     assert!(!remote.calibration().measured.is_empty());
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
-    check(&remote, live.rules(), "as uploaded");
+    check(&remote, live.model(), "as uploaded");
     // Numbers of 1, 2 and 4 bytes, a rule that matches all, and back to nothing.
     let pooled: Vec<_> = pool.iter().map(|(_, rule)| rule.clone()).collect();
     for round in 0..8u32 {
@@ -63,16 +63,16 @@ fn follows<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>>(devices: usize) {
         let removes = (0..20).map(|n| RuleUpdate::Remove(1 + (round * 31 + n * 3) % 200));
         let updates: Vec<_> = sets.chain(removes).collect();
         live.apply(&updates).expect("it takes them");
-        check(&remote, live.rules(), "after updates");
+        check(&remote, live.model(), "after updates");
     }
-    assert!(live.rules().last_number() > 65_535);
+    assert!(live.model().last_number() > 65_535);
     let all: Vec<_> =
-        live.rules().sorted().into_iter().map(|(number, _)| RuleUpdate::Remove(number.get())).collect();
+        live.model().sorted().into_iter().map(|(number, _)| RuleUpdate::Remove(number.get())).collect();
     for updates in all.chunks(150) {
         live.apply(updates).expect("it takes them");
-        check(&remote, live.rules(), "after removals");
+        check(&remote, live.model(), "after removals");
     }
-    assert!(live.rules().is_empty());
+    assert!(live.model().is_empty());
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn replicas_on_two_devices_follow_a_live_one() {
 fn the_cpu_answers_for_a_device_that_is_lost() {
     let Some((fleet, switch)) = losable(&options()) else { return };
     let rules: RuleSet<OpenFlowTuple> = classes(&mut Rng::new(5), 30, 200);
-    let (_, table) = Linear::build(&rules, &seeded()).expect("it is built");
+    let (_, table) = Linear::<OpenFlowTuple>::build(&rules, &seeded()).expect("it is built");
     let probes = around(&rules, 100);
     let expected = Expected::of(&rules);
     let right: Vec<u32> = probes.iter().map(|tuple| expected.right(tuple)).collect();

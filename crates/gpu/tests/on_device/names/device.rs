@@ -9,12 +9,15 @@ use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::Form;
 use wirespeed_image::Patch;
 use wirespeed_namelookup::{
-    BuildError, BuildOptions, Match, Name, NameBatch, NameEngine, NameLpm, NameTable, Names, NodeId,
-    Outgrown, Step,
+    BuildError, BuildOptions, Engine, Lookup, Match, Name, NameBatch, NameDomain, NameTable, Names, NodeId,
+    Outgrown, Standing, Step,
 };
 
 use crate::device::Device;
 use crate::mirror::{Mirrored, MirroredTable};
+
+/// Of what an engine is, for one that is of names.
+pub(crate) struct OfNames;
 
 /// Tables that input numbers are cut for.
 pub(crate) trait Stride {
@@ -40,17 +43,23 @@ impl Stride for wirespeed_namelookup::stt::SttTable {
     }
 }
 
-impl<E: NameEngine<Table: OnDevice + Stride>> NameEngine for Mirrored<E> {
+impl<E: Engine<NameDomain, Table: OnDevice + Stride>> Engine<NameDomain> for Mirrored<E, OfNames> {
     const NAME: &'static str = E::NAME;
-    type Table = MirroredTable<E::Table>;
+    const STANDING: Standing = E::STANDING;
+    type Table = MirroredTable<E::Table, OfNames>;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
         let (engine, table) = E::build(names, options)?;
-        Ok((Self(engine), MirroredTable::new(table)))
+        Ok((Self::new(engine), MirroredTable::new(table)))
     }
 
-    fn update(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        self.0.update(names, changed)
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        names: &NameTable,
+        changed: &[NodeId],
+    ) -> Result<Patch, Outgrown> {
+        self.0.patch(&table.table, names, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -58,7 +67,7 @@ impl<E: NameEngine<Table: OnDevice + Stride>> NameEngine for Mirrored<E> {
     }
 }
 
-impl<T: OnDevice + NameLpm + Stride> NameLpm for MirroredTable<T> {
+impl<T: OnDevice + Lookup<NameDomain> + Stride> Lookup<NameDomain> for MirroredTable<T, OfNames> {
     fn lookup(&self, name: &Name) -> Match {
         let batch: NameBatch = [name].into_iter().collect();
         let mut found = [Match { result: u32::MAX, length: u32::MAX }];

@@ -3,12 +3,15 @@
 //! results of every width.
 
 use wirespeed_namelookup::oracle::Oracle;
-use wirespeed_namelookup::{BuildOptions, Match, Name, NameBatch, NameBuf, NameEngine, NameLpm, NameTable};
+use wirespeed_namelookup::{
+    BuildOptions, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameTable,
+};
 
+use super::device::OfNames;
 use crate::mirror::Mirrored;
 
 /// Holds a table's answers against the oracle's.
-fn hold(table: &impl NameLpm, oracle: &Oracle, probes: &[NameBuf], what: &str) {
+fn hold(table: &impl Lookup<NameDomain>, oracle: &Oracle, probes: &[NameBuf], what: &str) {
     let batch: NameBatch = probes.iter().map(|name| &**name as &Name).collect();
     let mut found = vec![Match { result: u32::MAX, length: u32::MAX }; probes.len()];
     table.match_batch(batch.names(), &mut found);
@@ -87,15 +90,16 @@ fn hand_picked() -> Vec<(&'static str, Vec<(NameBuf, u32)>)> {
     ]
 }
 
-pub(super) fn edges<E: NameEngine>()
+pub(super) fn edges<E: Engine<NameDomain>>()
 where
-    Mirrored<E>: NameEngine,
+    Mirrored<E, OfNames>: Engine<NameDomain>,
 {
     for (what, entries) in hand_picked() {
         let oracle: Oracle = entries.iter().cloned().collect();
         let table: NameTable = entries.iter().cloned().collect();
         let names: Vec<_> = entries.iter().map(|(name, _)| name.clone()).collect();
-        let built = Mirrored::<E>::build(&table, &BuildOptions { seed: Some(1), ..BuildOptions::default() });
+        let built =
+            Mirrored::<E, OfNames>::build(&table, &BuildOptions { seed: Some(1), ..BuildOptions::default() });
         let (_, built) = built.expect("a valid table is built");
         let probes = around(&names);
         // All, a few, one, and none: groups that are full and such that aren't.
@@ -129,7 +133,7 @@ macro_rules! on_device_names {
             $(#[test]
             fn $test() {
                 if super::runs(stringify!($module), stringify!($test)) {
-                    wirespeed_namelookup::conformance::$test::<crate::mirror::Mirrored<$engine>>();
+                    wirespeed_namelookup::conformance::$test::<crate::mirror::Mirrored<$engine, crate::names::device::OfNames>>();
                 }
             })+
             #[test]

@@ -11,7 +11,7 @@ use wirespeed_gpu::runtime::{Gpu, GpuOptions, SlotSize, Way};
 use wirespeed_image::Table;
 use wirespeed_namelookup::oracle::Oracle;
 use wirespeed_namelookup::{
-    Acta, BuildOptions, LiveNames, Match, Name, NameBatch, NameBuf, NameEngine, NameLpm, NameTable,
+    Acta, BuildOptions, Engine, LiveNames, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameTable,
     NameUpdate,
 };
 
@@ -66,16 +66,16 @@ fn check(remote: &Remote, table: &NameTable, what: &str) {
     assert!(results.iter().zip(&right).all(|(found, right)| *found == right.result), "{what}");
 }
 
-fn follows<E: NameEngine<Table: OnDevice>>(devices: usize) {
+fn follows<E: Engine<NameDomain, Table: OnDevice>>(devices: usize) {
     let Some(fleet) = fleet(devices, &options()) else { return };
     let table: NameTable = (0..300).map(|n| (entry(n), 1 + n % 200)).collect();
     let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
-    let mut live = LiveNames::<E>::new(table, options).expect("it is built");
+    let mut live = LiveNames::<E>::new(table.into(), options).expect("it is built");
     let sample = probes();
     let remote = Remote::upload(&fleet, &*live.reader().enter(), sample.names()).expect("it is uploaded");
     assert!(!remote.calibration().measured.is_empty());
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
-    check(&remote, live.names(), "as uploaded");
+    check(&remote, live.model().names(), "as uploaded");
     // Results that tables have no room for, the root, and back to nothing.
     for round in 0..8u32 {
         let result = 1 + round * 40_000;
@@ -84,14 +84,14 @@ fn follows<E: NameEngine<Table: OnDevice>>(devices: usize) {
         let root = (round == 3).then(|| NameUpdate::Insert(NameBuf::root(), 5));
         let updates: Vec<_> = inserts.chain(removes).chain(root).collect();
         live.apply(&updates).expect("it takes them");
-        check(&remote, live.names(), "after updates");
+        check(&remote, live.model().names(), "after updates");
     }
-    let all: Vec<_> = live.names().iter().map(|(name, _)| NameUpdate::Remove(name)).collect();
+    let all: Vec<_> = live.model().names().iter().map(|(name, _)| NameUpdate::Remove(name)).collect();
     for updates in all.chunks(150) {
         live.apply(updates).expect("it takes them");
-        check(&remote, live.names(), "after removals");
+        check(&remote, live.model().names(), "after removals");
     }
-    assert!(live.names().is_empty());
+    assert!(live.model().names().is_empty());
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn every_way_over_patches_and_replacements() {
             };
         }
         let changed = names.take_changed();
-        match engine.update(&names, &changed) {
+        match engine.update(&table, &names, &changed) {
             Ok(patch) if step % 7 != 6 => {
                 table.apply(&patch).expect("it fits its table");
                 handle.patch(&patch).expect("it fits");

@@ -3,8 +3,9 @@
 use anyhow::{Context, Result};
 use wirespeed::Error;
 use wirespeed::classify::image_file::RuleImageFile;
+use wirespeed::engine::RuleTuple;
 use wirespeed_classify::read::{Doubts, Lines, RuleFile};
-use wirespeed_classify::{Rule, RuleSet, Tuple};
+use wirespeed_classify::{Rule, RuleSet};
 use wirespeed_fib::NextHops;
 
 /// Names of actions: as the format has them, or their numbers if it has no names.
@@ -12,18 +13,18 @@ pub(super) struct Actions(pub(super) Vec<String>);
 
 impl Actions {
     /// The name of a rule's action.
-    pub(super) fn of<T: Tuple>(&self, rule: &Rule<T>) -> String {
+    pub(super) fn of<T: RuleTuple>(&self, rule: &Rule<T>) -> String {
         let name = usize::try_from(rule.action()).ok().and_then(|at| self.0.get(at));
         name.cloned().unwrap_or_else(|| rule.action().to_string())
     }
 
     /// The name of a rule's action, as it is said alone.
-    pub(super) fn said<T: Tuple>(&self, rule: &Rule<T>) -> String {
+    pub(super) fn said<T: RuleTuple>(&self, rule: &Rule<T>) -> String {
         if self.0.is_empty() { format!("action {}", rule.action()) } else { self.of(rule) }
     }
 
     /// A rule in words, with the name of its action.
-    pub(super) fn text<T: Tuple>(&self, rule: &Rule<T>) -> String {
+    pub(super) fn text<T: RuleTuple>(&self, rule: &Rule<T>) -> String {
         let text = rule.to_string();
         match text.rsplit_once("action=") {
             Some((fields, _)) => format!("{fields}action={}", self.of(rule)),
@@ -33,7 +34,7 @@ impl Actions {
 }
 
 /// What an image holds beside a table.
-pub(super) struct Beside<T: Tuple> {
+pub(super) struct Beside<T: RuleTuple> {
     pub(super) rules: RuleSet<T>,
     /// What their actions are called.
     pub(super) labels: NextHops,
@@ -44,7 +45,7 @@ pub(super) struct Beside<T: Tuple> {
 
 /// Rules as images hold them, whose actions are labels, from 1 on: those that a file has names for; others
 /// stay as they are.
-pub(super) fn labelled<T: Tuple>(file: RuleFile<T>) -> Result<Beside<T>> {
+pub(super) fn labelled<T: RuleTuple>(file: RuleFile<T>) -> Result<Beside<T>> {
     let (mut labels, mut rules, mut doubts) = (NextHops::new(), file.rules, file.doubts);
     for action in &file.actions {
         labels.intern(action)?;
@@ -63,7 +64,7 @@ pub(super) fn labelled<T: Tuple>(file: RuleFile<T>) -> Result<Beside<T>> {
 }
 
 /// What is known beside a compiled table.
-pub(super) struct Known<T: Tuple> {
+pub(super) struct Known<T: RuleTuple> {
     /// The rules, if they are at hand.
     pub(super) rules: Option<RuleSet<T>>,
     pub(super) actions: Actions,
@@ -73,7 +74,7 @@ pub(super) struct Known<T: Tuple> {
 }
 
 /// The rules of an image, the names of their actions, and the doubts about them.
-pub(super) fn of_image<T: Tuple>(image: &RuleImageFile) -> Result<Known<T>> {
+pub(super) fn of_image<T: RuleTuple>(image: &RuleImageFile) -> Result<Known<T>> {
     let labels = image.labels()?;
     // No action is 0 where labels are.
     let none = (!labels.is_empty()).then(|| "0".to_owned());

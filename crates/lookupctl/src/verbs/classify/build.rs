@@ -7,14 +7,15 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
-use wirespeed_classify::Tuple;
+use wirespeed::engine::RuleTuple;
+use wirespeed_classify::Ipv4Tuple;
 
 use super::actions::labelled;
 use super::compiled::{Compiled, cannot_build};
 use super::doubt;
-use super::engine::{self, Choice};
 use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
+use crate::engine::{self, Choice};
 use crate::number::{Bytes, counted, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
@@ -32,7 +33,7 @@ pub(super) struct Options {
     output: PathBuf,
 
     /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<Ipv4Tuple>())]
     engine: Choice,
 
     /// Seed of engines that hash, for images that are equal byte for byte. The default is a random one, which
@@ -102,13 +103,13 @@ struct Job<'a> {
 impl TupleVisitor for Job<'_> {
     type Output = Result<Report>;
 
-    fn visit<T: Tuple>(self) -> Result<Report> {
+    fn visit<T: RuleTuple>(self) -> Result<Report> {
         let Self { options, raw } = self;
         let beside = labelled(raw.load::<T>(&options.read)?)?;
         let rules = &beside.rules;
-        let engine = options.engine.resolve(rules, false);
+        let engine = options.engine.resolve::<T>(rules, false)?;
         let build = options.build.options(1, options.seed);
-        let compiled = Compiled::build(engine, rules, &build).with_context(|| cannot_build(engine))?;
+        let compiled = Compiled::build(engine, rules, &build)?.with_context(|| cannot_build(engine))?;
         let bytes = compiled.table.image().bytes();
         let image = compiled.table.save(&beside, &options.output)?;
         Ok(Report {

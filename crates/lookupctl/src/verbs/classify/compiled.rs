@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use wirespeed::GpuError;
-use wirespeed::classify::engine::{EngineName, OnDevice, Visitor, visit};
 use wirespeed::classify::image_file::{RuleImageFile, save};
+use wirespeed::engine::{EngineName, OnDevice, RuleTuple, Visitor, visit};
 use wirespeed::gpu::classify::{Meter, Offload, Remote, Use};
 use wirespeed::gpu::runtime::Fleet;
-use wirespeed_classify::{BuildError, BuildOptions, Classify, ClassifyEngine, RuleSet, Tuple};
+use wirespeed_classify::{BuildError, BuildOptions, Engine, Lookup, RuleSet};
 use wirespeed_image::{Image, Table};
 
 use super::actions::Beside;
 
 /// A compiled set.
-pub(super) struct Compiled<T: Tuple> {
+pub(super) struct Compiled<T: RuleTuple> {
     pub(super) engine: EngineName,
     pub(super) table: Box<dyn AnyTable<T>>,
     /// Bytes that the engine holds beside it for updates; 0 of one that came compiled.
@@ -25,9 +25,9 @@ pub(super) struct Compiled<T: Tuple> {
 }
 
 /// The table of some engine.
-pub(super) trait AnyTable<T: Tuple>: Send + Sync {
+pub(super) trait AnyTable<T: RuleTuple>: Send + Sync {
     /// What looks up in it.
-    fn lookups(&self) -> &dyn Classify<T>;
+    fn lookups(&self) -> &dyn Lookup<T>;
     fn image(&self) -> &Image;
     /// The table on GPUs.
     fn upload(&self, fleet: &Fleet) -> Result<Remote<T>, GpuError>;
@@ -35,22 +35,24 @@ pub(super) trait AnyTable<T: Tuple>: Send + Sync {
     fn save(&self, beside: &Beside<T>, to: &Path) -> Result<Image>;
 }
 
-impl<T: Tuple> Compiled<T> {
+impl<T: RuleTuple> Compiled<T> {
     /// Compiles a set for an engine.
     pub(super) fn build(
         engine: EngineName,
         rules: &RuleSet<T>,
         options: &BuildOptions,
-    ) -> Result<Self, BuildError> {
+    ) -> Result<Result<Self, BuildError>> {
         let began = Instant::now();
-        let (table, control_plane) = visit(engine, Build { rules, options })?;
-        Ok(Self { engine, table, control_plane, build_time: began.elapsed() })
+        let built = visit(engine, Build { rules, options })?;
+        let timed =
+            |(table, control_plane)| Self { engine, table, control_plane, build_time: began.elapsed() };
+        Ok(built.map(timed))
     }
 
     /// Takes an image.
     pub(super) fn adopt(image: RuleImageFile) -> Result<Self> {
         let (began, engine) = (Instant::now(), image.engine());
-        let table = visit(engine, Adopt(image))?;
+        let table = visit(engine, Adopt(image))??;
         Ok(Self { engine, table, control_plane: 0, build_time: began.elapsed() })
     }
 
@@ -77,10 +79,10 @@ struct Build<'a, T> {
     options: &'a BuildOptions,
 }
 
-impl<T: Tuple> Visitor<T> for Build<'_, T> {
+impl<T: RuleTuple> Visitor<T> for Build<'_, T> {
     type Output = Result<(Box<dyn AnyTable<T>>, u64), BuildError>;
 
-    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
         let (engine, table) = E::build(self.rules, self.options)?;
         Ok((Box::new(Held::<T, E>(table)), engine.memory_usage()))
     }
@@ -88,19 +90,19 @@ impl<T: Tuple> Visitor<T> for Build<'_, T> {
 
 struct Adopt(RuleImageFile);
 
-impl<T: Tuple> Visitor<T> for Adopt {
+impl<T: RuleTuple> Visitor<T> for Adopt {
     type Output = Result<Box<dyn AnyTable<T>>>;
 
-    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
         Ok(Box::new(Held::<T, E>(self.0.into_table()?)))
     }
 }
 
 /// The table of one engine.
-struct Held<T: Tuple, E: ClassifyEngine<T>>(E::Table);
+struct Held<T: RuleTuple, E: Engine<T>>(E::Table);
 
-impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyTable<T> for Held<T, E> {
-    fn lookups(&self) -> &dyn Classify<T> {
+impl<T: RuleTuple, E: Engine<T, Table: OnDevice>> AnyTable<T> for Held<T, E> {
+    fn lookups(&self) -> &dyn Lookup<T> {
         &self.0
     }
 

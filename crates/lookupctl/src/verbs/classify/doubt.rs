@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::Serialize;
+use wirespeed::engine::RuleTuple;
+use wirespeed_classify::RuleSet;
 use wirespeed_classify::read::{Doubts, Effect, LeftOut, Uncertain};
-use wirespeed_classify::{RuleSet, Tuple};
 
 use super::actions::Actions;
 use crate::number::grouped;
@@ -27,7 +28,7 @@ pub(super) struct Because {
 
 impl Because {
     /// What could change the answer to a tuple: the number of a rule, 0 of none.
-    pub(super) fn of<T: Tuple>(
+    pub(super) fn of<T: RuleTuple>(
         doubts: &Doubts<T>,
         rules: &RuleSet<T>,
         actions: &Actions,
@@ -43,7 +44,7 @@ impl Because {
         all
     }
 
-    fn one<T: Tuple>(one: &Uncertain<T>, actions: &Actions) -> Self {
+    fn one<T: RuleTuple>(one: &Uncertain<T>, actions: &Actions) -> Self {
         let LeftOut { line, why, text, .. } = &one.why;
         let action = (one.effect == Effect::Action).then(|| actions.of(&one.rule));
         Self { line: *line, reason: why.clone(), text: text.clone(), action }
@@ -104,7 +105,7 @@ pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
 }
 
 /// Says on stderr what an image tells of doubts.
-pub(super) fn say<T: Tuple>(doubts: &Doubts<T>) {
+pub(super) fn say<T: RuleTuple>(doubts: &Doubts<T>) {
     if let Some(assumed) = assumed(&assuming(doubts)) {
         eprintln!("  {assumed}");
     }
@@ -114,7 +115,7 @@ pub(super) fn say<T: Tuple>(doubts: &Doubts<T>) {
 }
 
 /// How many answers of a pass over tuples are uncertain, where their rules' numbers are these.
-pub(super) fn count<T: Tuple>(
+pub(super) fn count<T: RuleTuple>(
     doubts: &Doubts<T>,
     rules: &RuleSet<T>,
     (tuples, found): (&[T], &[u32]),

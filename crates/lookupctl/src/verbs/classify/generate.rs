@@ -5,9 +5,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use wirespeed::classify::TupleName;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed::engine::RuleTuple;
 use wirespeed_classify::read::RuleFormat;
 use wirespeed_classify::write::{WriteError, write_classbench, write_rules, write_trace, write_updates};
-use wirespeed_classify::{RuleUpdate, Tuple, generate};
+use wirespeed_classify::{RuleUpdate, generate};
 use wirespeed_fib::synth::rng::Rng;
 
 use super::set::{MadeArguments, Origin, RULES, SetArguments};
@@ -130,7 +131,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 impl TupleVisitor for &RulesOptions {
     type Output = Result<()>;
 
-    fn visit<T: Tuple>(self) -> Result<()> {
+    fn visit<T: RuleTuple>(self) -> Result<()> {
         let rules = self.made.make::<T>(self.count, self.common.seed())?.file.rules;
         self.common.write(|to| match self.to {
             RuleFormat::ClassBench => written(write_classbench(&rules, to)),
@@ -154,7 +155,7 @@ struct Of<'a, O>(&'a O, Origin<'a>);
 impl TupleVisitor for Of<'_, TraceOptions> {
     type Output = Result<()>;
 
-    fn visit<T: Tuple>(self) -> Result<()> {
+    fn visit<T: RuleTuple>(self) -> Result<()> {
         let Self(options, origin) = self;
         let seed = options.common.seed();
         let set = origin.load::<T>(&options.read, seed)?;
@@ -169,7 +170,7 @@ impl TupleVisitor for Of<'_, TraceOptions> {
 impl TupleVisitor for Of<'_, UpdatesOptions> {
     type Output = Result<()>;
 
-    fn visit<T: Tuple>(self) -> Result<()> {
+    fn visit<T: RuleTuple>(self) -> Result<()> {
         let Self(options, origin) = self;
         let seed = options.common.seed();
         check_room::<RuleUpdate<T>>(options.count, "updates")?;

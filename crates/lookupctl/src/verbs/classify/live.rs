@@ -4,11 +4,11 @@
 use anyhow::{Context, Result};
 use wirespeed::GpuError;
 use wirespeed::classify::device::beside;
-use wirespeed::classify::engine::{EngineName, OnDevice, Visitor, visit};
 use wirespeed::classify::image_file::RuleImageFile;
+use wirespeed::engine::{EngineName, OnDevice, RuleTuple, Visitor, visit};
 use wirespeed::gpu::classify::{Offload, Remote, Use};
 use wirespeed::gpu::runtime::{Fleet, GpuOptions};
-use wirespeed_classify::{BuildOptions, Classify, ClassifyEngine, LiveRules, RuleSet, RuleUpdate, Tuple};
+use wirespeed_classify::{BuildOptions, Engine, LiveRules, Lookup, RuleSet, RuleUpdate};
 use wirespeed_image::{Image, Table};
 
 use super::compiled::cannot_build;
@@ -20,9 +20,9 @@ use crate::verbs::replay::place::{OnCpu, Tuples};
 use crate::verbs::replay::play;
 
 /// The live table of some engine.
-pub(super) trait AnyLive<T: Tuple>: Live<Update = RuleUpdate<T>> + Send {
+pub(super) trait AnyLive<T: RuleTuple>: Live<Update = RuleUpdate<T>> + Send {
     /// Gives the table as it is now, and its image.
-    fn with(&self, then: &mut dyn FnMut(&dyn Classify<T>, &Image));
+    fn with(&self, then: &mut dyn FnMut(&dyn Lookup<T>, &Image));
     /// What looks tuples up in it as it then is, however it changed meanwhile.
     fn looker(&self) -> Looker<T>;
     /// The table on GPUs, which follow it from now on.
@@ -53,17 +53,17 @@ pub(super) struct Wanted<'a, T> {
 }
 
 /// Compiles a set for an engine and puts it live.
-pub(super) fn build<T: Tuple>(
+pub(super) fn build<T: RuleTuple>(
     engine: EngineName,
     rules: RuleSet<T>,
     options: BuildOptions,
 ) -> Result<Box<dyn AnyLive<T>>> {
-    visit(engine, Build { rules, options }).with_context(|| cannot_build(engine))
+    visit(engine, Build { rules, options })?.with_context(|| cannot_build(engine))
 }
 
 /// Puts an image live that takes no updates.
-pub(super) fn adopt<T: Tuple>(image: RuleImageFile) -> Result<Box<dyn AnyLive<T>>> {
-    visit(image.engine(), Adopt(image))
+pub(super) fn adopt<T: RuleTuple>(image: RuleImageFile) -> Result<Box<dyn AnyLive<T>>> {
+    visit(image.engine(), Adopt(image))?
 }
 
 struct Build<T> {
@@ -71,29 +71,29 @@ struct Build<T> {
     options: BuildOptions,
 }
 
-impl<T: Tuple> Visitor<T> for Build<T> {
+impl<T: RuleTuple> Visitor<T> for Build<T> {
     type Output = Result<Box<dyn AnyLive<T>>>;
 
-    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
         Ok(Box::new(Held::<T, E>(LiveRules::new(self.rules, self.options)?)))
     }
 }
 
 struct Adopt(RuleImageFile);
 
-impl<T: Tuple> Visitor<T> for Adopt {
+impl<T: RuleTuple> Visitor<T> for Adopt {
     type Output = Result<Box<dyn AnyLive<T>>>;
 
-    fn visit<E: ClassifyEngine<T, Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
         let table = self.0.into_table::<E::Table>()?;
         Ok(Box::new(Held::<T, E>(LiveRules::resume(RuleSet::new(), table, BuildOptions::default()))))
     }
 }
 
 /// The live table of one engine.
-struct Held<T: Tuple, E: ClassifyEngine<T>>(LiveRules<T, E>);
+struct Held<T: RuleTuple, E: Engine<T>>(LiveRules<T, E>);
 
-impl<T: Tuple, E: ClassifyEngine<T>> Live for Held<T, E> {
+impl<T: RuleTuple, E: Engine<T>> Live for Held<T, E> {
     type Update = RuleUpdate<T>;
 
     fn take(&mut self, updates: &[RuleUpdate<T>]) -> Result<()> {
@@ -105,8 +105,8 @@ impl<T: Tuple, E: ClassifyEngine<T>> Live for Held<T, E> {
     }
 }
 
-impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyLive<T> for Held<T, E> {
-    fn with(&self, then: &mut dyn FnMut(&dyn Classify<T>, &Image)) {
+impl<T: RuleTuple, E: Engine<T, Table: OnDevice>> AnyLive<T> for Held<T, E> {
+    fn with(&self, then: &mut dyn FnMut(&dyn Lookup<T>, &Image)) {
         let reader = self.0.reader();
         let table = reader.enter();
         then(&*table, table.image());
@@ -144,7 +144,7 @@ impl<T: Tuple, E: ClassifyEngine<T, Table: OnDevice>> AnyLive<T> for Held<T, E> 
 }
 
 /// A live table takes updates through its box.
-impl<T: Tuple> Live for Box<dyn AnyLive<T>> {
+impl<T: RuleTuple> Live for Box<dyn AnyLive<T>> {
     type Update = RuleUpdate<T>;
 
     fn take(&mut self, updates: &[RuleUpdate<T>]) -> Result<()> {

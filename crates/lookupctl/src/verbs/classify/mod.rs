@@ -7,7 +7,6 @@ mod actions;
 mod build;
 mod compiled;
 mod doubt;
-mod engine;
 mod generate;
 mod info;
 mod live;
@@ -48,7 +47,7 @@ Examples:
   lookupctl classify replay                       the main job on a synthetic set
   lookupctl classify replay --rules acl.rules --trace acl.trace --updates up.txt
   lookupctl classify lookup --rules acl.rules src=10.0.0.1 dst=192.0.2.7 sport=4000 dport=443 tcp
-  lookupctl classify verify --rules acl.rules     every engine on tuples at the edges of all rules
+  lookupctl classify verify --rules acl.rules     engines on tuples at the edges of all rules
   lookupctl classify build --rules acl.rules -o acl.img
   lookupctl classify replay --help                options and examples of a verb
 

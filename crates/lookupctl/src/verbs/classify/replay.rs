@@ -8,16 +8,17 @@ use anyhow::{Context, Result};
 use clap::Args;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed::engine::RuleTuple;
 use wirespeed_classify::read::{Doubts, RuleFile};
-use wirespeed_classify::{RuleSet, RuleUpdate, Tuple, generate};
+use wirespeed_classify::{Ipv4Tuple, RuleSet, RuleUpdate, generate};
 
 use super::doubt;
-use super::engine::{self, Choice};
 use super::live::{self, AnyLive, Looker, Wanted};
 use super::set::{Origin, Set, SetArguments};
 use super::source::{BuildArguments, ReadArguments};
 use super::trace::{self, OrderArguments, Trace};
 use crate::Outcome;
+use crate::engine::{self, Choice};
 use crate::memory::check_room;
 use crate::number::parse_positive;
 use crate::stdin::at_most_one;
@@ -51,7 +52,7 @@ pub(super) struct Options {
     order: OrderArguments,
 
     /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<Ipv4Tuple>())]
     engine: Choice,
 
     #[command(flatten)]
@@ -118,7 +119,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 
 impl Options {
     /// The updates that were asked for, read or made.
-    fn updates<T: Tuple>(&self, rules: &RuleSet<T>) -> Result<Vec<RuleUpdate<T>>> {
+    fn updates<T: RuleTuple>(&self, rules: &RuleSet<T>) -> Result<Vec<RuleUpdate<T>>> {
         match self.drive.updates()? {
             None => Ok(Vec::new()),
             Some(Updates::File(from)) => self.read.updates(from, rules),
@@ -130,7 +131,7 @@ impl Options {
     }
 
     /// Replays a trace on a live table, on GPUs too where there are some.
-    fn play<T: Tuple>(
+    fn play<T: RuleTuple>(
         &self,
         engine: &'static str,
         has_gpu: bool,
@@ -161,12 +162,12 @@ impl Options {
 }
 
 /// Doubts about answers, and the rules that these come from: none are needed if nothing is in doubt.
-struct Beside<T: Tuple> {
+struct Beside<T: RuleTuple> {
     doubts: Doubts<T>,
     rules: RuleSet<T>,
 }
 
-impl<T: Tuple> Beside<T> {
+impl<T: RuleTuple> Beside<T> {
     fn of(doubts: &Doubts<T>, rules: &RuleSet<T>) -> Self {
         let rules = if doubts.is_empty() { RuleSet::new() } else { rules.clone() };
         Self { doubts: doubts.clone(), rules }
@@ -200,7 +201,7 @@ struct FromRules<'a> {
 impl TupleVisitor for FromRules<'_> {
     type Output = Result<Report>;
 
-    fn visit<T: Tuple>(self) -> Result<Report> {
+    fn visit<T: RuleTuple>(self) -> Result<Report> {
         let Self { options, has_gpu, origin } = self;
         let seed = options.order.seed;
         let set = origin.load::<T>(&options.read, seed)?;
@@ -208,7 +209,7 @@ impl TupleVisitor for FromRules<'_> {
         let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
         let (rules, doubts) = (set.file.rules, set.file.doubts);
         let beside = Beside::of(&doubts, &rules);
-        let engine = options.engine.resolve(&rules, has_gpu);
+        let engine = options.engine.resolve::<T>(&rules, has_gpu)?;
         let (began, count) = (Instant::now(), rules.len());
         let live = live::build(engine, rules, options.build.options(2, Some(seed)))?;
         say(engine.as_str(), &*live, count, "built", began);
@@ -227,7 +228,7 @@ struct FromImage<'a> {
 impl TupleVisitor for FromImage<'_> {
     type Output = Result<Report>;
 
-    fn visit<T: Tuple>(self) -> Result<Report> {
+    fn visit<T: RuleTuple>(self) -> Result<Report> {
         let Self { options, has_gpu, image, began } = self;
         let opened = began.elapsed();
         let doubts = image.doubts::<T>()?;
@@ -253,6 +254,6 @@ impl TupleVisitor for FromImage<'_> {
     }
 }
 
-fn say<T: Tuple>(engine: &str, live: &dyn AnyLive<T>, rules: usize, how: &str, began: Instant) {
+fn say<T: RuleTuple>(engine: &str, live: &dyn AnyLive<T>, rules: usize, how: &str, began: Instant) {
     live.with(&mut |_, image| say_bytes(engine, image.bytes(), (rules, "rules", "rule"), how, began));
 }

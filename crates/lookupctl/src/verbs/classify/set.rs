@@ -7,9 +7,10 @@ use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed::classify::TupleName;
+use wirespeed::engine::RuleTuple;
 use wirespeed_classify::generate::{self, Kind, Shape, Synthetic};
 use wirespeed_classify::read::RuleFile;
-use wirespeed_classify::{Rule, RuleSet, Tuple};
+use wirespeed_classify::{Rule, RuleSet};
 
 use super::source::{Raw, ReadArguments};
 use crate::memory::check_room;
@@ -83,7 +84,7 @@ fn kind_parser() -> impl TypedValueParser<Value = Made> {
 }
 
 /// Rules, and what makes a trace of them that the rules don't say.
-pub(super) struct Set<T: Tuple> {
+pub(super) struct Set<T: RuleTuple> {
     pub(super) file: RuleFile<T>,
     pub(super) synthetic: Option<Synthetic<T>>,
 }
@@ -118,7 +119,7 @@ impl Origin<'_> {
     }
 
     /// The rules, and says what they are.
-    pub(super) fn load<T: Tuple>(&self, read: &ReadArguments, seed: u64) -> Result<Set<T>> {
+    pub(super) fn load<T: RuleTuple>(&self, read: &ReadArguments, seed: u64) -> Result<Set<T>> {
         match self {
             Self::Read(raw) => Ok(Set { file: raw.load(read)?, synthetic: None }),
             Self::Made(made, count, _) => {
@@ -149,7 +150,7 @@ impl MadeArguments {
     }
 
     /// A set of so many rules.
-    pub(super) fn make<T: Tuple>(&self, size: usize, seed: u64) -> Result<Set<T>> {
+    pub(super) fn make<T: RuleTuple>(&self, size: usize, seed: u64) -> Result<Set<T>> {
         check_room::<Rule<T>>(size, "rules")?;
         let mut file = RuleFile::default();
         match self.set {

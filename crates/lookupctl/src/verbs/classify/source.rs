@@ -10,11 +10,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed::classify::TupleName;
+use wirespeed::engine::RuleTuple;
 use wirespeed_classify::read::{
     Assumption, Assumptions, Input, Line, ReadOptions, RuleFile, RuleFormat, RuleReport, Source, open,
     read_rules_from, read_updates,
 };
-use wirespeed_classify::{BuildOptions, RuleSet, RuleUpdate, Tuple};
+use wirespeed_classify::{BuildOptions, RuleSet, RuleUpdate};
 use wirespeed_image::Image;
 
 use super::doubt::listed;
@@ -81,7 +82,7 @@ pub(super) struct Raw {
 
 /// Rules as they were read.
 #[derive(Debug)]
-pub(super) struct Loaded<T: Tuple> {
+pub(super) struct Loaded<T: RuleTuple> {
     pub(super) file: RuleFile<T>,
     pub(super) report: RuleReport,
     seconds: f64,
@@ -133,7 +134,11 @@ impl ReadArguments {
 
     /// Reads updates of a set, each about a number: a rule that comes after all others has the number that it
     /// gets the first time, so that applying all of them again leads to the same set.
-    pub(super) fn updates<T: Tuple>(&self, from: &OsStr, rules: &RuleSet<T>) -> Result<Vec<RuleUpdate<T>>> {
+    pub(super) fn updates<T: RuleTuple>(
+        &self,
+        from: &OsStr,
+        rules: &RuleSet<T>,
+    ) -> Result<Vec<RuleUpdate<T>>> {
         let source = Source::from_arg(from);
         let (mut updates, report) = read_updates(&source, &self.beside())?;
         if updates.is_empty() {
@@ -163,7 +168,7 @@ impl Raw {
     }
 
     /// Reads the rules, of which there has to be one.
-    pub(super) fn parse<T: Tuple>(&self, read: &ReadArguments) -> Result<Loaded<T>> {
+    pub(super) fn parse<T: RuleTuple>(&self, read: &ReadArguments) -> Result<Loaded<T>> {
         let began = Instant::now();
         let options = ReadOptions {
             format: read.format,
@@ -186,7 +191,7 @@ impl Raw {
 
     /// Reads the rules, and says their number and what was left out. Refused if anything was left out, unless
     /// it is to be lenient.
-    pub(super) fn load<T: Tuple>(&self, read: &ReadArguments) -> Result<RuleFile<T>> {
+    pub(super) fn load<T: RuleTuple>(&self, read: &ReadArguments) -> Result<RuleFile<T>> {
         let loaded = self.parse(read)?;
         if !read.lenient && !loaded.is_whole() {
             bail!("{}: {}", self.name, loaded.refusal());
@@ -216,7 +221,7 @@ impl ReadArguments {
     }
 }
 
-impl<T: Tuple> Loaded<T> {
+impl<T: RuleTuple> Loaded<T> {
     /// Whether nothing was left out that could change an answer.
     pub(super) fn is_whole(&self) -> bool {
         self.report.left_out.is_empty() && self.file.doubts.is_empty()
@@ -243,7 +248,7 @@ impl<T: Tuple> Loaded<T> {
     }
 }
 
-impl<T: Tuple> fmt::Display for Loaded<T> {
+impl<T: RuleTuple> fmt::Display for Loaded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\n  {} tuples, read in {:.2} s", self.report, T::NAME, self.seconds)
     }

@@ -8,9 +8,10 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use wirespeed::engine::RuleTuple;
+use wirespeed_classify::RuleSet;
 use wirespeed_classify::generate;
 use wirespeed_classify::read::{Source, read_trace};
-use wirespeed_classify::{RuleSet, Tuple};
 use wirespeed_fib::synth::rng::Rng;
 
 use super::set::Set;
@@ -106,7 +107,7 @@ pub(super) struct OrderArguments {
 
 impl Kind {
     /// So many tuples. Those of the rules of the paper's sets match as many classes as was asked for.
-    pub(super) fn make<T: Tuple>(self, set: &Set<T>, count: usize, seed: u64) -> Result<Vec<T>> {
+    pub(super) fn make<T: RuleTuple>(self, set: &Set<T>, count: usize, seed: u64) -> Result<Vec<T>> {
         check_room::<T>(count, "tuples")?;
         let rules = &set.file.rules;
         Ok(match (self, &set.synthetic) {
@@ -120,7 +121,7 @@ impl Kind {
 
 impl OrderArguments {
     /// The tuples of a trace, at least one, in their order; says what they are.
-    pub(super) fn trace<T: Tuple>(
+    pub(super) fn trace<T: RuleTuple>(
         &self,
         trace: &Trace,
         set: &Set<T>,
@@ -146,7 +147,7 @@ impl OrderArguments {
 }
 
 /// The tuples of a file, at least one.
-pub(super) fn file<T: Tuple>(name: &OsString, read: &ReadArguments) -> Result<Vec<T>> {
+pub(super) fn file<T: RuleTuple>(name: &OsString, read: &ReadArguments) -> Result<Vec<T>> {
     let source = Source::from_arg(name);
     let (tuples, report) = read_trace(&source, &read.beside())?;
     report.left_out.iter().take(10).for_each(|one| eprintln!("{source}: left out {one}"));

@@ -8,13 +8,12 @@ use anyhow::Result;
 use serde::Serialize;
 use wirespeed::Error;
 use wirespeed::classify::image_file::RuleImageFile;
-use wirespeed::engine::{Engines, OnDevice, Visitor, visit};
+use wirespeed::engine::{Addresses, OnDevice, Visitor, visit};
 use wirespeed::image_file::{ImageFile, bytes_of_table};
-use wirespeed::names::engine::OnDevice as NamesOnDevice;
 use wirespeed::names::image_file::NameImageFile;
 use wirespeed_fib::{Engine, Family, V4, V6};
 use wirespeed_image::{Image, Table};
-use wirespeed_namelookup::NameEngine;
+use wirespeed_namelookup::NameDomain;
 
 use crate::family::number_of;
 use crate::number::{Bytes, counted, counted_u64};
@@ -71,7 +70,7 @@ impl ImageReport {
 
     fn of_names(path: &Path, file: NameImageFile) -> Result<Self> {
         let (engine, aggregated, results) = (file.engine(), file.is_aggregated(), file.labels()?.len());
-        let bytes = wirespeed::names::engine::visit(engine, CheckNames(file))?;
+        let bytes = visit(engine, CheckNames(file))??;
         let report = Self::new(path, "names", engine.as_str(), results)?;
         Ok(Self { aggregated: Some(aggregated), bytes: Some(bytes), ..report })
     }
@@ -131,7 +130,7 @@ impl fmt::Display for ImageReport {
 /// The engine's own check of its sections, and the bytes of these.
 struct Check(ImageFile);
 
-impl<A: Engines> Visitor<A> for Check {
+impl<A: Addresses> Visitor<A> for Check {
     type Output = Result<u64>;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<u64> {
@@ -142,10 +141,10 @@ impl<A: Engines> Visitor<A> for Check {
 /// The engine's own check of a table of names, and the bytes of its sections.
 struct CheckNames(NameImageFile);
 
-impl wirespeed::names::engine::Visitor for CheckNames {
+impl Visitor<NameDomain> for CheckNames {
     type Output = Result<u64>;
 
-    fn visit<E: NameEngine<Table: NamesOnDevice>>(self) -> Result<u64> {
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<u64> {
         Ok(self.0.into_table::<E::Table>()?.image().bytes())
     }
 }

@@ -9,11 +9,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use image::ImageReport;
 use serde::Serialize;
-use wirespeed::engine::{Engines, OnDevice, Visitor, best, visit};
+use strides::Choices;
+use wirespeed::engine::{Addresses, OnDevice, Visitor, visit};
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::stats::Stats;
-use wirespeed_fib::{BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, V4, V6};
+use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lookup, NextHop, NextHops, Rib, V4, V6};
 use wirespeed_image::Table;
 use wirespeed_sail::SailM;
 
@@ -30,10 +32,8 @@ use crate::skipped::Skipped;
 use crate::source::{FamilyArgument, Loaded, MemoryArgument, ReadArguments, is_image};
 use crate::stdin;
 use crate::strides::{TRANSACTION, parse_transaction};
-use image::ImageReport;
-use strides::Choices;
 
-/// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of every engine;
+/// Tells what is in a table: counts, lengths, nesting, next hops, and memory and build time of engines;
 /// or what an image is.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -43,7 +43,7 @@ pub(crate) struct Options {
     #[arg(value_name = "FIB", required = true)]
     fibs: Vec<OsString>,
 
-    /// An engine to build, or all
+    /// An engine to build, all that are of use, or every one
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
     engine: Selection,
 
@@ -196,7 +196,7 @@ struct Size {
 }
 
 impl Together {
-    fn of<A: Engines>(fibs: &[Fib], build: &BuildOptions) -> Self {
+    fn of<A: Addresses>(fibs: &[Fib], build: &BuildOptions) -> Self {
         let refused =
             |error: anyhow::Error| Sizes::Refused { error: memory::as_asked(&format!("{error:#}")) };
         let sizes = Sizes::of::<A>(fibs, build).unwrap_or_else(refused);
@@ -205,11 +205,11 @@ impl Together {
 }
 
 impl Sizes {
-    fn of<A: Engines>(fibs: &[Fib], build: &BuildOptions) -> Result<Self> {
+    fn of<A: Addresses>(fibs: &[Fib], build: &BuildOptions) -> Result<Self> {
         let routes = several::routes::<A>(fibs)?;
         let (_, table) = SailM::overlay(&routes, build).context(several::ENGINE)?;
         let largest = routes.iter().map(|(_, rib)| rib).max_by_key(|rib| rib.len());
-        let name = best(largest.context("no FIB")?);
+        let name = A::best(largest.context("no FIB")?);
         let mut apart = 0;
         for (_, rib) in routes.iter() {
             match visit(name, Measure { rib, build })?.built {
@@ -274,6 +274,8 @@ struct TopNextHop {
 #[derive(Debug, Serialize)]
 struct EngineReport {
     engine: &'static str,
+    /// Whether it is one to pick, and for what.
+    standing: String,
     #[serde(flatten)]
     built: Built,
 }
@@ -297,7 +299,7 @@ enum Built {
 }
 
 impl Report {
-    fn of<A: Engines>(
+    fn of<A: Addresses>(
         fib: &Fib,
         read: &ReadReport,
         build: &BuildOptions,
@@ -310,7 +312,8 @@ impl Report {
             busy.now(format!("building {engine}"));
             A::visit(engine, Measure { rib, build })
         };
-        let engines = engines.engines(rib, &build.strides)?.into_iter().filter_map(measure).collect();
+        engines.check_strides(rib, &build.strides)?;
+        let engines = engines.engines::<A>(rib)?.into_iter().filter_map(measure).collect();
         Ok(Self {
             file: read.name.clone(),
             format: read.format.to_string(),
@@ -343,12 +346,12 @@ fn top_names(stats: &Stats, next_hops: &NextHops) -> Vec<TopNextHop> {
 }
 
 /// Builds a table to see what it takes.
-struct Measure<'a, A> {
+struct Measure<'a, A: Address> {
     rib: &'a Rib<A>,
     build: &'a BuildOptions,
 }
 
-impl<A: Engines> Visitor<A> for Measure<'_, A> {
+impl<A: Addresses> Visitor<A> for Measure<'_, A> {
     type Output = EngineReport;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> EngineReport {
@@ -359,12 +362,12 @@ impl<A: Engines> Visitor<A> for Measure<'_, A> {
                 bytes: table.image().bytes(),
                 bytes_per_prefix: share(table.image().bytes(), self.rib.len() as u64),
                 control_plane_bytes: engine.memory_usage(),
-                shape: Lpm::<A>::shape(&table),
+                shape: Lookup::<A>::shape(&table),
                 sections: sections(table.image()),
             },
             Err(error) => Built::Refused { error: memory::as_asked(&error.to_string()) },
         };
-        EngineReport { engine: E::NAME, built }
+        EngineReport { engine: E::NAME, standing: E::STANDING.to_string(), built }
     }
 }
 
@@ -377,7 +380,7 @@ impl Report {
             output.line(format_args!("  by name: {}", names.collect::<Vec<_>>().join(", ")))?;
         }
         output.line(format_args!("routes held for updates: {}", Bytes(self.rib_bytes)))?;
-        for EngineReport { engine, built } in &self.engines {
+        for EngineReport { engine, built, .. } in &self.engines {
             match built {
                 Built::Table {
                     build_seconds,

@@ -5,10 +5,12 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result, anyhow};
 use wirespeed::Fleet;
-use wirespeed::engine::{self, Engines, OnDevice, Visitor, best, best_on_gpu};
+use wirespeed::engine::{self, Addresses, OnDevice, Visitor};
 use wirespeed::gpu::ip::Remote;
 use wirespeed::image_file::{self, ImageFile};
-use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lpm, NextHop, NextHops, Rib, Step, V4, V6};
+use wirespeed_fib::{
+    Address, BuildOptions, Engine, Family, Fib, Lookup, NextHop, NextHops, Rib, Step, V4, V6,
+};
 use wirespeed_image::Table;
 use wirespeed_sail::{FibId, SailM, SailMTable};
 
@@ -102,20 +104,19 @@ impl<'a> Tables<'a> {
 
 impl Compile {
     /// Compiles what answers for a family.
-    fn table<'a, A: Engines>(&self, routes: Routes<'a>) -> Result<Box<dyn Answer + 'a>> {
+    fn table<'a, A: Addresses>(&self, routes: Routes<'a>) -> Result<Box<dyn Answer + 'a>> {
         let rib = A::rib(routes.fib());
         if routes.fibs.len() > 1 {
             let table = SailM::overlay(&several::routes::<A>(routes.fibs)?, &self.build);
             let (_, table) = table.with_context(|| format!("{} can't be built", several::ENGINE))?;
             return Ok(Box::new(AnswersWithin { rib, table, fib: routes.within }));
         }
-        let best = || if self.fleet.is_some() { best_on_gpu(rib) } else { best(rib) };
-        let engine = self.engine.resolve_by::<A>(best, &self.build.strides)?;
+        let engine = self.engine.resolve_with::<A>(rib, self.fleet.is_some(), &self.build.strides)?;
         engine::visit(engine, Make { rib: Some(rib), image: None, compile: self })?
     }
 }
 
-fn adopt<'a, A: Engines>(
+fn adopt<'a, A: Addresses>(
     image: ImageFile,
     fib: Option<&'a Fib>,
     compile: &Compile,
@@ -124,7 +125,7 @@ fn adopt<'a, A: Engines>(
 }
 
 /// Makes what answers for a family, from an image where there is one.
-struct Make<'a, 'c, A> {
+struct Make<'a, 'c, A: Address> {
     rib: Option<&'a Rib<A>>,
     image: Option<ImageFile>,
     compile: &'c Compile,
@@ -171,7 +172,7 @@ pub(super) struct Found {
     pub(super) wrong: Option<String>,
 }
 
-struct Answers<'a, A, T> {
+struct Answers<'a, A: Address, T> {
     rib: Option<&'a Rib<A>>,
     table: T,
     /// The table on GPUs, if these look up.
@@ -179,7 +180,7 @@ struct Answers<'a, A, T> {
     engine: &'static str,
 }
 
-impl<A: Address, T: Table + Lpm<A>> Answer for Answers<'_, A, T> {
+impl<A: Address, T: Table + Lookup<A>> Answer for Answers<'_, A, T> {
     fn answer(&self, address: IpAddr) -> Result<Found> {
         let address = own::<A>(address)?;
         let mut next_hop = [NextHop::NONE];
@@ -203,7 +204,7 @@ impl<A: Address, T: Table + Lpm<A>> Answer for Answers<'_, A, T> {
 }
 
 /// The table of several FIBs, for one of them.
-struct AnswersWithin<'a, A> {
+struct AnswersWithin<'a, A: Address> {
     rib: &'a Rib<A>,
     table: SailMTable<A>,
     fib: FibId,

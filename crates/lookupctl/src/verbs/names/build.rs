@@ -7,16 +7,16 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::names::engine::{OnDevice, Visitor, visit};
+use wirespeed::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::image_file;
 use wirespeed::names::read::NameFib;
 use wirespeed_image::Table;
-use wirespeed_namelookup::{Aggregated, BuildOptions, NameEngine};
+use wirespeed_namelookup::{Aggregated, BuildOptions, Engine, NameDomain};
 
-use super::engine::{self, Choice};
 use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
+use crate::engine::{self, Choice};
 use crate::number::{Bytes, Grouped, counted, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
@@ -34,7 +34,7 @@ pub(super) struct Options {
     output: PathBuf,
 
     /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<NameDomain>())]
     engine: Choice,
 
     /// Seed of engines that hash, for images that are equal byte for byte. The default is a random one, which
@@ -67,8 +67,11 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     let fib = options.read.load(&options.table)?;
     let busy = Busy::with("building");
     let build = BuildOptions { seed: options.seed, ..options.build.options(1, 0) };
-    let engine = options.engine.resolve(&fib.names);
-    let report = visit(engine, Compile { fib: &fib, build, to: &options.output })?;
+    let engine = options.engine.resolve::<NameDomain>(&fib.names, false)?;
+    let report = visit(
+        engine,
+        Compile { fib: &fib, build, is_aggregated: options.build.aggregate, to: &options.output },
+    )??;
     drop(busy);
     let mut output = Output::new();
     if options.json {
@@ -101,15 +104,16 @@ struct Report {
 struct Compile<'a> {
     fib: &'a NameFib,
     build: BuildOptions,
+    is_aggregated: bool,
     to: &'a Path,
 }
 
-impl Visitor for Compile<'_> {
+impl Visitor<NameDomain> for Compile<'_> {
     type Output = Result<Report>;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Report> {
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Report> {
         let (began, names) = (Instant::now(), &self.fib.names);
-        let aggregated = self.build.aggregate.then(|| Aggregated::new(names.clone()));
+        let aggregated = self.is_aggregated.then(|| Aggregated::new(names.clone()));
         let compiled = aggregated.as_ref().map_or(names, Aggregated::reduced);
         let (_, table) =
             E::build(compiled, &self.build).with_context(|| format!("{} can't be built", E::NAME))?;

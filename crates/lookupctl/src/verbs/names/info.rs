@@ -7,16 +7,17 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use wirespeed::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::NameRib;
-use wirespeed::names::engine::{OnDevice, Visitor, visit};
 use wirespeed_image::Table;
 use wirespeed_namelookup::fsm::{Fsm, Stride};
-use wirespeed_namelookup::{Aggregated, BuildOptions, NameEngine, NameLpm, Savings};
+use wirespeed_namelookup::{Aggregated, BuildOptions, Engine, Lookup, NameDomain, Savings};
 
-use super::engine::{self, Selection};
+use super::engines::engines;
 use super::source::{BuildArguments, Loaded, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
+use crate::engine::{self, Selection};
 use crate::memory;
 use crate::number::{Bytes, Grouped, counted, counted_u64, grouped, share};
 use crate::output::Output;
@@ -26,7 +27,7 @@ use crate::source::is_image;
 use crate::verbs::info::image::ImageReport;
 
 /// Tells what is in a table of names: counts, depths, lengths, results, states, and memory and build time of
-/// every engine.
+/// engines.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
@@ -34,8 +35,8 @@ pub(super) struct Options {
     #[arg(value_name = "TABLE")]
     table: OsString,
 
-    /// An engine to build, or all
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
+    /// An engine to build, all that are of use, or every one
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<NameDomain>())]
     engine: Selection,
 
     /// Tell the sections of each engine's table, too, its arrays and the shape that it took
@@ -79,7 +80,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         output.flush()?;
     }
     let names = &loaded.fib.names;
-    let aggregated = build.aggregate.then(|| Aggregated::new(names.clone()));
+    let aggregated = options.build.aggregate.then(|| Aggregated::new(names.clone()));
     let compiled = aggregated.as_ref().map_or(names, Aggregated::reduced);
     let mut report = Report::of(&loaded, compiled);
     report.aggregation = aggregated.is_some().then(|| Savings::of(names).into());
@@ -88,9 +89,9 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         output.flush()?;
     }
     let stt = report.machines.first().and_then(|machine| machine.stt_bytes);
-    for engine in options.engine.engines(compiled) {
+    for engine in engines(options.engine, compiled)? {
         let busy = Busy::with(format!("building {engine}"));
-        let engine = visit(engine, Measure { names: compiled, of: names.len(), build: &build, stt });
+        let engine = visit(engine, Measure { names: compiled, of: names.len(), build: &build, stt })?;
         drop(busy);
         if !options.json {
             // Some take long: each is told as soon as it is known.
@@ -166,6 +167,8 @@ struct Machine {
 #[derive(Debug, Serialize)]
 struct EngineReport {
     engine: &'static str,
+    /// Whether it is one to pick, and for what.
+    standing: String,
     #[serde(flatten)]
     built: Built,
 }
@@ -324,10 +327,10 @@ struct Measure<'a> {
     stt: Option<u64>,
 }
 
-impl Visitor for Measure<'_> {
+impl Visitor<NameDomain> for Measure<'_> {
     type Output = EngineReport;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> EngineReport {
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> EngineReport {
         let began = Instant::now();
         let built = match E::build(self.names, self.build) {
             Ok((engine, table)) => {
@@ -345,11 +348,11 @@ impl Visitor for Measure<'_> {
             }
             Err(error) => Built::Refused { error: memory::as_asked(&error.to_string()) },
         };
-        EngineReport { engine: E::NAME, built }
+        EngineReport { engine: E::NAME, standing: E::STANDING.to_string(), built }
     }
 }
 
-fn arrays(table: &impl NameLpm) -> Vec<Array> {
+fn arrays(table: &impl Lookup<NameDomain>) -> Vec<Array> {
     let loads = table.loads().into_iter();
     loads
         .map(|load| Array { places: load.places, taken: load.taken, load: share(load.taken, load.places) })
@@ -358,7 +361,7 @@ fn arrays(table: &impl NameLpm) -> Vec<Array> {
 
 impl EngineReport {
     fn print(&self, with_sections: bool, output: &mut Output) -> Result<()> {
-        let Self { engine, built } = self;
+        let Self { engine, built, .. } = self;
         match built {
             Built::Table {
                 build_seconds,

@@ -10,20 +10,20 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde::Serialize;
+use wirespeed::engine::{OnDevice, Visitor, visit};
 use wirespeed::gpu::names::{Meter, Offload, Remote, Use};
 use wirespeed::gpu::runtime::Fleet;
 use wirespeed::names::device;
-use wirespeed::names::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::image_file::NameImageFile;
 use wirespeed::names::read::{Labels, NameFib, NameFormat};
 use wirespeed::names::{Match, Name, NameBatch, NameBuf, NameRib};
 use wirespeed_fib::Step;
-use wirespeed_namelookup::{Aggregated, BuildOptions, NameEngine, NameLpm};
+use wirespeed_namelookup::{Aggregated, BuildOptions, Engine, Lookup, NameDomain};
 
-use super::engine::{self, Choice};
 use super::source::{BuildArguments, ReadArguments, format_parser};
 use crate::Outcome;
 use crate::device::On;
+use crate::engine::{self, Choice};
 use crate::lines::{self, BadLine};
 use crate::output::Output;
 use crate::verbs::lookup::{StepLine, print_steps};
@@ -51,7 +51,7 @@ pub(super) struct Options {
     form: Option<NameFormat>,
 
     /// The engine that looks up
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<NameDomain>())]
     engine: Choice,
 
     /// What looks up: the engine on this machine's cores, or its kernel on GPUs
@@ -105,12 +105,13 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
                 None if image.is_aggregated() => (image.names()?, image.labels()?),
                 None => (None, image.labels()?),
             };
-            (visit(image.engine(), Adopt { image, fleet })?, rib, labels)
+            (visit(image.engine(), Adopt { image, fleet })??, rib, labels)
         }
         (None, Some(NameFib { names, labels })) => {
             let build = options.build.options(1, 0);
-            let compile = Compile { names: &names, build: &build, fleet };
-            let table = visit(options.engine.resolve(&names), compile)?;
+            let compile =
+                Compile { names: &names, build: &build, is_aggregated: options.build.aggregate, fleet };
+            let table = visit(options.engine.resolve::<NameDomain>(&names, false)?, compile)??;
             (table, Some(names), labels)
         }
         (None, None) => bail!("neither a table nor an image"),
@@ -144,7 +145,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
 
 /// A compiled table and its engine.
 struct Compiled {
-    table: Box<dyn NameLpm>,
+    table: Box<dyn Lookup<NameDomain>>,
     engine: &'static str,
     is_aggregated: bool,
     /// The table on GPUs, where these are to look up.
@@ -152,7 +153,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn new<E: NameEngine<Table: OnDevice>>(
+    fn new<E: Engine<NameDomain, Table: OnDevice>>(
         table: E::Table,
         is_aggregated: bool,
         fleet: Option<Fleet>,
@@ -177,10 +178,10 @@ struct Adopt {
     fleet: Option<Fleet>,
 }
 
-impl Visitor for Adopt {
+impl Visitor<NameDomain> for Adopt {
     type Output = Result<Compiled>;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Compiled> {
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Compiled> {
         let is_aggregated = self.image.is_aggregated();
         Compiled::new::<E>(self.image.into_table()?, is_aggregated, self.fleet)
     }
@@ -189,18 +190,19 @@ impl Visitor for Adopt {
 struct Compile<'a> {
     names: &'a NameRib,
     build: &'a BuildOptions,
+    is_aggregated: bool,
     fleet: Option<Fleet>,
 }
 
-impl Visitor for Compile<'_> {
+impl Visitor<NameDomain> for Compile<'_> {
     type Output = Result<Compiled>;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Compiled> {
-        let aggregated = self.build.aggregate.then(|| Aggregated::new(self.names.clone()));
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Compiled> {
+        let aggregated = self.is_aggregated.then(|| Aggregated::new(self.names.clone()));
         let names = aggregated.as_ref().map_or(self.names, Aggregated::reduced);
         let (_, table) =
             E::build(names, self.build).with_context(|| format!("{} can't be built", E::NAME))?;
-        Compiled::new::<E>(table, self.build.aggregate, self.fleet)
+        Compiled::new::<E>(table, self.is_aggregated, self.fleet)
     }
 }
 
@@ -329,9 +331,9 @@ mod tests {
         let Some((fleet, switch)) = on_host::fleet_of_names() else { return };
         let entries = [("/com", 1), ("/com/parc", 2), ("/com/parc/www", 2)];
         let names: NameRib = entries.iter().map(|&(name, to)| (Name::new(name).unwrap(), to)).collect();
-        let build = BuildOptions { aggregate: true, ..BuildOptions::default() };
-        let compile = Compile { names: &names, build: &build, fleet: Some(fleet) };
-        let compiled = visit(wirespeed::names::engine::EngineName::Acta, compile).unwrap();
+        let build = BuildOptions::default();
+        let compile = Compile { names: &names, build: &build, is_aggregated: true, fleet: Some(fleet) };
+        let compiled = visit(wirespeed::engine::EngineName::Acta, compile).unwrap().unwrap();
         let found = |name| compiled.lookup(Name::new(name).unwrap());
         let counts = || compiled.offload.as_ref().unwrap().counts();
         assert_eq!(found("/com/parc/www/a"), Match { result: 2, length: 9 });

@@ -1,7 +1,7 @@
 //! `names`: the same verbs for tables of names.
 
 mod build;
-mod engine;
+mod engines;
 mod generate;
 mod info;
 mod lookup;
@@ -40,7 +40,7 @@ Examples:
   lookupctl names replay --table fib.txt --trace requests.txt --updates up.txt
   lookupctl names info domains.txt.zst         what is in a table
   lookupctl names lookup --table fib.txt /com/parc/www http://www.parc.com/a
-  lookupctl names verify --table fib.txt       every engine on every name
+  lookupctl names verify --table fib.txt       engines on every name
   lookupctl names build --table fib.txt -o names.img
   lookupctl names replay --help                options and examples of a verb
 

@@ -6,21 +6,21 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 use wirespeed::GpuError;
+use wirespeed::engine::{OnDevice, Visitor, visit};
 use wirespeed::gpu::names::{Offload, Remote};
 use wirespeed::names::device::beside;
-use wirespeed::names::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::generate::{Churn, ChurnSpec};
 use wirespeed::names::image_file::NameImageFile;
 use wirespeed::names::read::{Labels, NameFib};
 use wirespeed::names::{Match, NameBatch, NameRib, NameUpdate, Names};
 use wirespeed_image::Table;
 use wirespeed_image::live::{Reader, Writer};
-use wirespeed_namelookup::{BuildOptions, LiveNames, NameEngine, NameLpm};
+use wirespeed_namelookup::{BuildOptions, Engine, LiveNames, Lookup, NameDomain, NameModel};
 
-use super::engine::{self, Choice};
 use super::source::{BuildArguments, ReadArguments, TableArguments};
 use super::trace::{self, MadeArguments, Trace};
 use crate::Outcome;
+use crate::engine::{self, Choice};
 use crate::memory::check_room;
 use crate::number::{counted, parse_positive, share};
 use crate::stdin;
@@ -56,7 +56,7 @@ pub(super) struct Options {
     made: MadeArguments,
 
     /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<NameDomain>())]
     engine: Choice,
 
     /// Ask for the matched lengths too, and tell their mean and sum. An aggregated table has those of the
@@ -110,13 +110,13 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         Some(path) => {
             let began = Instant::now();
             let image = NameImageFile::open(path)?;
-            visit(image.engine(), FromImage { options, has_gpu, image, began })?
+            visit(image.engine(), FromImage { options, has_gpu, image, began })??
         }
         None => {
             let NameFib { names, mut labels } = options.table.load(&options.read, options.made.seed)?;
             let updates = options.updates(&names, &mut labels)?;
-            let engine = options.engine.resolve(&names);
-            visit(engine, FromNames { options, has_gpu, names, results: labels.len(), updates: &updates })?
+            let engine = options.engine.resolve::<NameDomain>(&names, false)?;
+            visit(engine, FromNames { options, has_gpu, names, results: labels.len(), updates: &updates })??
         }
     };
     report.show(options.drive.json)
@@ -137,7 +137,7 @@ impl Options {
     }
 
     /// Replays a trace on a table, on GPUs too where there are some.
-    fn play<T: Table + NameLpm>(
+    fn play<T: Table + Lookup<NameDomain>>(
         &self,
         engine: &'static str,
         trace: Names<'_>,
@@ -163,7 +163,7 @@ impl Options {
     }
 
     /// Brings a table to the GPUs that were asked for, and measures it with the trace.
-    fn offload<T: OnDevice + NameLpm>(
+    fn offload<T: OnDevice + Lookup<NameDomain>>(
         &self,
         has_gpu: bool,
         trace: Names<'_>,
@@ -224,16 +224,16 @@ struct FromNames<'a> {
     updates: &'a [NameUpdate],
 }
 
-impl Visitor for FromNames<'_> {
+impl Visitor<NameDomain> for FromNames<'_> {
     type Output = Result<Report>;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Report> {
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Report> {
         let Self { options, has_gpu, names, results, updates } = self;
         let build = BuildOptions { seed: Some(options.made.seed), ..options.build.options(2, results) };
         options.with_trace(&names.clone(), |trace| {
             let (began, count) = (Instant::now(), names.len());
-            let mut live =
-                LiveNames::<E>::new(names, build).with_context(|| format!("{} can't be built", E::NAME))?;
+            let mut live = LiveNames::<E>::new(NameModel::new(names, options.build.aggregate), build)
+                .with_context(|| format!("{} can't be built", E::NAME))?;
             let reader = live.reader();
             let bytes = reader.enter().image().bytes();
             say_bytes(E::NAME, bytes, (count, "names", "name"), "built", began);
@@ -251,10 +251,10 @@ struct FromImage<'a> {
     began: Instant,
 }
 
-impl Visitor for FromImage<'_> {
+impl Visitor<NameDomain> for FromImage<'_> {
     type Output = Result<Report>;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Result<Report> {
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Report> {
         let Self { options, has_gpu, image, began } = self;
         let opened = began.elapsed();
         // For the trace alone, and no part of loading.
@@ -305,7 +305,8 @@ mod tests {
         for arguments in ["", "--lengths", "--lengths --aggregate"] {
             let line = format!("replay --seconds 0.02 --batch 700 --device gpu {arguments}");
             let Arguments { options } = Arguments::parse_from(line.split_whitespace());
-            let mut live = LiveNames::<Acta>::new(names.clone(), options.build.options(2, 0)).unwrap();
+            let model = NameModel::new(names.clone(), options.build.aggregate);
+            let mut live = LiveNames::<Acta>::new(model, options.build.options(2, 0)).unwrap();
             let mut offload = None;
             live.follow(|table| {
                 let made = beside(&fleet, table, &trace, Use::Always, 1)?;

@@ -136,7 +136,6 @@ impl BuildArguments {
         BuildOptions {
             memory_cap: self.memory.cap(copies),
             results: u32::try_from(results).unwrap_or(u32::MAX),
-            aggregate: self.aggregate,
             ..BuildOptions::default()
         }
     }

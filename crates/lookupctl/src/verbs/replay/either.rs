@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use wirespeed::gpu::offload::{Answers, Offload, Pipeline, RemoteTable};
 use wirespeed::gpu::{classify, ip, names};
-use wirespeed_classify::{Classify, Tuple};
-use wirespeed_fib::{Address, Lpm, NextHop};
+use wirespeed_classify::Tuple;
+use wirespeed_fib::{Address, Lookup, NextHop};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
-use wirespeed_namelookup::{Match, NameLpm, Names};
+use wirespeed_namelookup::{Match, NameDomain, Names};
 
 use super::place::{GpuState, KeysOf, Lane, Place, Tuples, WithLengths};
 
@@ -27,7 +27,7 @@ pub(in crate::verbs) trait RemoteKeys<T>: KeysOf<T> + Sync {
     fn next_hops<'f>(found: &'f [Self::Found], spare: &'f mut Vec<NextHop>) -> &'f [NextHop];
 }
 
-impl<A: Address, T: Lpm<A>> RemoteKeys<T> for &[A] {
+impl<A: Address, T: Lookup<A>> RemoteKeys<T> for &[A] {
     type Remote = ip::Remote<A>;
     type Found = NextHop;
 
@@ -44,7 +44,7 @@ impl<A: Address, T: Lpm<A>> RemoteKeys<T> for &[A] {
     }
 }
 
-impl<T: NameLpm> RemoteKeys<T> for Names<'_> {
+impl<T: Lookup<NameDomain>> RemoteKeys<T> for Names<'_> {
     type Remote = names::Remote;
     type Found = u32;
 
@@ -61,7 +61,7 @@ impl<T: NameLpm> RemoteKeys<T> for Names<'_> {
     }
 }
 
-impl<T: Tuple, C: Classify<T>> RemoteKeys<C> for Tuples<'_, T> {
+impl<T: Tuple, C: Lookup<T>> RemoteKeys<C> for Tuples<'_, T> {
     type Remote = classify::Remote<T>;
     type Found = u32;
 
@@ -78,7 +78,7 @@ impl<T: Tuple, C: Classify<T>> RemoteKeys<C> for Tuples<'_, T> {
     }
 }
 
-impl<T: NameLpm> RemoteKeys<T> for WithLengths<'_> {
+impl<T: Lookup<NameDomain>> RemoteKeys<T> for WithLengths<'_> {
     type Remote = names::Remote;
     type Found = Match;
 
@@ -184,11 +184,11 @@ mod tests {
     use wirespeed::{GpuError, device, names};
     use wirespeed_classify::bloom::BloomSearch;
     use wirespeed_classify::generate as made;
-    use wirespeed_classify::{ClassifyEngine, Ipv4Tuple, LiveRules};
+    use wirespeed_classify::{Ipv4Tuple, LiveRules};
     use wirespeed_fib::synth::{self, TableSpec, UpdateSpec, Updates};
     use wirespeed_fib::trace::{TraceKind, keys};
     use wirespeed_fib::{BuildOptions, Engine, Family, LiveTable, Rib, V4};
-    use wirespeed_namelookup::{Acta, LiveNames, NameEngine};
+    use wirespeed_namelookup::{Acta, LiveNames, NameModel};
     use wirespeed_sail::SailL;
 
     use super::*;
@@ -209,7 +209,7 @@ mod tests {
     }
 
     type SailLTable = <SailL as Engine<V4>>::Table;
-    type ActaTable = <Acta as NameEngine>::Table;
+    type ActaTable = <Acta as Engine<NameDomain>>::Table;
 
     /// A bench of addresses.
     fn addresses() -> Option<Bench<LiveTable<V4, SailL>, &'static [V4], SailLTable>> {
@@ -242,8 +242,8 @@ mod tests {
         let trace = Box::leak(Box::new(generate::trace(&table, Paths::made(), &spec, PLAN.len).unwrap()));
         let updates = Churn::new(&table, &ChurnSpec { results: 5, ..ChurnSpec::default() }).unwrap();
         let updates = updates.take(2000).map(|timed| timed.update).collect();
-        let build = wirespeed_namelookup::BuildOptions { aggregate: true, ..Default::default() };
-        let (mut live, mut offload) = (LiveNames::new(table, build).unwrap(), None);
+        let model = NameModel::new(table, true);
+        let (mut live, mut offload) = (LiveNames::new(model, BuildOptions::default()).unwrap(), None);
         let follow = |table: &ActaTable| {
             let made = names::device::beside(&fleet, table, trace, Use::Always, 2)?;
             Ok::<_, GpuError>(offload.insert(made).remote().follower())
@@ -259,7 +259,7 @@ mod tests {
     }
 
     type Bloom = BloomSearch<Ipv4Tuple>;
-    type BloomTable = <Bloom as ClassifyEngine<Ipv4Tuple>>::Table;
+    type BloomTable = <Bloom as Engine<Ipv4Tuple>>::Table;
     type BenchOfRules = Bench<LiveRules<Ipv4Tuple, Bloom>, Tuples<'static, Ipv4Tuple>, BloomTable>;
 
     /// A bench of rules.
@@ -268,7 +268,7 @@ mod tests {
         let rules = made::classbench::<Ipv4Tuple>(made::Kind::Firewall, 300, 1);
         let trace = &*made::tuples(&rules, PLAN.len, 1.0, 1).leak();
         let updates = made::churn(&rules, 2000, 1);
-        let mut live = LiveRules::new(rules, wirespeed_classify::BuildOptions::default()).unwrap();
+        let mut live = LiveRules::new(rules, BuildOptions::default()).unwrap();
         let mut offload = None;
         let follow = |table: &BloomTable| {
             let made = wirespeed::classify::device::beside(&fleet, table, &trace[..500], Use::Always, 2)?;

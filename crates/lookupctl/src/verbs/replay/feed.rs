@@ -5,10 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use wirespeed_classify::{ClassifyEngine, LiveRules, RuleUpdate, Tuple};
-use wirespeed_fib::{Address, Engine, LiveTable, Update};
-use wirespeed_namelookup::{LiveNames, NameEngine, NameUpdate};
+use wirespeed_fib::{Address, Update};
 use wirespeed_sail::{FibId, LiveFibs};
+use wirespeed_table::{Domain, Engine};
 
 /// Most updates that readers see appear at once: as many as are due, up to this. For each set the writer
 /// waits until no reader is in the state before it; where threads outnumber cores that takes a time slice,
@@ -101,34 +100,10 @@ pub(in crate::verbs) trait Live {
 
 const CANNOT: &str = "the updated table can't be built";
 
-impl<A: Address, E: Engine<A>> Live for LiveTable<A, E> {
-    type Update = Update<A>;
+impl<D: Domain, E: Engine<D>> Live for wirespeed_table::Live<D, E> {
+    type Update = D::Update;
 
-    fn take(&mut self, updates: &[Update<A>]) -> Result<()> {
-        self.apply(updates).map(|_| ()).context(CANNOT)
-    }
-
-    fn rebuilds(&self) -> u64 {
-        self.rebuilds()
-    }
-}
-
-impl<E: NameEngine> Live for LiveNames<E> {
-    type Update = NameUpdate;
-
-    fn take(&mut self, updates: &[NameUpdate]) -> Result<()> {
-        self.apply(updates).map(|_| ()).context(CANNOT)
-    }
-
-    fn rebuilds(&self) -> u64 {
-        self.rebuilds()
-    }
-}
-
-impl<T: Tuple, E: ClassifyEngine<T>> Live for LiveRules<T, E> {
-    type Update = RuleUpdate<T>;
-
-    fn take(&mut self, updates: &[RuleUpdate<T>]) -> Result<()> {
+    fn take(&mut self, updates: &[D::Update]) -> Result<()> {
         self.apply(updates).map(|_| ()).context(CANNOT)
     }
 

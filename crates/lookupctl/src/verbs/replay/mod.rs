@@ -19,7 +19,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use wirespeed::engine::{Engines, best, best_on_gpu, visit};
+use play::{FromImage, FromRoutes};
+use report::Report;
+use wirespeed::engine::{Addresses, visit};
 use wirespeed::image_file::ImageFile;
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::synth::{self, TableSpec};
@@ -38,8 +40,6 @@ use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::stdin;
 use crate::trace::{self, EitherKeys, Keys, Trace};
 use crate::verbs::generate;
-use play::{FromImage, FromRoutes};
-use report::Report;
 
 /// Drives a trace through an engine, with updates in flight: rate, latency, hits, and a checksum of the
 /// results.
@@ -192,12 +192,12 @@ impl Options {
     }
 
     /// The keys to look up; at least one.
-    fn keys<A: Engines>(&self, rib: &Rib<A>) -> Result<Keys<A>> {
+    fn keys<A: Addresses>(&self, rib: &Rib<A>) -> Result<Keys<A>> {
         self.keys_read(rib, None)
     }
 
     /// The keys to look up, which may be read already.
-    fn keys_read<A: Engines>(&self, rib: &Rib<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
+    fn keys_read<A: Addresses>(&self, rib: &Rib<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
         let began = Instant::now();
         let keys = match read.and_then(EitherKeys::into_keys) {
             Some(keys) => keys,
@@ -215,7 +215,7 @@ impl Options {
     }
 
     /// The updates that were asked for, read or made.
-    fn updates<A: Engines>(&self, fib: &mut Fib, tables: &[&ReadReport]) -> Result<Vec<Update<A>>> {
+    fn updates<A: Addresses>(&self, fib: &mut Fib, tables: &[&ReadReport]) -> Result<Vec<Update<A>>> {
         let count = match self.drive.updates()? {
             Some(Updates::File(from)) => return self.read.updates(from, &mut fib.next_hops, tables),
             Some(Updates::Made(count)) => Some(count),
@@ -230,7 +230,7 @@ impl Options {
 
     /// The keys to look up in several FIBs in turn: of a trace that is made, each FIB's turns are its own
     /// trace.
-    fn keys_in_turn<A: Engines>(&self, fibs: &Fibs<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
+    fn keys_in_turn<A: Addresses>(&self, fibs: &Fibs<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
         let kind = match &self.trace {
             Trace::Made(kind) => *kind,
             Trace::File(_) => return self.keys_read(&Rib::new(), read),
@@ -245,7 +245,7 @@ impl Options {
     }
 }
 
-fn from_routes<A: Engines>(
+fn from_routes<A: Addresses>(
     options: &Options,
     has_gpu: bool,
     mut fib: Fib,
@@ -256,11 +256,10 @@ fn from_routes<A: Engines>(
     let (rib, next_hops) = A::into_rib(fib);
     let Keys { keys: trace, other_family } = options.keys_read(&rib, read)?;
     let build = BuildOptions {
-        next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
+        results: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
         ..options.table.build_options(2)
     };
-    let best = || if has_gpu { best_on_gpu(&rib) } else { best(&rib) };
-    let engine = options.engine.resolve_by::<A>(best, &build.strides)?;
+    let engine = options.engine.resolve_with::<A>(&rib, has_gpu, &build.strides)?;
     let strides = if has_gpu { build.strides.on_gpu() } else { build.strides };
     let build = BuildOptions { strides, ..build };
     let report =
@@ -269,7 +268,7 @@ fn from_routes<A: Engines>(
 }
 
 /// Replays on several FIBs.
-fn from_several<A: Engines>(
+fn from_several<A: Addresses>(
     options: &Options,
     mut fibs: Vec<Fib>,
     tables: &[&ReadReport],
@@ -280,7 +279,7 @@ fn from_several<A: Engines>(
     let fibs = several::routes::<A>(&fibs)?;
     let Keys { keys: trace, other_family } = options.keys_in_turn(&fibs, read)?;
     let build = BuildOptions {
-        next_hops: u32::try_from(next_hops).unwrap_or(u32::MAX),
+        results: u32::try_from(next_hops).unwrap_or(u32::MAX),
         ..options.table.build_options(2)
     };
     let report = play::from_several(options, fibs, build, &trace, &updates)?;

@@ -8,11 +8,11 @@
 use std::ops::Range;
 
 use wirespeed::Counts;
-use wirespeed_classify::{Classify, Tuple};
-use wirespeed_fib::{Address, Lpm, NextHop};
+use wirespeed_classify::Tuple;
+use wirespeed_fib::{Address, Lookup, NextHop};
 use wirespeed_image::Table;
 use wirespeed_image::live::Reader;
-use wirespeed_namelookup::{Match, NameLpm, Names};
+use wirespeed_namelookup::{Match, NameDomain, Names};
 use wirespeed_sail::{FibId, SailMTable};
 
 /// Where a trace is looked up.
@@ -70,7 +70,7 @@ pub(in crate::verbs) trait KeysOf<T>: Copy + Send {
     fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]);
 }
 
-impl<A: Address, T: Lpm<A>> KeysOf<T> for &[A] {
+impl<A: Address, T: Lookup<A>> KeysOf<T> for &[A] {
     fn len(&self) -> usize {
         <[A]>::len(self)
     }
@@ -85,7 +85,7 @@ impl<A: Address, T: Lpm<A>> KeysOf<T> for &[A] {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::verbs) struct Tuples<'a, T>(pub(in crate::verbs) &'a [T]);
 
-impl<T: Tuple, C: Classify<T>> KeysOf<C> for Tuples<'_, T> {
+impl<T: Tuple, C: Lookup<T>> KeysOf<C> for Tuples<'_, T> {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -97,7 +97,7 @@ impl<T: Tuple, C: Classify<T>> KeysOf<C> for Tuples<'_, T> {
 }
 
 /// Names, whose lengths that matched are not asked for.
-impl<T: NameLpm> KeysOf<T> for Names<'_> {
+impl<T: Lookup<NameDomain>> KeysOf<T> for Names<'_> {
     fn len(&self) -> usize {
         Names::len(self)
     }
@@ -112,7 +112,7 @@ impl<T: NameLpm> KeysOf<T> for Names<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::verbs) struct WithLengths<'a>(pub(in crate::verbs) Names<'a>);
 
-impl<T: NameLpm> KeysOf<T> for WithLengths<'_> {
+impl<T: Lookup<NameDomain>> KeysOf<T> for WithLengths<'_> {
     fn len(&self) -> usize {
         self.0.len()
     }

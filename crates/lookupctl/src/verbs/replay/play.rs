@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use wirespeed::device::beside;
-use wirespeed::engine::{Engines, OnDevice, Visitor};
+use wirespeed::engine::{Addresses, OnDevice, Visitor};
 use wirespeed::gpu::ip;
 use wirespeed::gpu::offload::{Offload, RemoteTable};
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::image_file::{ImageFile, bytes_of_table};
 use wirespeed::{Fleet, GpuError};
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lpm, NextHop, Rib, Update};
+use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Rib, Update};
 use wirespeed_image::Table;
 use wirespeed_image::live::{Reader, Writer};
 use wirespeed_sail::{Fibs, LiveFibs};
@@ -39,7 +39,7 @@ pub(in crate::verbs) struct FromRoutes<'a, A: Address> {
     pub(in crate::verbs) updates: &'a [Update<A>],
 }
 
-impl<A: Engines> Visitor<A> for FromRoutes<'_, A> {
+impl<A: Addresses> Visitor<A> for FromRoutes<'_, A> {
     type Output = Result<Report>;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<Report> {
@@ -98,7 +98,7 @@ pub(in crate::verbs) struct FromImage<'a> {
     pub(in crate::verbs) began: Instant,
 }
 
-impl<A: Engines> Visitor<A> for FromImage<'_> {
+impl<A: Addresses> Visitor<A> for FromImage<'_> {
     type Output = Result<Report>;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<Report> {
@@ -123,7 +123,7 @@ fn longest<A: Address>(rib: &Rib<A>) -> u8 {
 
 impl Options {
     /// Brings a table to the GPUs that were asked for, where lookups depend on so many first bits of a key.
-    fn offload<A: Address, T: OnDevice + Lpm<A>>(
+    fn offload<A: Address, T: OnDevice + Lookup<A>>(
         &self,
         has_gpu: bool,
         keys: usize,

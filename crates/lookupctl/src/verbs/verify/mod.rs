@@ -9,7 +9,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{Engines, OnDevice, Visitor, visit};
+use subject::{OnCpu, OnGpu, Subject};
+use truth::{Mismatch, Truth, Verdict, probes};
+use wirespeed::engine::{Addresses, OnDevice, Visitor, visit};
 use wirespeed::gpu::ip::{KeyBytes, Remote};
 use wirespeed::gpu::runtime::{Fleet, GpuOptions};
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Family, LiveTable, Rib, Update, V4, V6};
@@ -23,8 +25,6 @@ use crate::source::{FamilyArgument, Loaded, ReadArguments, TableArguments};
 use crate::stdin;
 use crate::threads::{self, all_cores};
 use crate::verdict::{self, Line};
-use subject::{OnCpu, OnGpu, Subject};
-use truth::{Mismatch, Truth, Verdict, probes};
 
 /// Holds engines against an independent method: at the ends of every prefix and at random, or at every
 /// address.
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     #[arg(long)]
     exhaustive: bool,
 
-    /// An engine, or all
+    /// An engine, all that are of use, or every one
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
     engine: Selection,
 
@@ -92,7 +92,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     }
 }
 
-fn verify<A: Engines>(options: &Options, fleet: Option<Fleet>, loaded: Loaded) -> Result<Outcome> {
+fn verify<A: Addresses>(options: &Options, fleet: Option<Fleet>, loaded: Loaded) -> Result<Outcome> {
     let Loaded { mut fib, report, .. } = loaded;
     if options.exhaustive && A::BITS > 32 {
         bail!("--exhaustive is for IPv4: nobody can walk 2^{} addresses", A::BITS);
@@ -105,7 +105,8 @@ fn verify<A: Engines>(options: &Options, fleet: Option<Fleet>, loaded: Loaded) -
         }
     };
     let (rib, next_hops) = A::into_rib(fib);
-    let engines = options.engine.engines(&rib, &options.table.build_options(1).strides)?;
+    options.engine.check_strides(&rib, &options.table.build_options(1).strides)?;
+    let engines = options.engine.engines::<A>(&rib)?;
     let asked = options.table.build_options(if updates.is_empty() { 1 } else { 2 });
     let strides = if fleet.is_some() { asked.strides.clone().on_gpu() } else { asked.strides.clone() };
     let job = Job {
@@ -120,11 +121,7 @@ fn verify<A: Engines>(options: &Options, fleet: Option<Fleet>, loaded: Loaded) -
         rib,
         updates: &updates,
         threads: options.threads.unwrap_or_else(all_cores),
-        build: BuildOptions {
-            next_hops: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
-            strides,
-            ..asked
-        },
+        build: BuildOptions { results: u32::try_from(next_hops.len()).unwrap_or(u32::MAX), strides, ..asked },
         fleet,
     };
     verdict::tell::<_, _, BuildError>(&engines, options.json, |engine| {
@@ -197,7 +194,7 @@ struct Report {
     first: Vec<Mismatch>,
 }
 
-impl<A: Engines> Visitor<A> for &Job<'_, A> {
+impl<A: Addresses> Visitor<A> for &Job<'_, A> {
     type Output = Result<Vec<Report>>;
 
     fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
@@ -210,7 +207,7 @@ impl<A: Engines> Visitor<A> for &Job<'_, A> {
     }
 }
 
-impl<A: Engines> Job<'_, A> {
+impl<A: Addresses> Job<'_, A> {
     fn compiled<E: Engine<A>>(&self) -> Result<Report> {
         let began = Instant::now();
         let (_, table) = E::build(&self.rib, &self.build)?;
@@ -339,13 +336,13 @@ impl verdict::Report for Report {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed::engine::of_family;
+    use wirespeed::engine::of_domain;
     use wirespeed_fib::{NextHop, Prefix};
 
     use super::*;
     use crate::on_host;
 
-    fn job<A: Engines>(fleet: Fleet, updates: &[Update<A>]) -> Job<'_, A> {
+    fn job<A: Addresses>(fleet: Fleet, updates: &[Update<A>]) -> Job<'_, A> {
         let routes = [(0u128, 0u8), (1 << 20, 8), (1 << 20, 20), (77, A::BITS)];
         let of = |(address, len)| Prefix::around(A::from_u128_low(address), len);
         let rib: Rib<A> = routes.into_iter().map(of).zip((1..).map(NextHop)).collect();
@@ -362,11 +359,11 @@ mod tests {
         }
     }
 
-    fn kernels_are_right<A: Engines>() {
+    fn kernels_are_right<A: Addresses>() {
         let Some((fleet, _)) = on_host::fleet() else { return };
         let prefix = Prefix::around(A::from_u128_low(1 << 12), 24);
         let updates = [Update::announce(prefix, NextHop(300))];
-        for engine in of_family::<A>() {
+        for engine in of_domain::<A>() {
             for updates in [&updates[..0], &updates[..]] {
                 let reports = visit(engine, &job::<A>(fleet.clone(), updates)).unwrap().unwrap();
                 let states = if updates.is_empty() { 1 } else { 2 };

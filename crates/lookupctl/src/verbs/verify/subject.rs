@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use wirespeed::GpuError;
 use wirespeed::gpu::ip::Remote;
-use wirespeed_fib::{Address, Lpm, NextHop};
+use wirespeed_fib::{Address, Lookup, NextHop};
 
 /// A table that is looked up in one or more ways.
 pub(super) trait Subject<A>: Sync {
@@ -28,7 +28,7 @@ pub(super) struct Way {
 /// A table on this machine's cores, in batches and one by one.
 pub(super) struct OnCpu<'a, T>(pub(super) &'a T);
 
-impl<A: Address, T: Lpm<A>> Subject<A> for OnCpu<'_, T> {
+impl<A: Address, T: Lookup<A>> Subject<A> for OnCpu<'_, T> {
     const WAYS: &'static [Way] = &[Way { name: "batch", keys: 4096 }, Way { name: "single", keys: 4096 }];
     const MANY: usize = 4096;
 

@@ -147,12 +147,12 @@ pub(super) fn probes<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) 
 mod tests {
     use super::*;
     use crate::verbs::verify::subject::OnCpu;
-    use wirespeed_fib::{Lpm, Step, V4};
+    use wirespeed_fib::{Lookup, Step, V4};
 
     /// A table that is right but for one address.
     struct Wrong<'a>(&'a Rib<V4>, V4);
 
-    impl Lpm<V4> for Wrong<'_> {
+    impl Lookup<V4> for Wrong<'_> {
         fn lookup(&self, address: V4) -> NextHop {
             let right = self.0.longest_match(address).map_or(NextHop::NONE, |(_, next_hop)| next_hop);
             if address == self.1 { NextHop(99) } else { right }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use serde::Serialize;
+use wirespeed::engine::RuleTuple;
 use wirespeed_classify::tuple::{Field, FieldMatch};
-use wirespeed_classify::{Rule, RuleSet, Tuple};
+use wirespeed_classify::{Rule, RuleSet};
 
 use crate::number::{Bytes, counted, counted_u64, grouped, share};
 use crate::output::Output;
@@ -64,7 +65,7 @@ struct Classes {
 
 impl Census {
     /// Counts a set.
-    pub(super) fn of<T: Tuple>(rules: &RuleSet<T>) -> Self {
+    pub(super) fn of<T: RuleTuple>(rules: &RuleSet<T>) -> Self {
         let distinct =
             |of: fn(&Rule<T>) -> u32| rules.iter().map(|(_, rule)| of(rule)).collect::<BTreeSet<_>>().len();
         let ranged = || rules.iter().map(|(_, rule)| rule).filter(|rule| !rule.ranges().is_empty());
@@ -122,7 +123,7 @@ impl Census {
 }
 
 impl FieldCensus {
-    fn of<T: Tuple>(rules: &RuleSet<T>, field: &'static Field) -> Self {
+    fn of<T: RuleTuple>(rules: &RuleSet<T>, field: &'static Field) -> Self {
         let (field, mut census) = (field, Self::new(field.name));
         let is_prefix =
             |mask: u128| u16::try_from(mask.count_ones()).is_ok_and(|ones| mask == field.prefix(ones));
@@ -176,7 +177,7 @@ impl FieldCensus {
 }
 
 impl Classes {
-    fn of<T: Tuple>(rules: &RuleSet<T>) -> Self {
+    fn of<T: RuleTuple>(rules: &RuleSet<T>) -> Self {
         let sizes = wirespeed_classify::Classes::sizes(rules);
         let mut sizes: Vec<_> =
             sizes.into_iter().map(|size| usize::try_from(size).unwrap_or(usize::MAX)).collect();

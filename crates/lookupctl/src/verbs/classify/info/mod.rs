@@ -8,28 +8,28 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use census::Census;
 use clap::Args;
 use serde::Serialize;
-use wirespeed::classify::engine::EngineName;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
-use wirespeed_classify::{BuildError, Tuple, read};
+use wirespeed::engine::{EngineName, RuleTuple};
+use wirespeed_classify::{BuildError, Ipv4Tuple, read};
 use wirespeed_image::Image;
 
 use super::actions::{Known, of_image};
 use super::compiled::Compiled;
 use super::doubt::{assumed, assuming, left_out};
-use super::engine::{self, Selection};
 use super::source::{BuildArguments, Loaded, Raw, ReadArguments};
 use crate::Outcome;
+use crate::engine::{self, Selection};
 use crate::number::{Bytes, Grouped, counted_u64, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 use crate::stdin::at_most_one;
-use census::Census;
 
 /// Tells what is in sets of rules: counts, fields, ranges, classes, what could not be expressed, and memory,
-/// loads and build time of every engine.
+/// loads and build time of engines.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
@@ -37,8 +37,8 @@ pub(super) struct Options {
     #[arg(value_name = "RULES|IMG", required = true)]
     files: Vec<OsString>,
 
-    /// An engine to build, or all. An image has its own
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
+    /// An engine to build, all that are of use, or every one. An image has its own
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<Ipv4Tuple>())]
     engine: Selection,
 
     /// Show the sections of each engine's table, how full they are, and its shape
@@ -142,6 +142,8 @@ impl LeftOut {
 #[derive(Debug, Serialize)]
 struct EngineReport {
     engine: &'static str,
+    /// Whether it is one to pick, and for what.
+    standing: String,
     #[serde(flatten)]
     built: Built,
 }
@@ -186,7 +188,7 @@ struct OfRules<'a> {
 impl TupleVisitor for OfRules<'_> {
     type Output = Result<()>;
 
-    fn visit<T: Tuple>(self) -> Result<()> {
+    fn visit<T: RuleTuple>(self) -> Result<()> {
         let Self { options, raw, output } = self;
         let loaded = raw.parse::<T>(&options.read)?;
         let rules = &loaded.file.rules;
@@ -203,8 +205,8 @@ impl TupleVisitor for OfRules<'_> {
             output.flush()?;
         }
         let mut report = Report::of_rules(&loaded, census);
-        for engine in options.engine.engines() {
-            let built = Compiled::build(engine, rules, &options.build.options(1, None));
+        for engine in options.engine.engines::<T>(rules)? {
+            let built = Compiled::build(engine, rules, &options.build.options(1, None))?;
             let engine = EngineReport::of(engine, built, rules.len() as u64);
             if !options.json {
                 // Some take long: each is told as soon as it is known.
@@ -226,7 +228,7 @@ struct OfImage<'a> {
 impl TupleVisitor for OfImage<'_> {
     type Output = Result<()>;
 
-    fn visit<T: Tuple>(self) -> Result<()> {
+    fn visit<T: RuleTuple>(self) -> Result<()> {
         let Self { options, image, output } = self;
         let (file, count) = (image.path().display().to_string(), image.len());
         let Known { rules, doubts, .. } = of_image::<T>(&image)?;
@@ -273,7 +275,7 @@ impl TupleVisitor for OfImage<'_> {
 
 impl Report {
     /// All but the engines.
-    fn of_rules<T: Tuple>(loaded: &Loaded<T>, census: Census) -> Self {
+    fn of_rules<T: RuleTuple>(loaded: &Loaded<T>, census: Census) -> Self {
         let read = &loaded.report;
         let left_out = read.left_out.iter();
         Self {
@@ -292,17 +294,24 @@ impl Report {
 }
 
 impl EngineReport {
-    fn of<T: Tuple>(engine: EngineName, built: Result<Compiled<T>, BuildError>, rules: u64) -> Self {
+    fn of<T: RuleTuple>(engine: EngineName, built: Result<Compiled<T>, BuildError>, rules: u64) -> Self {
         match built {
             Ok(compiled) => Self::of_table(engine, &compiled, rules, true),
-            Err(error) => {
-                Self { engine: engine.as_str(), built: Built::Refused { error: error.to_string() } }
-            }
+            Err(error) => Self {
+                engine: engine.as_str(),
+                standing: engine.standing().to_string(),
+                built: Built::Refused { error: error.to_string() },
+            },
         }
     }
 
     /// The report of a table, that was built here or not.
-    fn of_table<T: Tuple>(engine: EngineName, compiled: &Compiled<T>, rules: u64, is_built: bool) -> Self {
+    fn of_table<T: RuleTuple>(
+        engine: EngineName,
+        compiled: &Compiled<T>,
+        rules: u64,
+        is_built: bool,
+    ) -> Self {
         let (table, image) = (compiled.table.lookups(), compiled.table.image());
         let loads = table.loads().into_iter();
         let loads = loads.map(|load| Load {
@@ -321,12 +330,12 @@ impl EngineReport {
             expected_false_positives: table.expected_false_positives(),
             sections: sections(image),
         };
-        Self { engine: engine.as_str(), built }
+        Self { engine: engine.as_str(), standing: engine.standing().to_string(), built }
     }
 
     /// Prints it in a line, and the sections and what else there is to tell of its table in some more.
     fn print(&self, output: &mut Output, with_sections: bool) -> Result<()> {
-        let Self { engine, built } = self;
+        let Self { engine, built, .. } = self;
         let Built::Table { bytes, bytes_per_rule, shape, loads, sections, .. } = built else {
             let Built::Refused { error } = built else { return Ok(()) };
             return output.line(format_args!("{engine}: can't be built: {error}"));

@@ -1,7 +1,7 @@
 //! What is asked for: tuples in words, in columns as traces have them, or frames in hex.
 
 use anyhow::{Context, Result, bail};
-use wirespeed_classify::Tuple;
+use wirespeed::engine::RuleTuple;
 use wirespeed_classify::read::tuple_of_line;
 
 /// How it is written.
@@ -18,7 +18,7 @@ const MOST: usize = 1 << 16;
 
 impl Form {
     /// The tuple that a text says.
-    pub(super) fn parse<T: Tuple>(self, text: &str) -> Result<T> {
+    pub(super) fn parse<T: RuleTuple>(self, text: &str) -> Result<T> {
         let shown = || {
             let start: String = text.chars().take(60).collect();
             format!("\"{}\"", start.escape_debug())

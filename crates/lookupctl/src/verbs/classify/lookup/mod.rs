@@ -8,30 +8,31 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use ask::{Form, joined};
 use clap::Args;
+use near::{Miss, Near};
 use serde::Serialize;
 use wirespeed::classify::device;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed::engine::RuleTuple;
 use wirespeed::gpu::classify::Offload;
 use wirespeed_classify::oracle::{Expected, Right};
 use wirespeed_classify::read::{Doubts, Lines, RuleFile, SourceLine};
-use wirespeed_classify::{Rule, RuleSet, Step, Tuple};
+use wirespeed_classify::{Ipv4Tuple, Rule, RuleSet, Step};
 
 use super::actions::{Actions, Known, of_image};
 use super::compiled::{Compiled, cannot_build};
 use super::doubt::{self, Because};
-use super::engine::{self, Choice};
 use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
 use crate::device::On;
+use crate::engine::{self, Choice};
 use crate::lines;
 use crate::number::{counted, grouped};
 use crate::output::Output;
 use crate::stdin::at_most_one;
 use crate::verbs::lookup::{StepLine, print_steps};
-use ask::{Form, joined};
-use near::{Miss, Near};
 
 /// Looks tuples up: the rule that each matches, and the rules that a single field keeps from matching.
 #[derive(Debug, Args)]
@@ -59,7 +60,7 @@ pub(super) struct Options {
     in_port: u16,
 
     /// The engine that looks up
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<Ipv4Tuple>())]
     engine: Choice,
 
     /// What looks up: the engine on this machine's cores, or its kernel on GPUs
@@ -139,15 +140,15 @@ struct Job<'a> {
 impl TupleVisitor for Job<'_> {
     type Output = Result<Outcome>;
 
-    fn visit<T: Tuple>(self) -> Result<Outcome> {
+    fn visit<T: RuleTuple>(self) -> Result<Outcome> {
         let Self { options, from } = self;
         let fleet = options.device.open_for_lookup(&device::options::<T>(), options.explain)?;
         let (compiled, beside) = match from {
             From::Rules(raw) => {
                 let RuleFile { rules, actions, doubts, lines } = raw.load::<T>(&options.read)?;
-                let engine = options.engine.resolve(&rules, fleet.is_some());
+                let engine = options.engine.resolve::<T>(&rules, fleet.is_some())?;
                 let build = options.build.options(1, None);
-                let compiled = Compiled::build(engine, &rules, &build);
+                let compiled = Compiled::build(engine, &rules, &build)?;
                 let beside = Known { rules: Some(rules), actions: Actions(actions), doubts, lines };
                 (compiled.with_context(|| cannot_build(engine))?, beside)
             }
@@ -180,7 +181,7 @@ impl TupleVisitor for Job<'_> {
 }
 
 /// Answers on their way to stdout.
-struct Session<'a, T: Tuple> {
+struct Session<'a, T: RuleTuple> {
     options: &'a Options,
     compiled: Compiled<T>,
     /// The table on GPUs, where these are to look up.
@@ -195,7 +196,7 @@ struct Session<'a, T: Tuple> {
 }
 
 /// What is known beside the compiled set.
-struct Beside<T: Tuple> {
+struct Beside<T: RuleTuple> {
     /// The rules, where they are at hand.
     rules: Option<RuleSet<T>>,
     actions: Actions,
@@ -207,7 +208,7 @@ struct Beside<T: Tuple> {
     assuming: Vec<String>,
 }
 
-impl<T: Tuple> Beside<T> {
+impl<T: RuleTuple> Beside<T> {
     /// What could change an answer.
     fn because(&self, tuple: &T, found: u32) -> Vec<Because> {
         let none = RuleSet::new();
@@ -255,7 +256,7 @@ struct NearLine {
     would_win: bool,
 }
 
-impl<T: Tuple> Session<'_, T> {
+impl<T: RuleTuple> Session<'_, T> {
     /// Answers the tuple of a line, if there is one.
     fn answer_line(&mut self, line: &[u8]) -> Result<()> {
         let line = String::from_utf8_lossy(line);
@@ -338,7 +339,7 @@ struct Told<'a, T> {
     uncertain: Option<String>,
 }
 
-impl<T: Tuple> Told<'_, T> {
+impl<T: RuleTuple> Told<'_, T> {
     fn print(&self, output: &mut Output, steps: Option<&[Step]>) -> Result<()> {
         let Self { tuple, found, rule, line, actions, near, uncertain } = self;
         let uncertain = uncertain.as_ref().map_or_else(String::new, |why| format!("  uncertain: {why}"));
@@ -376,7 +377,7 @@ impl<T: Tuple> Told<'_, T> {
     }
 }
 
-impl<T: Tuple> Miss<'_, T> {
+impl<T: RuleTuple> Miss<'_, T> {
     /// The value of the field, and the rule's match of it.
     fn values(&self, tuple: &T) -> (String, String) {
         let is = self.field.show(tuple.field(self.field)).to_string();

@@ -2,8 +2,9 @@
 //! first. How near is by the place of the highest bit of the field that would have to be another, as a share
 //! of its width: 80 is nearer to 81 than 10.0.0.1 is to 192.0.2.1.
 
+use wirespeed::engine::RuleTuple;
 use wirespeed_classify::tuple::{Field, FieldMatch};
-use wirespeed_classify::{Rank, Rule, RuleNumber, RuleSet, Tuple};
+use wirespeed_classify::{Rank, Rule, RuleNumber, RuleSet};
 
 /// What a look at every rule found.
 pub(super) struct Near<'r, T> {
@@ -27,7 +28,7 @@ pub(super) struct Miss<'r, T> {
     pub(super) would_win: bool,
 }
 
-impl<'r, T: Tuple> Near<'r, T> {
+impl<'r, T: RuleTuple> Near<'r, T> {
     /// Rules that nearly match a tuple that a rule is the best for (0: none is), with at most so many misses.
     pub(super) fn of(rules: &'r RuleSet<T>, tuple: &T, best: u32, most: usize) -> Self {
         let rank_of = |number: RuleNumber, rule: &Rule<T>| Rank::new(rule.priority(), number);
@@ -55,7 +56,7 @@ impl<'r, T: Tuple> Near<'r, T> {
 }
 
 /// Whether a field is as a rule wants it.
-fn admits<T: Tuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> bool {
+fn admits<T: RuleTuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> bool {
     match rule.field(field) {
         FieldMatch::Masked { mask: 0, .. } => true,
         FieldMatch::Masked { value, mask } => tuple.field(field) & mask == value,
@@ -64,7 +65,7 @@ fn admits<T: Tuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> bool {
 }
 
 /// How far a field is from what a rule wants of it, from 0 to 128 whatever the field's width.
-fn distance<T: Tuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> u32 {
+fn distance<T: RuleTuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> u32 {
     let is = tuple.field(field);
     let apart = match rule.field(field) {
         FieldMatch::Masked { value, mask } => (is ^ value) & mask,

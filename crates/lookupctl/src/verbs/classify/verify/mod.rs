@@ -10,30 +10,30 @@ use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
+use subject::{OnCpu, OnGpu, Subject};
+use truth::Truth;
 use wirespeed::GpuError;
 use wirespeed::classify::device;
-use wirespeed::classify::engine::EngineName;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed::engine::{EngineName, RuleTuple};
 use wirespeed::gpu::classify::Remote;
 use wirespeed::gpu::runtime::Fleet;
 use wirespeed_classify::read::{Doubts, RuleFile};
-use wirespeed_classify::{BuildError, BuildOptions, Classify, RuleSet, RuleUpdate, Tuple};
+use wirespeed_classify::{BuildError, BuildOptions, Ipv4Tuple, Lookup, RuleSet, RuleUpdate};
 
 use super::compiled::{Compiled, cannot_upload};
 use super::doubt;
-use super::engine::{self, Selection};
 use super::live;
 use super::source::{BuildArguments, Raw, ReadArguments};
 use super::trace;
 use crate::Outcome;
 use crate::device::On;
+use crate::engine::{self, Selection};
 use crate::number::{Grouped, counted_u64};
 use crate::output::{Output, progress};
 use crate::stdin::at_most_one;
 use crate::threads::{self, all_cores, share_out};
 use crate::verdict::{self, Line};
-use subject::{OnCpu, OnGpu, Subject};
-use truth::Truth;
 
 /// Holds engines of rules against an independent method: at the edges of rules, beside them, at random, and
 /// on a trace.
@@ -48,8 +48,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     trace: Option<OsString>,
 
-    /// An engine, or all
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
+    /// An engine, all that are of use, or every one
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<Ipv4Tuple>())]
     engine: Selection,
 
     /// Updates to apply to the live table, which is then checked again
@@ -110,7 +110,7 @@ struct Verify<'a> {
 impl TupleVisitor for Verify<'_> {
     type Output = Result<Outcome>;
 
-    fn visit<T: Tuple>(self) -> Result<Outcome> {
+    fn visit<T: RuleTuple>(self) -> Result<Outcome> {
         let Self { options, raw } = self;
         let fleet = options.device.open(&device::options::<T>())?;
         let RuleFile { rules, doubts, .. } = raw.load::<T>(&options.read)?;
@@ -140,13 +140,13 @@ impl TupleVisitor for Verify<'_> {
             fleet,
             threads,
         };
-        let engines = options.engine.engines();
+        let engines = options.engine.engines::<T>(&job.rules)?;
         verdict::tell::<_, _, BuildError>(&engines, options.json, |engine| job.check(engine))
     }
 }
 
 /// What every engine has to pass.
-struct Job<'a, T: Tuple> {
+struct Job<'a, T: RuleTuple> {
     rules: RuleSet<T>,
     updates: &'a [RuleUpdate<T>],
     before: Truth<T>,
@@ -205,7 +205,7 @@ struct Mismatch {
     lookup: &'static str,
 }
 
-impl<T: Tuple> Job<'_, T> {
+impl<T: RuleTuple> Job<'_, T> {
     /// One engine, in each state.
     fn check(&self, engine: EngineName) -> Result<Vec<Report>> {
         match &self.after {
@@ -217,7 +217,7 @@ impl<T: Tuple> Job<'_, T> {
     fn compiled(&self, engine: EngineName) -> Result<Vec<Report>> {
         let began = Instant::now();
         let compiled =
-            Compiled::build(engine, &self.rules, &self.build).context("the rules can't be held")?;
+            Compiled::build(engine, &self.rules, &self.build)?.context("the rules can't be held")?;
         let upload = |fleet| compiled.table.upload(fleet).with_context(|| cannot_upload(engine));
         let remote = self.fleet.as_ref().map(upload).transpose()?;
         let state = State { engine, truth: &self.before, updates: 0, began };
@@ -246,7 +246,7 @@ impl<T: Tuple> Job<'_, T> {
     fn report(
         &self,
         state: State<'_, T>,
-        table: &dyn Classify<T>,
+        table: &dyn Lookup<T>,
         remote: Option<&Remote<T>>,
     ) -> Result<Report> {
         let State { engine, truth, updates, began } = state;
@@ -285,7 +285,7 @@ struct State<'a, T> {
 }
 
 /// Checks a table on GPUs.
-fn check_on_gpu<T: Tuple>(
+fn check_on_gpu<T: RuleTuple>(
     remote: &Remote<T>,
     truth: &Truth<T>,
     threads: usize,
@@ -300,7 +300,12 @@ fn check_on_gpu<T: Tuple>(
 type Verdict = verdict::Verdict<Mismatch>;
 
 /// Checks a table in each way of looking up.
-fn check<T: Tuple>(table: &dyn Subject<T>, truth: &Truth<T>, threads: usize, bar: &ProgressBar) -> Verdict {
+fn check<T: RuleTuple>(
+    table: &dyn Subject<T>,
+    truth: &Truth<T>,
+    threads: usize,
+    bar: &ProgressBar,
+) -> Verdict {
     Verdict::sum(share_out(truth.parts(), threads, Verdict::default, |verdict, part| {
         let (tuples, right) = truth.part(part);
         check_part(verdict, table, tuples, right);
@@ -308,7 +313,7 @@ fn check<T: Tuple>(table: &dyn Subject<T>, truth: &Truth<T>, threads: usize, bar
     }))
 }
 
-fn check_part<T: Tuple>(verdict: &mut Verdict, table: &dyn Subject<T>, tuples: &[T], right: &[u32]) {
+fn check_part<T: RuleTuple>(verdict: &mut Verdict, table: &dyn Subject<T>, tuples: &[T], right: &[u32]) {
     verdict.checked += tuples.len() as u64;
     for (at, way) in table.ways().iter().enumerate() {
         // What a lookup doesn't write is no answer.
@@ -370,6 +375,7 @@ impl verdict::Report for Report {
 mod tests {
     use std::sync::atomic::Ordering;
 
+    use wirespeed::engine::of_domain;
     use wirespeed_classify::generate::{Kind, churn, classbench};
     use wirespeed_classify::{Ipv4Tuple, OpenFlowTuple, Step};
 
@@ -377,9 +383,9 @@ mod tests {
     use crate::on_host;
 
     /// A table that is right but for one rule, and there in one way of looking up.
-    struct Wrong<'a>(&'a dyn Classify<Ipv4Tuple>, u32, bool);
+    struct Wrong<'a>(&'a dyn Lookup<Ipv4Tuple>, u32, bool);
 
-    impl Classify<Ipv4Tuple> for Wrong<'_> {
+    impl Lookup<Ipv4Tuple> for Wrong<'_> {
         fn lookup(&self, tuple: &Ipv4Tuple) -> u32 {
             let right = self.0.lookup(tuple);
             if right == self.1 && !self.2 { right + 1 } else { right }
@@ -395,7 +401,7 @@ mod tests {
         }
     }
 
-    fn job<T: Tuple>(fleet: Option<Fleet>, updates: &[RuleUpdate<T>]) -> Job<'_, T> {
+    fn job<T: RuleTuple>(fleet: Option<Fleet>, updates: &[RuleUpdate<T>]) -> Job<'_, T> {
         let rules = classbench::<T>(Kind::Firewall, 60, 1);
         let mut after = rules.clone();
         assert!(updates.iter().all(|update| after.apply(update).is_ok()));
@@ -414,7 +420,7 @@ mod tests {
     #[test]
     fn one_wrong_answer_is_found() {
         let job = job::<Ipv4Tuple>(None, &[]);
-        let compiled = Compiled::build(EngineName::Quilt, &job.rules, &job.build).unwrap();
+        let compiled = Compiled::build(EngineName::Quilt, &job.rules, &job.build).unwrap().unwrap();
         let bar = ProgressBar::hidden();
         for in_batches in [false, true] {
             let wrong = Wrong(compiled.table.lookups(), 7, in_batches);
@@ -429,9 +435,9 @@ mod tests {
         assert_eq!(check(&OnCpu(compiled.table.lookups()), &job.before, 2, &bar).mismatches, 0);
     }
 
-    fn kernels_are_right_for<T: Tuple>(fleet: &Fleet) {
+    fn kernels_are_right_for<T: RuleTuple>(fleet: &Fleet) {
         let updates = churn(&classbench::<T>(Kind::Firewall, 60, 1), 40, 2);
-        for &engine in EngineName::ALL {
+        for engine in of_domain::<Ipv4Tuple>() {
             for report in job::<T>(Some(fleet.clone()), &updates).check(engine).unwrap() {
                 assert_eq!((report.mismatches, report.device), (0, On::Gpu.name()), "{report:?}");
                 assert!(report.tuples > 5_000, "{report:?}");
@@ -444,7 +450,9 @@ mod tests {
         let Some((fleet, switch)) = on_host::fleet_of_rules() else { return };
         kernels_are_right_for::<OpenFlowTuple>(&fleet);
         let job = job::<OpenFlowTuple>(Some(fleet), &[]);
-        let other = Compiled::build(EngineName::Bloom, &RuleSet::<OpenFlowTuple>::new(), &job.build).unwrap();
+        let other = Compiled::build(EngineName::Bloom, &RuleSet::<OpenFlowTuple>::new(), &job.build)
+            .unwrap()
+            .unwrap();
         let (remote, bar) = (other.table.upload(job.fleet.as_ref().unwrap()).unwrap(), ProgressBar::hidden());
         let verdict = check_on_gpu(&remote, &job.before, 2, &bar).unwrap();
         assert!(verdict.mismatches > 0 && verdict.first.iter().all(|wrong| wrong.found == 0), "{verdict:?}");

@@ -4,8 +4,9 @@
 use std::sync::OnceLock;
 
 use wirespeed::GpuError;
+use wirespeed::engine::RuleTuple;
 use wirespeed::gpu::classify::Remote;
-use wirespeed_classify::{Classify, Tuple};
+use wirespeed_classify::Lookup;
 
 /// A table that is looked up in one or more ways.
 pub(super) trait Subject<T>: Sync {
@@ -25,9 +26,9 @@ pub(super) struct Way {
 }
 
 /// A table on this machine's cores: in batches large and small, and one by one.
-pub(super) struct OnCpu<'a, T>(pub(super) &'a dyn Classify<T>);
+pub(super) struct OnCpu<'a, T>(pub(super) &'a dyn Lookup<T>);
 
-impl<T: Tuple> Subject<T> for OnCpu<'_, T> {
+impl<T: RuleTuple> Subject<T> for OnCpu<'_, T> {
     fn ways(&self) -> &'static [Way] {
         &[
             Way { name: "batch", tuples: usize::MAX },
@@ -61,7 +62,7 @@ impl<'a, T> OnGpu<'a, T> {
     }
 }
 
-impl<T: Tuple> Subject<T> for OnGpu<'_, T> {
+impl<T: RuleTuple> Subject<T> for OnGpu<'_, T> {
     fn ways(&self) -> &'static [Way] {
         &[Way { name: "batch", tuples: usize::MAX }, Way { name: "small batch", tuples: 999 }]
     }

@@ -5,10 +5,11 @@
 //! compares ranges as ranges.
 
 use anyhow::{Result, bail};
+use wirespeed::engine::RuleTuple;
 use wirespeed_classify::generate::{around, tuples};
 use wirespeed_classify::oracle::{Expected, Oracle, Right};
 use wirespeed_classify::read::Doubts;
-use wirespeed_classify::{Classes, RuleSet, Tuple};
+use wirespeed_classify::{Classes, RuleSet};
 
 use super::super::doubt;
 use crate::threads::share_out;
@@ -33,7 +34,7 @@ pub(super) struct Truth<T> {
     pub(super) uncertain: u64,
 }
 
-impl<T: Tuple> Truth<T> {
+impl<T: RuleTuple> Truth<T> {
     /// The truth about a set and what is in doubt about it, for tuples made of both and those of a trace.
     pub(super) fn of(rules: &RuleSet<T>, doubts: &Doubts<T>, trace: &[T], threads: usize) -> Result<Self> {
         let most = (ASKED / Classes::sizes(rules).len().max(1)).clamp(LEAST, MOST);

@@ -10,25 +10,26 @@ use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
+use subject::{OnCpu, OnGpu, Subject, Way};
+use truth::Truth;
 use wirespeed::GpuError;
+use wirespeed::engine::{OnDevice, Visitor, visit};
 use wirespeed::gpu::names::Remote;
 use wirespeed::gpu::runtime::Fleet;
 use wirespeed::names::device;
-use wirespeed::names::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::read::NameFib;
 use wirespeed::names::{Match, NameRib, NameUpdate, Names};
-use wirespeed_namelookup::{Aggregated, BuildError, BuildOptions, LiveNames, NameEngine};
+use wirespeed_namelookup::{BuildError, BuildOptions, Engine, LiveNames, NameDomain, NameModel};
 
-use super::engine::{self, Selection};
+use super::engines::engines;
 use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
 use crate::device::On;
+use crate::engine::{self, Selection};
 use crate::output::{Output, progress};
 use crate::stdin;
 use crate::threads::{self, all_cores, share_out};
 use crate::verdict::{self, Line};
-use subject::{OnCpu, OnGpu, Subject, Way};
-use truth::Truth;
 
 /// Holds engines of names against an independent method: at every entry, at names near it, and at random
 /// ones.
@@ -39,8 +40,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     table: OsString,
 
-    /// An engine, or all
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
+    /// An engine, all that are of use, or every one
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<NameDomain>())]
     engine: Selection,
 
     /// Updates to apply to the live table, which is then checked again
@@ -104,11 +105,12 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         names,
         updates: &updates,
         threads: options.threads.unwrap_or_else(all_cores),
+        is_aggregated: options.build.aggregate,
         build: options.build.options(if updates.is_empty() { 1 } else { 2 }, labels.len()),
         fleet,
     };
-    let engines = options.engine.engines(&job.names);
-    verdict::tell::<_, _, BuildError>(&engines, options.json, |engine| visit(engine, &job))
+    let engines = engines(options.engine, &job.names)?;
+    verdict::tell::<_, _, BuildError>(&engines, options.json, |engine| visit(engine, &job)?)
 }
 
 /// What every engine has to pass.
@@ -119,6 +121,7 @@ struct Job<'a> {
     after: Option<Truth>,
     fleet: Option<Fleet>,
     threads: usize,
+    is_aggregated: bool,
     build: BuildOptions,
 }
 
@@ -148,10 +151,10 @@ struct Mismatch {
     lookup: &'static str,
 }
 
-impl Visitor for &Job<'_> {
+impl Visitor<NameDomain> for &Job<'_> {
     type Output = Result<Vec<Report>>;
 
-    fn visit<E: NameEngine<Table: OnDevice>>(self) -> Self::Output {
+    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Self::Output {
         match &self.after {
             None => self.compiled::<E>(),
             Some(after) => self.live::<E>(after),
@@ -160,19 +163,22 @@ impl Visitor for &Job<'_> {
 }
 
 impl Job<'_> {
-    fn compiled<E: NameEngine<Table: OnDevice>>(&self) -> Result<Vec<Report>> {
+    fn compiled<E: Engine<NameDomain, Table: OnDevice>>(&self) -> Result<Vec<Report>> {
         let began = Instant::now();
-        let aggregated = self.build.aggregate.then(|| Aggregated::new(self.names.clone()));
-        let names = aggregated.as_ref().map_or(&self.names, Aggregated::reduced);
-        let (_, table) = E::build(names, &self.build).context(CANNOT)?;
+        let (_, table) = E::build(self.model().compiled(), &self.build).context(CANNOT)?;
         let remote = self.upload::<E>(&table)?;
         Ok(vec![self.check::<E>(&table, remote.as_ref(), &self.before, 0, began)?])
     }
 
+    /// The names, reduced where that is asked for.
+    fn model(&self) -> NameModel {
+        NameModel::new(self.names.clone(), self.is_aggregated)
+    }
+
     /// Checks, applies the updates, checks again.
-    fn live<E: NameEngine<Table: OnDevice>>(&self, after: &Truth) -> Result<Vec<Report>> {
+    fn live<E: Engine<NameDomain, Table: OnDevice>>(&self, after: &Truth) -> Result<Vec<Report>> {
         let began = Instant::now();
-        let mut live = LiveNames::<E>::new(self.names.clone(), self.build.clone()).context(CANNOT)?;
+        let mut live = LiveNames::<E>::new(self.model(), self.build.clone()).context(CANNOT)?;
         let reader = live.reader();
         let remote = self.upload::<E>(&reader.enter())?;
         if let Some(remote) = &remote {
@@ -188,7 +194,7 @@ impl Job<'_> {
     }
 
     /// Brings a table to the GPUs, where these are to look up.
-    fn upload<E: NameEngine<Table: OnDevice>>(&self, table: &E::Table) -> Result<Option<Remote>> {
+    fn upload<E: Engine<NameDomain, Table: OnDevice>>(&self, table: &E::Table) -> Result<Option<Remote>> {
         let Some(fleet) = &self.fleet else { return Ok(None) };
         let (sample, _) = self.before.part(0);
         let remote = Remote::upload(fleet, table, sample.names());
@@ -196,7 +202,7 @@ impl Job<'_> {
     }
 
     /// Checks a table, on GPUs where it is there.
-    fn check<E: NameEngine>(
+    fn check<E: Engine<NameDomain>>(
         &self,
         table: &E::Table,
         remote: Option<&Remote>,
@@ -309,11 +315,11 @@ impl verdict::Report for Report {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed::names::engine::EngineName;
+    use wirespeed::engine::{EngineName, of_domain};
     use wirespeed::names::generate::{TableSpec, table};
     use wirespeed::names::{Name, NameBuf};
     use wirespeed_fib::Step;
-    use wirespeed_namelookup::NameLpm;
+    use wirespeed_namelookup::Lookup;
 
     use super::*;
     use crate::on_host;
@@ -331,7 +337,7 @@ mod tests {
         }
     }
 
-    impl NameLpm for Wrong<'_> {
+    impl Lookup<NameDomain> for Wrong<'_> {
         fn lookup(&self, name: &Name) -> Match {
             self.find(name, "single")
         }
@@ -360,7 +366,8 @@ mod tests {
             updates,
             fleet: Some(fleet),
             threads: 2,
-            build: BuildOptions { aggregate, ..BuildOptions::default() },
+            is_aggregated: aggregate,
+            build: BuildOptions::default(),
         }
     }
 
@@ -370,9 +377,9 @@ mod tests {
         let name = |text: &str| NameBuf::new(text).unwrap();
         let updates =
             [("/com/parc", 7), ("/com", 300), ("/", 2)].map(|(at, to)| NameUpdate::Insert(name(at), to));
-        for &engine in EngineName::ALL {
+        for engine in of_domain::<NameDomain>() {
             for (updates, aggregate) in [(&updates[..0], true), (&updates[..], engine == EngineName::Acta)] {
-                let reports = visit(engine, &job(fleet.clone(), updates, aggregate)).unwrap();
+                let reports = visit(engine, &job(fleet.clone(), updates, aggregate)).unwrap().unwrap();
                 assert_eq!(reports.len(), if updates.is_empty() { 1 } else { 2 });
                 for report in reports {
                     assert_eq!((report.mismatches, report.device), (0, On::Gpu.name()), "{report:?}");

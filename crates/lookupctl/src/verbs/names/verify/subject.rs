@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use wirespeed::GpuError;
 use wirespeed::gpu::names::Remote;
 use wirespeed::names::{Match, Names};
-use wirespeed_namelookup::NameLpm;
+use wirespeed_namelookup::{Lookup, NameDomain};
 
 /// A table that is looked up in one or more ways.
 pub(super) trait Subject: Sync {
@@ -29,7 +29,7 @@ pub(super) struct Way {
 /// A table on this machine's cores: in batches, with lengths and without, and one by one.
 pub(super) struct OnCpu<'a, T>(pub(super) &'a T);
 
-impl<T: NameLpm> Subject for OnCpu<'_, T> {
+impl<T: Lookup<NameDomain>> Subject for OnCpu<'_, T> {
     const WAYS: &'static [Way] = &[
         Way { name: "match batch", names: usize::MAX, has_lengths: true },
         Way { name: "batch", names: usize::MAX, has_lengths: false },

@@ -1,9 +1,9 @@
-//! [`Way`]: what a batch is looked up with.
+//! [`VectorLevel`]: the vector instructions that a batch is looked up with.
 
 /// The vector instructions that an engine may look up a batch with. Each engine has code for some of them,
 /// and for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum VectorLevel {
     /// Sixteen keys of 32 bits a vector (AVX-512F).
     Avx512,
     /// Eight keys of 32 bits a vector.
@@ -12,14 +12,14 @@ pub enum Way {
     Portable,
 }
 
-impl Way {
+impl VectorLevel {
     /// All, the fastest first.
     pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
 
     /// The fastest that this CPU has.
     #[inline]
     pub fn best() -> Self {
-        Self::ALL.into_iter().find(|way| way.is_here()).unwrap_or(Self::Portable)
+        Self::ALL.into_iter().find(|level| level.is_here()).unwrap_or(Self::Portable)
     }
 
     /// Whether this CPU has it.

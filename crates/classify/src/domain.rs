@@ -1,0 +1,129 @@
+//! Rules as a [`Domain`]: each type of tuple stands for it, a [`RuleSet`] is its model.
+
+use std::ops::Range;
+
+use wirespeed_image::live::Beside;
+use wirespeed_table::{BuildError, Companion, Domain, Engine, Live, Lookup, Model, Undone};
+
+use crate::error::RuleError;
+use crate::rank::RuleNumber;
+use crate::rule::Rule;
+use crate::rules::{Changed, RuleSet};
+use crate::tuple::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+use crate::update::RuleUpdate;
+
+/// A set of rules that takes updates while any number of readers look up.
+pub type LiveRules<T, E, B = ()> = Live<T, E, B>;
+
+/// Why live rules could not take an update.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpdateError {
+    /// A rule can't go where it is to go.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The set has outgrown its table, and another can't be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+macro_rules! domain {
+    ($tuple:ty) => {
+        impl Domain for $tuple {
+            type Key<'k> = &'k Self;
+            type Keys<'k> = &'k [Self];
+            type Found = u32;
+            type Result = u32;
+            type Source = RuleSet<Self>;
+            type Model = RuleSet<Self>;
+            type Update = RuleUpdate<Self>;
+            type Change = Changed<Self>;
+            type Error = UpdateError;
+
+            const LEAST_PART: usize = 256;
+            const TOGETHER: usize = 64;
+            const HEAD_ROOM: u32 = 10;
+            const LATER_HEAD_ROOM: u32 = 30;
+
+            fn match_each<L: Lookup<Self> + ?Sized>(table: &L, tuples: &[Self], found: &mut [u32]) {
+                table.lookup_batch(tuples, found);
+            }
+        }
+    };
+}
+
+domain!(Ipv4Tuple);
+domain!(Ipv6Tuple);
+domain!(OpenFlowTuple);
+
+impl<T: Tuple> Model<T> for RuleSet<T> {
+    fn source(&self) -> &Self {
+        self
+    }
+
+    fn len(&self) -> usize {
+        Self::len(self)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        Self::memory_usage(self)
+    }
+
+    fn start(&mut self) {
+        self.track();
+    }
+
+    fn check(&self, updates: &[&RuleUpdate<T>]) -> Result<(), UpdateError> {
+        Ok(RuleUpdate::check(self.last_number(), updates.iter().copied())?)
+    }
+
+    fn apply(&mut self, updates: &[&RuleUpdate<T>], range: Range<usize>) -> usize {
+        let (changes, result) = self.apply_range(updates, range);
+        result.expect("the numbers were checked");
+        changes
+    }
+
+    fn take_changed(&mut self, changed: &mut Vec<Changed<T>>) {
+        self.append_changed(changed);
+    }
+
+    fn settle(&mut self) {
+        self.keep_last_number();
+    }
+
+    fn undo(&mut self, changed: &mut Vec<Changed<T>>) -> Undone {
+        self.undo_taken(changed);
+        Undone::Lost
+    }
+}
+
+/// Changes of one rule in a live table.
+pub trait EditRules<T: Tuple> {
+    /// Adds a rule after all others. After an error no number is spent.
+    fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, UpdateError>;
+
+    /// Puts a rule under a number; gives back the one that was there. After an error that one is there still.
+    fn set(&mut self, number: u32, rule: Rule<T>) -> Result<Option<Rule<T>>, UpdateError>;
+
+    /// Takes a rule out; `None` where there is none of that number. After an error it is there still.
+    fn remove(&mut self, number: u32) -> Result<Option<Rule<T>>, UpdateError>;
+}
+
+impl<T: Tuple, E: Engine<T>, B: Beside + Companion<T>> EditRules<T> for Live<T, E, B> {
+    fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, UpdateError> {
+        self.apply([&RuleUpdate::Insert(rule)])?;
+        Ok(RuleNumber::new(self.model().last_number()).expect("the number of the rule that was inserted"))
+    }
+
+    fn set(&mut self, number: u32, rule: Rule<T>) -> Result<Option<Rule<T>>, UpdateError> {
+        let before = self.model().rule(number).cloned();
+        self.apply([&RuleUpdate::Set(number, rule)])?;
+        Ok(before)
+    }
+
+    fn remove(&mut self, number: u32) -> Result<Option<Rule<T>>, UpdateError> {
+        let before = self.model().rule(number).cloned();
+        self.apply([&RuleUpdate::Remove(number)])?;
+        Ok(before)
+    }
+}

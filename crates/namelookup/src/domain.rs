@@ -1,0 +1,167 @@
+//! Names as a [`Domain`]: [`NameDomain`] stands for it, [`NameModel`] is its model.
+
+use std::ops::Range;
+
+use wirespeed_table::{BuildError, Domain, Keys, Live, Lookup, Model, Undone};
+
+use crate::aggregate::Aggregated;
+use crate::found::Match;
+use crate::name::Name;
+use crate::names::Names;
+use crate::table::{NameTable, NodeId};
+use crate::update::NameUpdate;
+
+/// Head room of a table that will have updates, in hundredths, where
+/// [`BuildOptions::head_room`](crate::BuildOptions::head_room) asks for less.
+pub const HEAD_ROOM: u32 = 40;
+
+/// Nodes more that the memory is there for, in hundredths of those that there are.
+const MORE_NODES: usize = 20;
+
+/// A table of names that takes updates while any number of readers look up.
+pub type LiveNames<E> = Live<NameDomain, E>;
+
+/// Names as keys of a table.
+#[derive(Clone, Copy, Debug)]
+pub enum NameDomain {}
+
+impl Domain for NameDomain {
+    type Key<'k> = &'k Name;
+    type Keys<'k> = Names<'k>;
+    type Found = Match;
+    type Result = u32;
+    type Source = NameTable;
+    type Model = NameModel;
+    type Update = NameUpdate;
+    type Change = NodeId;
+    type Error = BuildError;
+
+    const LEAST_PART: usize = 1_024;
+    const HEAD_ROOM: u32 = HEAD_ROOM;
+    const LATER_HEAD_ROOM: u32 = 50;
+
+    fn match_each<L: Lookup<Self> + ?Sized>(table: &L, names: Names<'_>, found: &mut [Match]) {
+        found.iter_mut().zip(names.iter()).for_each(|(found, name)| *found = table.lookup(name));
+    }
+}
+
+impl Keys for Names<'_> {
+    fn len(&self) -> usize {
+        Names::len(self)
+    }
+
+    fn part(&self, range: Range<usize>) -> Self {
+        Names::part(self, range)
+    }
+}
+
+/// The names, and with them those that are compiled. Where these are [aggregated](Aggregated), lookups give
+/// the same results, and the lengths of the entries that were left.
+#[derive(Clone, Debug)]
+pub enum NameModel {
+    /// All names are compiled.
+    Whole(NameTable),
+    /// The reduced names are compiled. Memory: that of both.
+    Aggregated(Aggregated),
+}
+
+impl From<NameTable> for NameModel {
+    fn from(names: NameTable) -> Self {
+        Self::Whole(names)
+    }
+}
+
+impl NameModel {
+    /// The names, with the reduced ones where these are to be compiled.
+    pub fn new(mut names: NameTable, is_aggregated: bool) -> Self {
+        match is_aggregated {
+            false => Self::Whole(names),
+            true => {
+                prepare(&mut names);
+                Self::Aggregated(Aggregated::new(names))
+            }
+        }
+    }
+
+    /// The names as they are now.
+    pub const fn names(&self) -> &NameTable {
+        match self {
+            Self::Whole(names) => names,
+            Self::Aggregated(both) => both.full(),
+        }
+    }
+
+    /// The names that the table holds: all, or the reduced ones.
+    pub const fn compiled(&self) -> &NameTable {
+        match self {
+            Self::Whole(names) => names,
+            Self::Aggregated(both) => both.reduced(),
+        }
+    }
+
+    /// Whether these are the reduced ones.
+    pub const fn is_aggregated(&self) -> bool {
+        matches!(self, Self::Aggregated(_))
+    }
+
+    /// Does something with every table that there is.
+    fn each(&mut self, mut act: impl FnMut(&mut NameTable)) {
+        match self {
+            Self::Whole(names) => act(names),
+            Self::Aggregated(both) => both.both_mut().into_iter().for_each(act),
+        }
+    }
+}
+
+/// Makes room for new names, or the first update that brings some would move all nodes.
+fn prepare(names: &mut NameTable) {
+    names.prepare(names.node_count() * MORE_NODES / 100);
+}
+
+impl Model<NameDomain> for NameModel {
+    fn source(&self) -> &NameTable {
+        self.compiled()
+    }
+
+    fn len(&self) -> usize {
+        self.compiled().len()
+    }
+
+    fn memory_usage(&self) -> u64 {
+        match self {
+            Self::Whole(names) => names.memory_usage(),
+            Self::Aggregated(both) => both.memory_usage(),
+        }
+    }
+
+    fn start(&mut self) {
+        if let Self::Whole(names) = self {
+            prepare(names);
+        }
+        self.each(NameTable::track);
+    }
+
+    fn apply(&mut self, updates: &[&NameUpdate], range: Range<usize>) -> usize {
+        let updates = updates[range].iter().copied();
+        match self {
+            Self::Whole(names) => names.apply_all(updates),
+            Self::Aggregated(both) => both.apply_all(updates),
+        }
+    }
+
+    fn take_changed(&mut self, changed: &mut Vec<NodeId>) {
+        match self {
+            Self::Whole(names) => names.news(changed),
+            Self::Aggregated(both) => both.both_mut()[1].news(changed),
+        }
+    }
+
+    fn settle(&mut self) {
+        self.each(NameTable::settle);
+    }
+
+    fn undo(&mut self, _: &mut Vec<NodeId>) -> Undone {
+        self.each(NameTable::undo);
+        Undone::Lost
+    }
+}

@@ -1,0 +1,34 @@
+//! The journey of a lookup table, once for addresses, names and rules.
+//!
+//! ```text
+//! Model ──Engine::build──► (Engine, Table)        Table: an image that looks up; copies of it live in
+//!   │ updates                                     readers, files and GPUs
+//!   └──► changes ──Engine::take, Engine::patch──► Patch ──► every copy of the Table
+//! ```
+//!
+//! A [`Domain`] is a type that says what keys, results and updates are: `V4` and `V6` for addresses,
+//! `NameDomain` for names, each tuple type for rules. A [`Model`] is what the user owns, such as a routing
+//! table. An [`Engine`] compiles it and keeps it up to date, a [`Lookup`] answers, and [`Live`] keeps model,
+//! engine and readers in step.
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod domain;
+mod engine;
+mod error;
+mod live;
+mod lookup;
+mod options;
+mod standing;
+mod vectors;
+
+pub use domain::{Domain, Keys, Model, Undone};
+pub use engine::Engine;
+pub use error::BuildError;
+pub use live::{Companion, Live};
+pub use lookup::{Load, Lookup, on_all_cores};
+pub use options::{BuildOptions, ByEntries, Strides};
+pub use standing::Standing;
+pub use vectors::VectorLevel;
+pub use wirespeed_image::live::Applied;
+pub use wirespeed_image::{Outgrown, Step};
