@@ -9,9 +9,7 @@ use wirespeed_classify::tss::{Form, TssTable};
 use wirespeed_image::Table;
 
 use super::form::result_bytes;
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
 /// Words that tuples are hashed with.
 const KEYS: usize = 12;
@@ -84,9 +82,18 @@ impl Split {
     }
 }
 
+/// The one kernel of each form: results of any width, as the batch says.
+const fn stem<F: Form>() -> Stem {
+    Stem::of(if F::FILTERED { "bloom" } else { "tuple_search" })
+}
+
 /// A program for each size of shared memory that the classes fill.
 impl<T: Tuple, F: Form> OnDevice for TssTable<T, F> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![stem::<F>()]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         /// Classes of a part, where there are as many, of filters and of tables.
         const WORTH: [usize; 2] = [32, 8];
         let image = self.image();
@@ -129,10 +136,10 @@ impl<T: Tuple, F: Form> OnDevice for TssTable<T, F> {
                 descends,
                 unused: 0,
             };
-            let module = if F::FILTERED { "bloom" } else { "tuple_search" };
-            Program::new(module, module, &argument, result_bytes(image.results())).with_shared(shared)
+            let bytes = result_bytes(image.results());
+            Ok(Self::program(stem::<F>(), &argument, bytes)?.with_shared(shared))
         };
-        Ok(splits.into_iter().map(program).collect())
+        splits.into_iter().map(program).collect()
     }
 }
 

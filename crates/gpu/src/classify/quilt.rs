@@ -10,9 +10,7 @@ use wirespeed_classify::quilt::layout::{
 use wirespeed_image::Table;
 
 use super::form::result_bytes;
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported};
 
 /// `Quilt` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -72,13 +70,20 @@ impl Split {
     }
 }
 
+/// The one kernel: results of any width, as the batch says.
+const STEM: Stem = Stem::of("quilt");
+
 impl<T: Tuple> OnDevice for QuiltTable<T> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![STEM]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let image = self.image();
         let record = record_len::<T>() * size_of::<u64>();
         let room = image.section::<u64>(LAYERS).len() / record_len::<T>();
         if u32::try_from(room).is_err() {
-            return Err(GpuError::Unsupported(format!("{room} layers: at most {}", u32::MAX)));
+            return Err(Unsupported(format!("{room} layers: at most {}", u32::MAX)));
         }
         let [head, layers, slots, cells, ranks] =
             [HEAD, LAYERS, SLOTS, CELLS, RANKS].map(|id| sections.at(id));
@@ -109,10 +114,10 @@ impl<T: Tuple> OnDevice for QuiltTable<T> {
                 unused: 0,
                 bits: FILTER,
             };
-            Program::new("quilt", "quilt", &argument, result_bytes(image.results())).with_shared(shared)
+            Ok(Self::program(STEM, &argument, result_bytes(image.results()))?.with_shared(shared))
         };
         let splits = Split::all(room, record, image.section::<u64>(SLOTS).len());
-        Ok(splits.into_iter().map(program).collect())
+        splits.into_iter().map(program).collect()
     }
 }
 

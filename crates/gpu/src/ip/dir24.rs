@@ -3,9 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use wirespeed_dir24::{Dir24Table, layout};
 
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 /// `Dir24` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -15,10 +13,19 @@ struct Argument {
     tbl8: DevicePtr,
 }
 
+/// Elements of so many bytes.
+const fn stem(elements: Width) -> Stem {
+    Stem::of("dir24").width('w', elements)
+}
+
 impl OnDevice for Dir24Table {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        Width::ALL.map(stem).into()
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let width = self.entry_width();
         let argument = Argument { tbl24: sections.at(layout::TBL24), tbl8: sections.at(layout::TBL8) };
-        Ok(vec![Program::new("dir24", format!("dir24_w{width}"), &argument, width)])
+        Ok(vec![Self::program(stem(Width::of(width)?), &argument, width)?])
     }
 }

@@ -6,9 +6,7 @@ use wirespeed_fold::v6::layout as v6;
 use wirespeed_fold::{FoldTableV4, FoldTableV6};
 use wirespeed_image::Table;
 
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 /// Bytes of a first step that a program has in shared memory: 2^16 elements of 2 bytes.
 const STAGED: u32 = 2 << 16;
@@ -25,20 +23,30 @@ struct ArgumentV4 {
     b18_bytes: u64,
 }
 
+/// Numbers of chunks and elements of so many bytes.
+const fn stem_v4(numbers: Width, elements: Width) -> Stem {
+    Stem::of("fold").word("v4").width('i', numbers).width('w', elements)
+}
+
 impl OnDevice for FoldTableV4 {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        let with = |numbers| Width::ALL.map(|elements| stem_v4(numbers, elements));
+        [Width::Two, Width::Four].map(with).concat()
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let width = self.entry_width();
-        let number_width = |section| self.image().width(section).unwrap_or(0);
+        let number_bytes = |section| self.image().width(section).unwrap_or(0);
         let argument = ArgumentV4 {
             c18: sections.at(v4::C18),
             n24: sections.at(v4::N24),
             b18: sections.at(v4::B18),
             c24: sections.at(v4::C24),
             n32: sections.at(v4::N32),
-            b18_bytes: number_width(v4::B18).into(),
+            b18_bytes: number_bytes(v4::B18).into(),
         };
-        let stem = format!("fold_v4_i{}_w{width}", number_width(v4::C18));
-        Ok(vec![Program::new("fold", stem, &argument, width)])
+        let stem = stem_v4(Width::of(number_bytes(v4::C18) as usize)?, Width::of(width)?);
+        Ok(vec![Self::program(stem, &argument, width)?])
     }
 }
 
@@ -53,8 +61,20 @@ struct ArgumentV6 {
     stride: [u8; v6::MOST_STEPS],
 }
 
+/// Elements of so many bytes.
+const fn stem_v6(elements: Width) -> Stem {
+    Stem::of("fold").word("v6").width('w', elements)
+}
+
+/// A first step in shared memory. Of 16 bits, in elements of 2 bytes; with 4 bytes it doesn't fit.
+const STAGED_V6: Stem = Stem::of("fold").word("v6").word("staged").width('w', Width::Two);
+
 impl OnDevice for FoldTableV6 {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![STAGED_V6, stem_v6(Width::Two), stem_v6(Width::Four)]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let (width, strides) = (self.entry_width(), self.strides());
         let mut argument = ArgumentV6 { base: self.base(), ..ArgumentV6::zeroed() };
         let mut from = 0;
@@ -64,11 +84,10 @@ impl OnDevice for FoldTableV6 {
             argument.steps += 1;
             from += stride;
         }
-        let program = |stem: String| Program::new("fold", stem, &argument, width);
-        let mut programs = vec![program(format!("fold_v6_w{width}"))];
-        // Of 16 bits, in elements of 2 bytes; with 4 bytes it doesn't fit.
+        let program = |stem| Self::program(stem, &argument, width);
+        let mut programs = vec![program(stem_v6(Width::of(width)?))?];
         if (width, strides[0]) == (2, 16) {
-            programs.insert(0, program("fold_v6_staged_w2".to_owned()).with_shared(STAGED));
+            programs.insert(0, program(STAGED_V6)?.with_shared(STAGED));
         }
         Ok(programs)
     }

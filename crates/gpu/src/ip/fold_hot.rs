@@ -4,9 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use wirespeed_fold::FoldHotTable;
 use wirespeed_fold::hot::layout;
 
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 /// Bytes of c16, where its elements are of 2.
 const SLOTS: u32 = 2 << layout::SLOT_BITS;
@@ -28,10 +26,32 @@ struct Argument {
     b16_bytes: u64,
 }
 
+/// Slots and hot blocks in shared memory, elements of so many bytes.
+const fn all(elements: Width) -> Stem {
+    Stem::of("fold_hot").word("all").width('w', elements)
+}
+
+/// Slots of 2 bytes in shared memory, elements of so many.
+const fn slots(elements: Width) -> Stem {
+    Stem::of("fold_hot").word("slots").width('w', elements)
+}
+
+/// Nothing in shared memory; slots and elements of so many bytes.
+const fn nothing(slots: Width, elements: Width) -> Stem {
+    Stem::of("fold_hot").width('i', slots).width('w', elements)
+}
+
 impl OnDevice for FoldHotTable {
+    fn kernels() -> Vec<Stem> {
+        let with = |slots| Width::ALL.map(|elements| nothing(slots, elements));
+        // Hot blocks hold elements of one byte.
+        let staged = std::iter::once(all(Width::One)).chain(Width::ALL.map(slots));
+        staged.chain([Width::Two, Width::Four].map(with).concat()).collect()
+    }
+
     /// Programs with c16 and the hot blocks in shared memory, for large batches; with c16 alone, for middling
     /// ones; through memory, for small ones. Of these, those that the table's widths leave room for.
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let (width, slot_width) = (self.entry_width(), self.slot_width());
         let blocks = u32::try_from(self.hot()).unwrap_or(0);
         let argument = Argument {
@@ -45,16 +65,17 @@ impl OnDevice for FoldHotTable {
             base: self.base(),
             b16_bytes: self.block_width() as u64,
         };
-        let program = |stem: String| Program::new("fold_hot", stem, &argument, width);
+        let program = |stem| Self::program(stem, &argument, width);
+        let elements = Width::of(width)?;
         let mut programs = Vec::new();
         if blocks > 0 {
             let shared = SLOTS + blocks * HOT;
-            programs.push(program(format!("fold_hot_all_w{width}")).with_shared(shared));
+            programs.push(program(all(elements))?.with_shared(shared));
         }
         if slot_width == 2 {
-            programs.push(program(format!("fold_hot_slots_w{width}")).with_shared(SLOTS));
+            programs.push(program(slots(elements))?.with_shared(SLOTS));
         }
-        programs.push(program(format!("fold_hot_i{slot_width}_w{width}")));
+        programs.push(program(nothing(Width::of(slot_width)?, elements))?);
         Ok(programs)
     }
 }

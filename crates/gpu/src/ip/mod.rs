@@ -14,6 +14,7 @@ mod keys;
 mod open;
 mod rank;
 mod remote;
+mod sail;
 mod sail_b;
 mod sail_l;
 mod sail_m;
@@ -23,7 +24,7 @@ pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use keys::{KeyBytes, pack, unpack};
 pub use open::open_all;
 pub use remote::{Remote, RemoteFollower};
-pub use sail_m::programs_with_fibs;
+pub use sail_m::{bytes_with_fibs, kernels_with_fibs, programs_with_fibs};
 
 /// A table of addresses on GPUs beside the same table on the CPU.
 pub type Offload<A> = crate::offload::Offload<Remote<A>>;

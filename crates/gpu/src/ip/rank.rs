@@ -3,9 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use wirespeed_rank::{RankTable, layout};
 
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 /// Bytes of level 16 where its elements are of 2 bytes.
 const STAGED: u32 = 2 << 16;
@@ -21,20 +19,38 @@ struct Argument {
     runs: DevicePtr,
 }
 
+/// Ids of chunks and runs of so many bytes.
+const fn stem(ids: Width, runs: Width) -> Stem {
+    Stem::of("rank").width('i', ids).width('w', runs)
+}
+
+/// Level 16 in shared memory. Ids of 4 bytes, which only a table with a chunk for every slot has, don't fit.
+const fn staged(runs: Width) -> Stem {
+    Stem::of("rank").word("staged").width('i', Width::Two).width('w', runs)
+}
+
+/// Bytes of a run.
+const RUNS: [Width; 2] = [Width::Two, Width::Four];
+
 impl OnDevice for RankTable {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
-        let (ids, width) = (self.id_width(), self.entry_width());
+    fn kernels() -> Vec<Stem> {
+        [RUNS.map(staged), RUNS.map(|runs| stem(Width::Two, runs)), RUNS.map(|runs| stem(Width::Four, runs))]
+            .concat()
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
+        let (ids, width) = (self.id_width() as usize, self.entry_width() as usize);
+        let runs = Width::of(width)?;
         let argument = Argument {
             level16: sections.at(layout::LEVEL16),
             level24: sections.at(layout::LEVEL24),
             level32: sections.at(layout::LEVEL32),
             runs: sections.at(layout::RUNS),
         };
-        let program = |stem: String| Program::new("rank", stem, &argument, width as usize);
-        let mut programs = vec![program(format!("rank_i{ids}_w{width}"))];
-        // Ids of 4 bytes, which only a table with a chunk for every slot has, don't fit in shared memory.
+        let program = |stem| Self::program(stem, &argument, width);
+        let mut programs = vec![program(stem(Width::of(ids)?, runs))?];
         if ids == 2 {
-            programs.insert(0, program(format!("rank_staged_i2_w{width}")).with_shared(STAGED));
+            programs.insert(0, program(staged(runs))?.with_shared(STAGED));
         }
         Ok(programs)
     }

@@ -3,9 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use wirespeed_sail::sail_b::{Levels, SplitTable, layout};
 
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 /// `SailB` of the kernels' source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -20,8 +18,21 @@ struct Argument {
     level: [u8; 32],
 }
 
+/// Next hops of so many bytes, and elements of the pivot level, which are no narrower.
+const fn stem(next_hops: Width, pivot: Width) -> Stem {
+    Stem::of("sail_b").width('w', next_hops).width('p', pivot)
+}
+
 impl<L: Levels> OnDevice for SplitTable<L> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        let pairs = Width::ALL.into_iter().flat_map(|pivot| Width::ALL.map(|next_hops| (next_hops, pivot)));
+        pairs
+            .filter(|(next_hops, pivot)| next_hops <= pivot)
+            .map(|(next_hops, pivot)| stem(next_hops, pivot))
+            .collect()
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let mut argument = Argument {
             pivot: sections.at(layout::next_hops::<L>(layout::pivot::<L>())),
             n32: sections.at(layout::long::<L>()),
@@ -34,7 +45,8 @@ impl<L: Levels> OnDevice for SplitTable<L> {
             argument.level[at] = level;
             argument.levels += 1;
         }
-        let stem = format!("sail_b_w{}_p{}", self.entry_width(), self.pivot_width());
-        Ok(vec![Program::new("sail_b", stem, &argument, self.pivot_width() as usize)])
+        let [next_hops, pivot] = [self.entry_width(), self.pivot_width()].map(|bytes| bytes as usize);
+        let stem = stem(Width::of(next_hops)?, Width::of(pivot)?);
+        Ok(vec![Self::program(stem, &argument, pivot)?])
     }
 }

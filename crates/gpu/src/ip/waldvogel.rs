@@ -4,9 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
 use wirespeed_waldvogel::{WaldvogelTable, layout};
 
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
 /// Bytes of a result: a value of a table always has room for any next hop.
 const RESULT: usize = 4;
@@ -29,8 +27,25 @@ struct Argument {
     buckets: u32,
 }
 
+/// The kernel that reads all from memory.
+const fn in_memory<A: Address>() -> Stem {
+    Stem::of("waldvogel").word(A::FAMILY.short_name())
+}
+
+/// The kernel with pilots in shared memory. IPv4 tables that matter have too many.
+const fn staged<A: Address>() -> Stem {
+    in_memory::<A>().word("staged")
+}
+
 impl<A: Address> OnDevice for WaldvogelTable<A> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        match A::FAMILY {
+            Family::V4 => vec![in_memory::<A>()],
+            Family::V6 => vec![staged::<A>(), in_memory::<A>()],
+        }
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let argument = Argument {
             root: sections.at(layout::ROOT),
             chunks: sections.at(layout::CHUNKS),
@@ -43,16 +58,12 @@ impl<A: Address> OnDevice for WaldvogelTable<A> {
             slot_bits: self.slot_bits(),
             buckets: self.buckets(),
         };
-        let family = match A::FAMILY {
-            Family::V4 => "v4",
-            Family::V6 => "v6",
-        };
-        let program = |stem: String| Program::new("waldvogel", stem, &argument, RESULT);
-        let mut programs = vec![program(format!("waldvogel_{family}"))];
-        // A pilot for four slots. IPv4 tables that matter have too many.
+        let program = |stem| Self::program(stem, &argument, RESULT);
+        let mut programs = vec![program(in_memory::<A>())?];
+        // A pilot for four slots.
         let pilots = 1 << (self.slot_bits() - 2);
         if A::FAMILY == Family::V6 && pilots <= MOST_STAGED {
-            programs.insert(0, program(format!("waldvogel_{family}_staged")).with_shared(pilots));
+            programs.insert(0, program(staged::<A>())?.with_shared(pilots));
         }
         Ok(programs)
     }

@@ -5,9 +5,7 @@ use wirespeed_namelookup::ActaTable;
 use wirespeed_namelookup::acta::layout;
 
 use super::staged::staged;
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
 /// `Acta` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -24,8 +22,15 @@ struct Argument {
     staged: u32,
 }
 
+/// The one kernel: results of any width, as the argument says.
+const STEM: Stem = Stem::of("acta");
+
 impl OnDevice for ActaTable {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![STEM]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let view = self.view();
         let width = u32::try_from(view.width).unwrap_or(4);
         // There are kernels for results of 1, 2 and 4 bytes.
@@ -41,6 +46,6 @@ impl OnDevice for ActaTable {
             result_bytes,
             staged: 0,
         };
-        Ok(staged("acta", result_bytes, |staged| Argument { staged, ..argument }))
+        staged::<Self, _>(STEM, result_bytes, |staged| Argument { staged, ..argument })
     }
 }

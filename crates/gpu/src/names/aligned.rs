@@ -7,9 +7,7 @@ use wirespeed_namelookup::aligned::{AlignedTable, Form};
 use wirespeed_namelookup::mata::MataNwTable;
 
 use super::staged::staged;
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
 /// `Mata` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -28,8 +26,15 @@ struct Argument {
     staged: u32,
 }
 
+/// The one kernel: results of any width, as the argument says.
+const STEM: Stem = Stem::of("mata");
+
 impl<F: Form> OnDevice for AlignedTable<F> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![STEM]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let image = self.image();
         let head = image.section::<u64>(HEAD);
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -47,7 +52,7 @@ impl<F: Form> OnDevice for AlignedTable<F> {
             result_bytes,
             staged: 0,
         };
-        Ok(staged("mata", result_bytes, |staged| Argument { staged, ..argument }))
+        staged::<Self, _>(STEM, result_bytes, |staged| Argument { staged, ..argument })
     }
 }
 
@@ -55,7 +60,11 @@ impl<F: Form> OnDevice for AlignedTable<F> {
 /// the bus faster than interleaved ones (the paper's MATA-NW); these rows are for who packs them with
 /// [`pack_rows`](super::pack_rows).
 impl OnDevice for MataNwTable {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![STEM]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         self.mata().programs(sections)
     }
 }

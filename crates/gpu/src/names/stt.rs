@@ -6,9 +6,7 @@ use wirespeed_namelookup::stt::SttTable;
 use wirespeed_namelookup::stt::layout::{HEAD, RESULTS, TABLE};
 
 use super::staged::staged;
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
 /// `Stt` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -25,8 +23,15 @@ struct Argument {
     staged: u32,
 }
 
+/// The one kernel: results of any width, as the argument says.
+const STEM: Stem = Stem::of("stt");
+
 impl OnDevice for SttTable {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![STEM]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let image = self.image();
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let result_bytes = image.width(RESULTS).unwrap_or(1);
@@ -42,6 +47,6 @@ impl OnDevice for SttTable {
             result_bytes,
             staged: 0,
         };
-        Ok(staged("stt", result_bytes, |staged| Argument { staged, ..argument }))
+        staged::<Self, _>(STEM, result_bytes, |staged| Argument { staged, ..argument })
     }
 }

@@ -11,6 +11,7 @@ mod constants;
 mod device;
 mod fleet;
 mod ip;
+mod kernel_names;
 mod large;
 mod mirror;
 mod names;
