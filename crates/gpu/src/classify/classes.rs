@@ -8,7 +8,7 @@ use wirespeed_classify::tss::layout::{
 use wirespeed_classify::tss::{Form, TssTable};
 use wirespeed_image::Table;
 
-use super::form::result_bytes;
+use super::shared::{few, result_bytes};
 use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
 /// Words that tuples are hashed with.
@@ -141,11 +141,6 @@ impl<T: Tuple, F: Form> OnDevice for TssTable<T, F> {
         };
         splits.into_iter().map(program).collect()
     }
-}
-
-/// What fits in shared memory.
-fn few(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use wirespeed_classify::linear::LinearTable;
 use wirespeed_classify::linear::layout::{ENTRIES, HEAD, NUMBERS, group_elements};
 use wirespeed_image::Table;
 
-use super::form::result_bytes;
+use super::shared::result_bytes;
 use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
 /// `Linear` of the kernel's source.

@@ -9,7 +9,7 @@ use wirespeed_classify::quilt::layout::{
 };
 use wirespeed_image::Table;
 
-use super::form::result_bytes;
+use super::shared::{few, result_bytes};
 use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported};
 
 /// `Quilt` of the kernel's source.
@@ -126,11 +126,6 @@ fn padding<T: Tuple>(seeds: &Seeds) -> u64 {
     let pairs = (T::WORDS.next_multiple_of(2)..blocks::<T>() * BLOCK).step_by(2);
     let product = |at: usize| u64::from(seeds.keys[at]).wrapping_mul(seeds.keys[at + 1].into());
     pairs.map(product).fold(0, u64::wrapping_add)
-}
-
-/// What fits in shared memory.
-fn few(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ use wirespeed_classify::Tuple;
 use wirespeed_image::live::Follower;
 use wirespeed_image::{Patch, Table};
 
-use super::form::{bytes_of, kind, pack, result_bytes, unpack};
+use super::form::{bytes_of, kind, pack, unpack};
+use super::shared::result_bytes;
 use crate::error::GpuError;
 use crate::follow::Staleness;
 use crate::offload::{Answers, RemoteTable, look_up};

@@ -7,8 +7,9 @@
 //! ```
 
 mod dir24;
-mod fold;
 mod fold_hot;
+mod fold_v4;
+mod fold_v6;
 mod gamt;
 mod keys;
 mod open;

@@ -4,7 +4,6 @@ use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
 use wirespeed_namelookup::aligned::layout::{ARRAYS, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
 use wirespeed_namelookup::aligned::{AlignedTable, Form};
-use wirespeed_namelookup::mata::MataNwTable;
 
 use super::staged::staged;
 use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
@@ -53,18 +52,5 @@ impl<F: Form> OnDevice for AlignedTable<F> {
             staged: 0,
         };
         staged::<Self, _>(STEM, result_bytes, |staged| Argument { staged, ..argument })
-    }
-}
-
-/// Has the programs of MATA's table: [`Remote`](super::Remote) sends names in the packed form, which crosses
-/// the bus faster than interleaved ones (the paper's MATA-NW); these rows are for who packs them with
-/// [`pack_rows`](super::pack_rows).
-impl OnDevice for MataNwTable {
-    fn kernels() -> Vec<Stem> {
-        vec![STEM]
-    }
-
-    fn programs(&self, sections: Sections<'_>) -> Programs {
-        self.mata().programs(sections)
     }
 }

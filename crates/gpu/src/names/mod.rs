@@ -9,6 +9,7 @@
 mod acta;
 mod aligned;
 mod form;
+mod mata_nw;
 mod remote;
 mod staged;
 mod stt;
