@@ -6,7 +6,7 @@ use anyhow::Result;
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::V4;
 use wirespeed_gpu::driver::{DevicePtr, Event, Pinned, Stream};
-use wirespeed_gpu::program::{Program, Stem, Width};
+use wirespeed_image::device::{Program, Stem, Width};
 
 use super::bench::Bench;
 

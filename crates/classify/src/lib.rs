@@ -78,6 +78,7 @@ pub mod conformance;
 mod error;
 mod expand;
 pub mod generate;
+pub mod kernel;
 pub mod linear;
 mod live;
 mod lookup;

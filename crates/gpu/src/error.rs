@@ -1,6 +1,6 @@
 //! [`GpuError`]: why a GPU isn't used, each reason with what to do about it.
 
-use crate::program::Unsupported;
+use wirespeed_image::device::Unsupported;
 
 /// Why something couldn't be done on a GPU.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -19,7 +19,6 @@ pub mod ip;
 pub mod names;
 mod numbers;
 pub mod offload;
-pub mod program;
 pub mod runtime;
 
 pub use check::{check, run as check_driver};

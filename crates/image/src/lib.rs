@@ -17,6 +17,7 @@
 //! advice about pages of [`HugeVec`], and [`prefetch`].
 
 mod changes;
+pub mod device;
 mod error;
 mod fetch;
 mod format;

@@ -20,6 +20,7 @@ mod fetch;
 mod found;
 pub mod fsm;
 pub mod generate;
+mod kernel;
 mod live;
 mod lookup;
 pub mod mata;

@@ -7,7 +7,7 @@ use wirespeed_fib::{Address, Engine, Family, InFib, Rib, Strides, V4, V6};
 use wirespeed_image::Table;
 
 /// A table that GPUs look up in, too: every engine's table is one.
-pub use wirespeed_gpu::program::OnDevice;
+pub use wirespeed_image::device::OnDevice;
 
 use crate::key::Key;
 

@@ -8,18 +8,12 @@
 //! quilt     those of quilt
 //! ```
 
-mod classes;
 mod form;
-mod linear;
-mod quilt;
 mod remote;
-mod shared;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
-pub use classes::{FLAGS, RECORD, THREADS, TUPLES};
 pub use form::{GROUP, bytes_of, kind, pack, unpack};
 pub use remote::{Remote, RemoteFollower};
-pub use shared::result_bytes;
 
 /// A table of rules on GPUs beside the same table on the CPU.
 pub type Offload<T> = crate::offload::Offload<Remote<T>>;

@@ -11,8 +11,8 @@
 mod cuda;
 pub mod writers;
 
-pub use crate::program::{DevicePtr, Kernel};
 pub use cuda::{Cuda, devices};
+pub use wirespeed_image::device::{DevicePtr, Kernel};
 
 use crate::error::GpuError;
 

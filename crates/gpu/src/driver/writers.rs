@@ -1,6 +1,6 @@
 //! The kernels of `kernels/table.cu`, which write to any table: what the runtime runs of its own.
 
-use crate::program::Kernel;
+use wirespeed_image::device::Kernel;
 
 /// The module.
 const MODULE: &str = "table";

@@ -6,26 +6,14 @@
 //! dir24, …   an engine's program: one file each, beside its kernel's source in `kernels`
 //! ```
 
-mod dir24;
-mod fold_hot;
-mod fold_v4;
-mod fold_v6;
-mod gamt;
 mod keys;
 mod open;
-mod rank;
 mod remote;
-mod sail;
-mod sail_b;
-mod sail_l;
-mod sail_m;
-mod waldvogel;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use keys::{KeyBytes, pack, unpack};
 pub use open::open_all;
 pub use remote::{Remote, RemoteFollower};
-pub use sail_m::{bytes_with_fibs, kernels_with_fibs, programs_with_fibs};
 
 /// A table of addresses on GPUs beside the same table on the CPU.
 pub type Offload<A> = crate::offload::Offload<Remote<A>>;

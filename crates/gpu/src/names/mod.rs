@@ -6,13 +6,8 @@
 //! acta, …   an engine's programs: one file each, beside its kernel's source in `kernels`
 //! ```
 
-mod acta;
-mod aligned;
 mod form;
-mod mata_nw;
 mod remote;
-mod staged;
-mod stt;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use crate::numbers::unpack;

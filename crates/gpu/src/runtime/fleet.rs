@@ -11,7 +11,7 @@ use super::gpu::Gpu;
 use super::table::TableHandle;
 use super::{Result, locked};
 use crate::error::GpuError;
-use crate::program::{Programs, Sections};
+use wirespeed_image::device::{Programs, Sections};
 
 /// How long a batch waits for the least loaded device before it looks at all of them again.
 const PATIENCE: Duration = Duration::from_millis(1);

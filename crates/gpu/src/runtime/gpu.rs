@@ -22,7 +22,7 @@ use super::tune::{Tuned, Tuning};
 use super::{Result, calibrate, locked};
 use crate::driver::{DevicePtr, Driver, Properties, Stream};
 use crate::error::GpuError;
-use crate::program::{Kind, Programs, Sections};
+use wirespeed_image::device::{Kind, Programs, Sections};
 
 /// Commands that may wait for the owner; who sends one more waits.
 const COMMANDS: usize = 1024;

@@ -11,7 +11,7 @@ use super::writes::{Places, Writes};
 use super::{Result, locked};
 use crate::driver::DevicePtr;
 use crate::error::GpuError;
-use crate::program::{Program, Programs, Sections};
+use wirespeed_image::device::{Program, Programs, Sections};
 
 /// A table on a device. Clones are the same table; its memory is given back when the last is gone and no
 /// batch uses it.

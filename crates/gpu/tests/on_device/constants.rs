@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wirespeed_classify::linear::layout as linear;
 use wirespeed_classify::quilt::{hash as quilt_hash, layout as quilt};
-use wirespeed_classify::tss::{hash as tss_hash, layout as tss};
+use wirespeed_classify::tss::{hash as tss_hash, kernel as tss_kernel, layout as tss};
 use wirespeed_dir24::layout as dir24;
 use wirespeed_fib::{Address, V4, V6};
 use wirespeed_fold::hot::layout as hot;
@@ -62,10 +62,10 @@ layouts! {
         ALIGNED_ACCEPTING: aligned::ACCEPTING,
     }
     classes {
-        CLASSES_THREADS: wirespeed_gpu::classify::THREADS,
-        CLASSES_TUPLES: wirespeed_gpu::classify::TUPLES,
-        CLASSES_RECORD: wirespeed_gpu::classify::RECORD,
-        CLASSES_FLAGS: wirespeed_gpu::classify::FLAGS,
+        CLASSES_THREADS: tss_kernel::THREADS,
+        CLASSES_TUPLES: tss_kernel::TUPLES,
+        CLASSES_RECORD: tss_kernel::RECORD,
+        CLASSES_FLAGS: tss_kernel::FLAGS,
     }
     dir24 {
         DIR24_CHUNK: dir24::CHUNK,

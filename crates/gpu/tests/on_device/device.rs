@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::bytes_of;
 use wirespeed_gpu::driver::{DevicePtr, Driver, Kernel, Shape, Stream, writers};
-use wirespeed_gpu::program::{OnDevice, Program, Sections};
+use wirespeed_image::device::{OnDevice, Program, Sections};
 use wirespeed_image::{Image, Patch, SectionId};
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wirespeed_gpu::program::{Program, Programs, Sections, Stem, Width};
 use wirespeed_gpu::runtime::{Done, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
+use wirespeed_image::device::{Program, Programs, Sections, Stem, Width};
 use wirespeed_image::{Image, ImageBuilder, Patch, PatchBuilder, SectionId};
 
 use crate::fake::{Control, Fake};

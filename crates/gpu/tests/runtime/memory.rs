@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use wirespeed_gpu::GpuError;
-use wirespeed_gpu::program::{Program, Sections, Unsupported};
 use wirespeed_gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed_image::ImageBuilder;
+use wirespeed_image::device::{Program, Sections, Unsupported};
 
 use crate::common::{
     E, GATHER, all, check_version, gather, image, keys, options, results, send, start, start_with, way,

@@ -1,7 +1,7 @@
 //! What is measured of ways and kernels, and that it is used.
 
-use wirespeed_gpu::program::{Program, Programs, Sections};
 use wirespeed_gpu::runtime::Tuning;
+use wirespeed_image::device::{Program, Programs, Sections};
 
 use crate::common::{E, GATHER, LEN, image, keys, results, send, start};
 

@@ -10,7 +10,7 @@ pub const fn result_bytes(largest: u64) -> usize {
 }
 
 /// What fits in shared memory.
-pub(super) fn few(number: usize) -> u32 {
+pub(crate) fn few(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 

@@ -2,34 +2,34 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
-use wirespeed_sail::sail_l::layout::FIRST;
+use wirespeed_image::device::{DevicePtr, Stem, Width};
 
-use crate::program::{DevicePtr, Stem, Width};
+use crate::sail_l::layout::FIRST;
 
 /// Bytes of level 16 staged: `StagedLevel16`.
-pub(super) const STAGED: u32 = 2 << 16;
+pub(crate) const STAGED: u32 = 2 << 16;
 const _: () = assert!(STAGED as usize == 2 * FIRST);
 
 /// `Level16` and `StagedLevel16` of the kernels' sources.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Level16 {
-    pub(super) elements: DevicePtr,
-    pub(super) chunks: u64,
+pub(crate) struct Level16 {
+    pub(crate) elements: DevicePtr,
+    pub(crate) chunks: u64,
 }
 
 /// The kernel of a module whose level 16 is in memory, for next hops of so many bytes.
-pub(super) const fn stem<A: Address>(module: &'static str, next_hops: Width) -> Stem {
+pub(crate) const fn stem<A: Address>(module: &'static str, next_hops: Width) -> Stem {
     Stem::of(module).word(A::FAMILY.short_name()).width('w', next_hops)
 }
 
 /// The kernel of a module whose level 16 is in shared memory, for next hops of so many bytes.
-pub(super) const fn staged<A: Address>(module: &'static str, next_hops: Width) -> Stem {
+pub(crate) const fn staged<A: Address>(module: &'static str, next_hops: Width) -> Stem {
     Stem::of(module).word(A::FAMILY.short_name()).word("staged").width('w', next_hops)
 }
 
 /// All kernels of a module: of IPv4 one that stages level 16, too.
-pub(super) fn stems<A: Address>(module: &'static str) -> Vec<Stem> {
+pub(crate) fn stems<A: Address>(module: &'static str) -> Vec<Stem> {
     let in_memory = Width::ALL.map(|next_hops| stem::<A>(module, next_hops));
     match A::FAMILY {
         Family::V4 => [Width::ALL.map(|next_hops| staged::<A>(module, next_hops)), in_memory].concat(),

@@ -1,10 +1,9 @@
 //! FOLD for IPv6: `kernels/fold.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_fold::FoldTableV6;
-use wirespeed_fold::v6::layout;
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use super::layout::{self, FoldTableV6};
 
 /// Bytes of a first step that a program has in shared memory: 2^16 elements of 2 bytes.
 const STAGED_BYTES: u32 = 2 << 16;

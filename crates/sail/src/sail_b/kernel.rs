@@ -1,9 +1,9 @@
 //! SAIL_B and SAIL_U: `kernels/sail_b.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_sail::sail_b::{Levels, SplitTable, layout};
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use super::layout::{self, Levels, SplitTable};
 
 /// `SailB` of the kernels' source.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -1,15 +1,15 @@
 //! Tuple search and Bloom search: `kernels/classes.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_classify::Tuple;
-use wirespeed_classify::tss::layout::{
-    CLASS_WORDS, CLASSES, Class, FILTERS, HEAD, LEAST_LOG, ORDER, SLOTS, slot_elements,
-};
-use wirespeed_classify::tss::{Form, TssTable};
 use wirespeed_image::Table;
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::shared::{few, result_bytes};
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use super::form::Form;
+use super::layout::{
+    CLASS_WORDS, CLASSES, Class, FILTERS, HEAD, LEAST_LOG, ORDER, SLOTS, TssTable, slot_elements,
+};
+use crate::kernel::{few, result_bytes};
+use crate::tuple::Tuple;
 
 /// Words that tuples are hashed with.
 const KEYS: usize = 12;

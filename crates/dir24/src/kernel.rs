@@ -1,9 +1,9 @@
 //! DIR-24-8: `kernels/dir24.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_dir24::{Dir24Table, layout};
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use crate::layout::{self, Dir24Table};
 
 /// `Dir24` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -1,7 +1,8 @@
 //! [`Sections`]: where an image lies on a device.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_image::SectionId;
+
+use crate::section::SectionId;
 
 /// An address in a device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]

@@ -1,14 +1,13 @@
 //! Programs that bring names to shared memory, and one that doesn't.
 
 use bytemuck::NoUninit;
-
-use crate::program::{OnDevice, Programs, Stem};
+use wirespeed_image::device::{OnDevice, Programs, Stem};
 
 /// Bytes of shared memory for a block's names: for 512 of usual length and 1,024, for 256, for none.
 const STAGED: [u32; 3] = [32 << 10, 14 << 10, 0];
 
 /// A program for each, whose argument has so many bytes for names.
-pub(super) fn staged<T: OnDevice, X: NoUninit>(
+pub(crate) fn staged<T: OnDevice, X: NoUninit>(
     stem: Stem,
     result_bytes: u32,
     argument: impl Fn(u32) -> X,

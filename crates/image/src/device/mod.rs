@@ -14,7 +14,8 @@ mod name;
 mod sections;
 
 use bytemuck::{NoUninit, bytes_of};
-use wirespeed_image::Table;
+
+use crate::table::Table;
 
 pub use error::Unsupported;
 pub use name::{Kernel, Kind, Stem, Width};

@@ -1,13 +1,12 @@
 //! Linear search: `kernels/linear.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_classify::Tuple;
-use wirespeed_classify::linear::LinearTable;
-use wirespeed_classify::linear::layout::{ENTRIES, HEAD, NUMBERS, group_elements};
 use wirespeed_image::Table;
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::shared::result_bytes;
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use super::layout::{ENTRIES, HEAD, LinearTable, NUMBERS, group_elements};
+use crate::kernel::result_bytes;
+use crate::tuple::Tuple;
 
 /// `Linear` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -2,9 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
-use wirespeed_waldvogel::{WaldvogelTable, layout};
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use crate::layout::{self, WaldvogelTable};
 
 /// Bytes of a result: a value of a table always has room for any next hop.
 const RESULT: usize = 4;

@@ -1,16 +1,16 @@
 //! Quilt: `kernels/quilt.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_classify::Tuple;
-use wirespeed_classify::quilt::QuiltTable;
-use wirespeed_classify::quilt::hash::{FILTER, MOST_WORDS, Seeds};
-use wirespeed_classify::quilt::layout::{
-    BLOCK, CELLS, HEAD, LAYERS, LAYERS_AT_ONCE, RANKS, SCAN, SCAN_RANKS, SCAN_TOPS, SLOTS, blocks, record_len,
-};
 use wirespeed_image::Table;
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported};
 
-use super::shared::{few, result_bytes};
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported};
+use super::hash::{FILTER, MOST_WORDS, Seeds};
+use super::layout::{
+    BLOCK, CELLS, HEAD, LAYERS, LAYERS_AT_ONCE, QuiltTable, RANKS, SCAN, SCAN_RANKS, SCAN_TOPS, SLOTS,
+    blocks, record_len,
+};
+use crate::kernel::{few, result_bytes};
+use crate::tuple::Tuple;
 
 /// `Quilt` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -2,11 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
-use wirespeed_namelookup::stt::SttTable;
-use wirespeed_namelookup::stt::layout::{HEAD, RESULTS, TABLE};
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::staged::staged;
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use super::layout::{HEAD, RESULTS, SttTable, TABLE};
+use crate::kernel::staged;
 
 /// `Stt` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]

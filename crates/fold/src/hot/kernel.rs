@@ -1,10 +1,9 @@
 //! FOLD with hot blocks: `kernels/fold_hot.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_fold::FoldHotTable;
-use wirespeed_fold::hot::layout;
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use super::layout::{self, FoldHotTable};
 
 /// Bytes of c16, where its elements are of 2.
 const SLOTS: u32 = 2 << layout::SLOT_BITS;

@@ -1,11 +1,10 @@
 //! ACTA: `kernels/acta.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_namelookup::ActaTable;
-use wirespeed_namelookup::acta::layout;
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::staged::staged;
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use super::layout::{self, ActaTable};
+use crate::kernel::staged;
 
 /// `Acta` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]

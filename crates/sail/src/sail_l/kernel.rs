@@ -2,12 +2,11 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 use wirespeed_image::{SectionId, Table};
-use wirespeed_sail::SailLTable;
-use wirespeed_sail::sail_l::layout::{BCN16, chunk_ids, levels, next_hops};
 
-use super::sail::{Level16, STAGED, staged, stem, stems};
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use super::layout::{BCN16, SailLTable, chunk_ids, levels, next_hops};
+use crate::kernel::{Level16, STAGED, staged, stem, stems};
 
 /// The kernels' module.
 const MODULE: &str = "sail_l";

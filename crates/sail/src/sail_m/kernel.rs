@@ -2,11 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
-use wirespeed_sail::SailMTable;
-use wirespeed_sail::sail_m::layout::{BCA16, elements, next_hops};
+use wirespeed_image::device::{DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
 
-use super::sail::{Level16, STAGED, staged, stem, stems};
-use crate::program::{DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
+use super::layout::{BCA16, SailMTable, elements, next_hops};
+use crate::kernel::{Level16, STAGED, staged, stem, stems};
 
 /// The kernels' module.
 const MODULE: &str = "sail_m";

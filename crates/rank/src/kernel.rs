@@ -1,9 +1,9 @@
 //! RANK: `kernels/rank.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_rank::{RankTable, layout};
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use crate::layout::{self, RankTable};
 
 /// Bytes of level 16 where its elements are of 2 bytes.
 const STAGED: u32 = 2 << 16;

@@ -1,11 +1,10 @@
 //! FOLD for IPv4: `kernels/fold.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_fold::FoldTableV4;
-use wirespeed_fold::v4::layout;
 use wirespeed_image::Table;
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use super::layout::{self, FoldTableV4};
 
 /// `FoldV4` of the kernels' source.
 #[derive(Clone, Copy, Pod, Zeroable)]

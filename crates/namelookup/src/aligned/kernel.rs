@@ -2,11 +2,11 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
-use wirespeed_namelookup::aligned::layout::{ARRAYS, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
-use wirespeed_namelookup::aligned::{AlignedTable, Form};
+use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::staged::staged;
-use crate::program::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use super::form::Form;
+use super::layout::{ARRAYS, AlignedTable, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
+use crate::kernel::staged;
 
 /// `Mata` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -2,10 +2,9 @@
 
 use bytemuck::{Pod, Zeroable, bytes_of};
 use wirespeed_fib::Address;
-use wirespeed_gamt::layout::{Code, Level, next_hops, units};
-use wirespeed_gamt::{GamtTable, Placement};
+use wirespeed_image::device::{DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
 
-use crate::program::{DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
+use crate::layout::{Code, GamtTable, Level, Placement, next_hops, units};
 
 /// `GamtLevel` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
