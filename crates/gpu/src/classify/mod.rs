@@ -3,9 +3,6 @@
 //! ```text
 //! form      tuples as they lie in a batch; results as numbers of rules
 //! remote    a table on GPUs that follows a live one
-//! linear    its programs, beside the kernel's source in `kernels`
-//! classes   those of tuple search and Bloom search
-//! quilt     those of quilt
 //! ```
 
 mod form;

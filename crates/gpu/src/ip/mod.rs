@@ -3,8 +3,10 @@
 //! ```text
 //! keys       addresses as keys of a batch, results as next hops
 //! remote     a table on GPUs that follows a live one
-//! dir24, …   an engine's program: one file each, beside its kernel's source in `kernels`
 //! ```
+//!
+//! Which kernel looks up in a table, and with which argument, says the table's engine
+//! ([`OnDevice`](wirespeed_image::device::OnDevice)).
 
 mod keys;
 mod open;

@@ -3,7 +3,6 @@
 //! ```text
 //! form      names as they lie in a batch; results as numbers and matches
 //! remote    a table on GPUs that follows a live one
-//! acta, …   an engine's programs: one file each, beside its kernel's source in `kernels`
 //! ```
 
 mod form;
