@@ -1,7 +1,7 @@
 //! DIR-24-8: `kernels/dir24.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 use crate::layout::{self, Dir24Table};
 
@@ -21,6 +21,10 @@ const fn stem(elements: Width) -> Stem {
 impl OnDevice for Dir24Table {
     fn kernels() -> Vec<Stem> {
         Width::ALL.map(stem).into()
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![Constants::of("dir24").with("DIR24_CHUNK", layout::CHUNK)]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -1,10 +1,10 @@
 //! GAMT: `kernels/gamt.cuh`.
 
 use bytemuck::{Pod, Zeroable, bytes_of};
-use wirespeed_fib::Address;
-use wirespeed_image::device::{DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
+use wirespeed_fib::{Address, V4, V6};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
 
-use crate::layout::{Code, GamtTable, Level, Placement, next_hops, units};
+use crate::layout::{Code, GamtTable, JUMP_BITS, Level, Placement, next_hops, units};
 
 /// `GamtLevel` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -45,6 +45,15 @@ const fn stem<A: Address>(results: Width) -> Stem {
 impl<A: Address, P: Placement> OnDevice for GamtTable<A, P> {
     fn kernels() -> Vec<Stem> {
         Width::ALL.map(stem::<A>).into()
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("gamt")
+                .with("GAMT_JUMP_BITS", JUMP_BITS)
+                .with("GAMT_MOST_LEVELS_V4", V4::BITS)
+                .with("GAMT_MOST_LEVELS_V6", V6::BITS),
+        ]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -10,7 +10,8 @@
 //!   PatchBuilder ──► Patch: each location at most once, with its final value ──► every copy, in the same order
 //! ```
 //!
-//! [`live`] keeps two copies of a table so that readers never wait while patches are applied.
+//! [`live`] keeps two copies of a table so that readers never wait while patches are applied. [`device`] is
+//! what an engine says of looking up on a GPU: which kernels, with which arguments.
 //!
 //! `unsafe` stands in four places: [`Image::map`], whose caller promises that nobody writes to the mapped
 //! file, the pointer to an image's bytes that spares lookups the way through the map that owns them, the

@@ -1,7 +1,7 @@
 //! RANK: `kernels/rank.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 use crate::layout::{self, RankTable};
 
@@ -36,6 +36,15 @@ impl OnDevice for RankTable {
     fn kernels() -> Vec<Stem> {
         [RUNS.map(staged), RUNS.map(|runs| stem(Width::Two, runs)), RUNS.map(|runs| stem(Width::Four, runs))]
             .concat()
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("rank")
+                .with("RANK_SLOTS", layout::SLOTS)
+                .with("RANK_WORDS", layout::WORDS)
+                .with("RANK_WORD", layout::WORD),
+        ]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -1,10 +1,10 @@
 //! What the programs of SAIL_L and SAIL_M share: `kernels/sail.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_fib::{Address, Family};
-use wirespeed_image::device::{DevicePtr, Stem, Width};
+use wirespeed_fib::{Address, Family, V6};
+use wirespeed_image::device::{Constants, DevicePtr, Stem, Width};
 
-use crate::sail_l::layout::FIRST;
+use crate::sail_l::layout::{CHUNK, FIRST, LEAF, levels};
 
 /// Bytes of level 16 staged: `StagedLevel16`.
 pub(crate) const STAGED: u32 = 2 << 16;
@@ -35,4 +35,15 @@ pub(crate) fn stems<A: Address>(module: &'static str) -> Vec<Stem> {
         Family::V4 => [Width::ALL.map(|next_hops| staged::<A>(module, next_hops)), in_memory].concat(),
         Family::V6 => in_memory.into(),
     }
+}
+
+/// What `kernels/sail.cuh` shares with the layouts of both.
+pub(crate) fn constants() -> Vec<Constants> {
+    let constants = Constants::of("sail")
+        .with("SAIL_FIRST", FIRST)
+        .with("SAIL_CHUNK", CHUNK)
+        .with("SAIL_LEAF", LEAF)
+        // Neither the first, of 16 bits, nor the last, of 128.
+        .with("SAIL_BETWEEN", levels::<V6>() - 2);
+    vec![constants]
 }

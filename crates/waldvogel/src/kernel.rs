@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
 use crate::layout::{self, WaldvogelTable};
 
@@ -43,6 +43,26 @@ impl<A: Address> OnDevice for WaldvogelTable<A> {
             Family::V4 => vec![in_memory::<A>()],
             Family::V6 => vec![staged::<A>(), in_memory::<A>()],
         }
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("waldvogel")
+                .with("WALDVOGEL_ROOT_BITS", layout::ROOT_BITS)
+                .with("WALDVOGEL_CHUNK_BITS", layout::CHUNK_BITS)
+                .with("WALDVOGEL_MOST_TRIES", layout::MOST_TRIES)
+                .with("WALDVOGEL_OPEN", layout::OPEN)
+                .with("WALDVOGEL_NUMBER_BITS", layout::NUMBER_BITS)
+                .with("WALDVOGEL_WIDE_LENGTH", layout::WIDE_LENGTH)
+                .with("WALDVOGEL_STEPS", layout::STEPS)
+                .with("WALDVOGEL_HASH_BITS", layout::HASH_BITS)
+                .with("WALDVOGEL_FOLD", layout::FOLD)
+                .with("WALDVOGEL_BUCKET_WORDS", layout::BUCKET_WORDS)
+                .with("WALDVOGEL_BUCKET_SLOTS", layout::BUCKET_SLOTS)
+                .with("WALDVOGEL_BUCKET_VALUES", layout::BUCKET_VALUES)
+                .with("WALDVOGEL_BUCKET_LENGTHS", layout::BUCKET_LENGTHS)
+                .with("WALDVOGEL_BUCKET_SPILLED", layout::BUCKET_SPILLED),
+        ]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

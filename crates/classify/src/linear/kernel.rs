@@ -2,9 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::layout::{ENTRIES, HEAD, LinearTable, NUMBERS, group_elements};
+use super::layout::{self, ENTRIES, HEAD, LinearTable, NUMBERS, group_elements};
 use crate::kernel::result_bytes;
 use crate::tuple::Tuple;
 
@@ -31,6 +31,14 @@ const STEM: Stem = Stem::of("linear");
 impl<T: Tuple> OnDevice for LinearTable<T> {
     fn kernels() -> Vec<Stem> {
         vec![STEM]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("linear")
+                .with("LINEAR_LANES", layout::LANES)
+                .with("LINEAR_GROUPS_AT", layout::GROUPS_AT),
+        ]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -2,11 +2,11 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported};
 
-use super::hash::{FILTER, MOST_WORDS, Seeds};
+use super::hash::{self, FILTER, MOST_WORDS, Seeds};
 use super::layout::{
-    BLOCK, CELLS, HEAD, LAYERS, LAYERS_AT_ONCE, QuiltTable, RANKS, SCAN, SCAN_RANKS, SCAN_TOPS, SLOTS,
+    self, BLOCK, CELLS, HEAD, LAYERS, LAYERS_AT_ONCE, QuiltTable, RANKS, SCAN, SCAN_RANKS, SCAN_TOPS, SLOTS,
     blocks, record_len,
 };
 use crate::kernel::{few, result_bytes};
@@ -76,6 +76,26 @@ const STEM: Stem = Stem::of("quilt");
 impl<T: Tuple> OnDevice for QuiltTable<T> {
     fn kernels() -> Vec<Stem> {
         vec![STEM]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("quilt")
+                .with("QUILT_COUNT_AT", layout::COUNT_AT)
+                .with("QUILT_REST_AT", layout::REST_AT)
+                .with("QUILT_MASK_AT", layout::MASK_AT)
+                .with("QUILT_BLOCK", layout::BLOCK)
+                .with("QUILT_LANES", layout::LANES)
+                .with("QUILT_GROUP_BITS", layout::GROUP_BITS)
+                .with("QUILT_FORM_SHIFT", layout::FORM_SHIFT)
+                .with("QUILT_FILTER_SHIFT", layout::FILTER_SHIFT)
+                .with("QUILT_LAYERS_AT_ONCE", layout::LAYERS_AT_ONCE)
+                .with("QUILT_KEYS", hash::MOST_WORDS)
+                .with("QUILT_FILTERS", hash::FILTER.len())
+                .with("QUILT_SCAN_AT", layout::SCAN_AT)
+                .with("QUILT_SCAN_LANES", layout::SCAN_LANES)
+                .with("QUILT_TOPS", layout::TOPS),
+        ]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -18,7 +18,7 @@ mod class;
 mod filter;
 mod form;
 pub mod hash;
-pub mod kernel;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod order;

@@ -1,7 +1,7 @@
 //! FOLD with hot blocks: `kernels/fold_hot.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 use super::layout::{self, FoldHotTable};
 
@@ -46,6 +46,15 @@ impl OnDevice for FoldHotTable {
         // Hot blocks hold elements of one byte.
         let staged = std::iter::once(all(Width::One)).chain(Width::ALL.map(slots));
         staged.chain([Width::Two, Width::Four].map(with).concat()).collect()
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("fold_hot")
+                .with("HOT_SLOT_BITS", layout::SLOT_BITS)
+                .with("HOT_SHORT", layout::SHORT)
+                .with("HOT_LONG", layout::LONG),
+        ]
     }
 
     /// Programs with c16 and the hot blocks in shared memory, for large batches; with c16 alone, for middling

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 use super::layout::{self, FoldTableV4};
 
@@ -27,6 +27,15 @@ impl OnDevice for FoldTableV4 {
     fn kernels() -> Vec<Stem> {
         let with = |numbers| Width::ALL.map(|elements| stem(numbers, elements));
         [Width::Two, Width::Four].map(with).concat()
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("fold_v4")
+                .with("FOLD_SLOT_BITS", layout::SLOT_BITS)
+                .with("FOLD_SHORT", layout::SHORT)
+                .with("FOLD_LONG", layout::LONG),
+        ]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -1,7 +1,7 @@
 //! FOLD for IPv6: `kernels/fold.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 use super::layout::{self, FoldTableV6};
 
@@ -30,6 +30,10 @@ const STAGED: Stem = Stem::of("fold").word("v6").word("staged").width('w', Width
 impl OnDevice for FoldTableV6 {
     fn kernels() -> Vec<Stem> {
         vec![STAGED, stem(Width::Two), stem(Width::Four)]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![Constants::of("fold_v6").with("FOLD_MOST_STEPS", layout::MOST_STEPS)]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -9,6 +9,7 @@ mod classify;
 mod conformance;
 mod constants;
 mod device;
+mod engines;
 mod fleet;
 mod ip;
 mod kernel_names;

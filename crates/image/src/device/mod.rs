@@ -1,14 +1,16 @@
 //! What a device runs to look up in a table: plain data, which an engine gives and a driver takes.
 //!
 //! ```text
-//! table ──kernels──►  Stem     every kernel that there may be for such tables
-//!       ──programs─►  Program  those for this one: a stem, the argument, shared memory, bytes of a result
+//! table ──kernels────►  Stem       every kernel that there may be for such tables
+//!       ──constants──►  Constants  what their sources share with the tables' layout
+//!       ──programs───►  Program    those for this one: a stem, the argument, shared memory, bytes of a result
 //! ```
 //!
 //! An image goes to the device as it is. A program is the name of a kernel and its argument, a plain struct
 //! of the kernel's source that holds where the sections lie. What keys are is the kernel's affair: here they
 //! are bytes.
 
+mod constants;
 mod error;
 mod name;
 mod sections;
@@ -17,6 +19,7 @@ use bytemuck::{NoUninit, bytes_of};
 
 use crate::table::Table;
 
+pub use constants::Constants;
 pub use error::Unsupported;
 pub use name::{Kernel, Kind, Stem, Width};
 pub use sections::{DevicePtr, Sections};
@@ -60,6 +63,9 @@ pub type Programs = Result<Vec<Program>, Unsupported>;
 pub trait OnDevice: Table {
     /// Every kernel that programs of such tables have, whatever a table's shape.
     fn kernels() -> Vec<Stem>;
+
+    /// The constants that the kernels' sources share with the layout of such tables.
+    fn constants() -> Vec<Constants>;
 
     /// The programs that look up in this table when its sections lie there: all give the same results. The
     /// first is for large batches; further ones may suit small ones better, as they stage nothing.

@@ -1,8 +1,9 @@
 //! ACTA: `kernels/acta.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
+use super::hash;
 use super::layout::{self, ActaTable};
 use crate::kernel::staged;
 
@@ -27,6 +28,27 @@ const STEM: Stem = Stem::of("acta");
 impl OnDevice for ActaTable {
     fn kernels() -> Vec<Stem> {
         vec![STEM]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("acta")
+                .with("ACTA_BUCKET_BYTES", layout::BUCKET_BYTES)
+                .with("ACTA_BASE_BITS", layout::BASE_BITS)
+                .with("ACTA_LONG", layout::LONG_MARK)
+                .with("ACTA_LEADS", layout::LEADS)
+                .with("ACTA_ENDS", layout::ENDS)
+                .with("ACTA_CHOICE_SHIFT", layout::SECOND.ilog2())
+                .with("ACTA_HEADER_TURN_SHIFT", layout::TURN_SHIFT)
+                .with("ACTA_TAG_SHIFT", layout::TAG_SHIFT)
+                .with("ACTA_FILTER_SHIFT", layout::COUNT_BITS)
+                .with("ACTA_FILTER_BITS", layout::FILTER_BITS)
+                .with("ACTA_INLINE_MOST", layout::INLINE_MOST)
+                .with("ACTA_ROOT_STATE_AT", layout::ROOT_STATE_AT)
+                .with("ACTA_ROOT_RESULT_AT", layout::ROOT_RESULT_AT)
+                .with("ACTA_K", hash::K)
+                .with("ACTA_K2", hash::K2),
+        ]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -2,10 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
 use super::form::Form;
-use super::layout::{ARRAYS, AlignedTable, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
+use super::layout::{self, ARRAYS, AlignedTable, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
 use crate::kernel::staged;
 
 /// `Mata` of the kernel's source.
@@ -31,6 +31,16 @@ const STEM: Stem = Stem::of("mata");
 impl<F: Form> OnDevice for AlignedTable<F> {
     fn kernels() -> Vec<Stem> {
         vec![STEM]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("aligned")
+                .with("ALIGNED_ROOT_STATE_AT", layout::ROOT)
+                .with("ALIGNED_ROOT_RESULT_AT", layout::ROOT_RESULT)
+                .with("ALIGNED_ARRAY_WORDS", layout::RECORD)
+                .with("ALIGNED_ACCEPTING", layout::ACCEPTING),
+        ]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -1,6 +1,6 @@
 //! MATA with interleaved names: the kernels of MATA.
 
-use wirespeed_image::device::{OnDevice, Programs, Sections, Stem};
+use wirespeed_image::device::{Constants, OnDevice, Programs, Sections, Stem};
 
 use super::{MataNwTable, MataTable};
 
@@ -9,6 +9,10 @@ use super::{MataNwTable, MataTable};
 impl OnDevice for MataNwTable {
     fn kernels() -> Vec<Stem> {
         MataTable::kernels()
+    }
+
+    fn constants() -> Vec<Constants> {
+        MataTable::constants()
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -2,9 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::layout::{HEAD, RESULTS, SttTable, TABLE};
+use super::layout::{self, HEAD, RESULTS, SttTable, TABLE};
 use crate::kernel::staged;
 
 /// `Stt` of the kernel's source.
@@ -28,6 +28,10 @@ const STEM: Stem = Stem::of("stt");
 impl OnDevice for SttTable {
     fn kernels() -> Vec<Stem> {
         vec![STEM]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![Constants::of("stt").with("STT_ROW", layout::ROW)]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -1,7 +1,7 @@
 //! SAIL_B and SAIL_U: `kernels/sail_b.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 
 use super::layout::{self, Levels, SplitTable};
 
@@ -30,6 +30,15 @@ impl<L: Levels> OnDevice for SplitTable<L> {
             .filter(|(next_hops, pivot)| next_hops <= pivot)
             .map(|(next_hops, pivot)| stem(next_hops, pivot))
             .collect()
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("sail_b")
+                .with("SAIL_B_PIVOT", layout::PIVOT)
+                .with("SAIL_B_MOST_LEVELS", layout::MOST_LEVELS)
+                .with("SAIL_B_CHUNK", layout::CHUNK),
+        ]
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

@@ -2,11 +2,11 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
-use wirespeed_image::device::{DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 use wirespeed_image::{SectionId, Table};
 
 use super::layout::{BCN16, SailLTable, chunk_ids, levels, next_hops};
-use crate::kernel::{Level16, STAGED, staged, stem, stems};
+use crate::kernel::{Level16, STAGED, constants, staged, stem, stems};
 
 /// The kernels' module.
 const MODULE: &str = "sail_l";
@@ -46,6 +46,10 @@ struct V6 {
 impl<A: Address> OnDevice for SailLTable<A> {
     fn kernels() -> Vec<Stem> {
         stems::<A>(MODULE)
+    }
+
+    fn constants() -> Vec<Constants> {
+        constants()
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {

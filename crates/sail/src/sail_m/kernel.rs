@@ -2,10 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
-use wirespeed_image::device::{DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
 
 use super::layout::{BCA16, SailMTable, elements, next_hops};
-use crate::kernel::{Level16, STAGED, staged, stem, stems};
+use crate::kernel::{Level16, STAGED, constants, staged, stem, stems};
 
 /// The kernels' module.
 const MODULE: &str = "sail_m";
@@ -46,6 +46,10 @@ struct V6 {
 impl<A: Address> OnDevice for SailMTable<A> {
     fn kernels() -> Vec<Stem> {
         stems::<A>(MODULE)
+    }
+
+    fn constants() -> Vec<Constants> {
+        constants()
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {
