@@ -11,12 +11,12 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// None yet, of this namespace.
+    /// An empty list for a namespace.
     pub const fn of(namespace: &'static str) -> Self {
         Self { namespace, values: Vec::new() }
     }
 
-    /// These and one more. Panics where it is negative.
+    /// The list with one more at its end. Panics where the value is negative.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl TryInto<u64>) -> Self {
         let Ok(value) = value.try_into() else { panic!("{name} is negative") };
