@@ -17,9 +17,9 @@ use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{BuildOptions, Engine, Lookup, OpenFlowTuple, RuleSet, Tuple};
 use wirespeed_gpu::classify::bytes_of;
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::Way;
 use wirespeed_image::Table;
+use wirespeed_image::device::OnDevice;
 
 /// Seed of the order in which a trace is shuffled.
 const SEED: u64 = 1;

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use wirespeed_fib::{Address, NextHop};
 use wirespeed_gpu::driver::{DevicePtr, Driver, Event, Properties, Shape, Stream};
 use wirespeed_gpu::ip::{KeyBytes, pack};
-use wirespeed_gpu::program::{Kind, OnDevice, Program, Sections};
 use wirespeed_gpu::runtime::Planes;
 use wirespeed_image::SectionId;
+use wirespeed_image::device::{Kind, OnDevice, Program, Sections};
 
 use super::Device;
 use crate::report::median;

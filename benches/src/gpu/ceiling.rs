@@ -6,7 +6,7 @@ use anyhow::Result;
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::V4;
 use wirespeed_gpu::driver::{DevicePtr, Event, Pinned, Stream};
-use wirespeed_gpu::program::Program;
+use wirespeed_image::device::{Program, Stem, Width};
 
 use super::bench::Bench;
 
@@ -24,7 +24,7 @@ pub fn gather(bench: &mut Bench, count: usize, bits: u32, width: usize, rounds: 
     let table: Vec<u8> = (0..=250).cycle().take(len * width).collect();
     let elements = bench.fill(&table)?;
     let argument = Gather { elements, mask: len as u64 - 1 };
-    let program = Program::new("gather", format!("gather_w{width}"), &argument, width);
+    let program = Program::new(Stem::of("gather").width('w', Width::of(width)?), &argument, width);
     let random =
         |at: u32| V4((at ^ at >> 15).wrapping_mul(0x9e37_79b1).rotate_left(13).wrapping_mul(0x85eb_ca6b));
     let addresses: Vec<V4> = (0..u32::try_from(count)?).map(random).collect();

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use wirespeed_fib::{Address, Engine, Lookup, NextHop};
 use wirespeed_gpu::driver::Shape;
-use wirespeed_gpu::program::OnDevice;
+use wirespeed_image::device::OnDevice;
 
 use super::bench::{Bench, Uploaded};
 

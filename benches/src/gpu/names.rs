@@ -8,8 +8,8 @@ use wirespeed_gpu::driver::{DevicePtr, Shape};
 use wirespeed_gpu::names::{
     Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, row_bytes_of, unpack,
 };
-use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::{Batch, Form, Gpu, GpuOptions, SlotSize, TableHandle};
+use wirespeed_image::device::{OnDevice, Program};
 use wirespeed_namelookup::Names;
 
 use super::Device;

@@ -11,8 +11,8 @@ use anyhow::{Context, Result, ensure};
 use wirespeed_fib::{Address, Lookup, NextHop};
 use wirespeed_gpu::driver::Cuda;
 use wirespeed_gpu::ip::{KeyBytes, pack, unpack};
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{Batch, Done, Form, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
+use wirespeed_image::device::OnDevice;
 
 use crate::report::median;
 

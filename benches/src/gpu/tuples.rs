@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use bytemuck::bytes_of;
 use wirespeed_classify::Tuple;
-use wirespeed_gpu::classify::{bytes_of as bytes_of_tuples, pack, result_bytes, unpack};
+use wirespeed_classify::kernel::result_bytes;
+use wirespeed_gpu::classify::{bytes_of as bytes_of_tuples, pack, unpack};
 use wirespeed_gpu::driver::{DevicePtr, Shape};
-use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::{Batch, Form, Gpu, GpuOptions, SlotSize, TableHandle};
+use wirespeed_image::device::{OnDevice, Program};
 
 use super::Device;
 use super::bench::{Bench, Uploaded};

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use wirespeed_fib::{Address, Engine, LiveTable, Lookup, Update};
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::TableHandle;
+use wirespeed_image::device::OnDevice;
 use wirespeed_image::live::Follower;
 use wirespeed_image::{Patch, Table};
 

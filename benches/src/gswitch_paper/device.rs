@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use wirespeed_classify::{OpenFlowTuple, Tuple};
 use wirespeed_gpu::classify::bytes_of;
 use wirespeed_gpu::driver::Shape;
-use wirespeed_gpu::program::{Kind, Program};
 use wirespeed_gpu::runtime::{Gpu, TableHandle, Way};
+use wirespeed_image::device::{Kind, Program};
 
 use super::cpu::Known;
 use super::{Scale, float};

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use wirespeed_classify::OpenFlowTuple;
 use wirespeed_classify::generate::Shape as SetShape;
-use wirespeed_gpu::classify::{bytes_of, result_bytes};
+use wirespeed_classify::kernel::result_bytes;
+use wirespeed_gpu::classify::bytes_of;
 
 use super::device::Rig;
 use super::subject::{Subject, bloom, methods};

@@ -9,9 +9,9 @@ use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{BuildOptions, Engine, Ipv4Tuple, Lookup, RuleSet, Tuple};
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{Gpu, TableHandle};
 use wirespeed_image::Table;
+use wirespeed_image::device::OnDevice;
 
 use crate::classify::data::{self, Set};
 use crate::gpu::bench::{Bench, Uploaded};

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use rayon::prelude::*;
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_image::Table as _;
+use wirespeed_image::device::OnDevice;
 use wirespeed_namelookup::generate::{Domains, Paths};
 use wirespeed_namelookup::mata::Mata;
 use wirespeed_namelookup::{Acta, Engine, Lookup, NameDomain, NameTable, NameUpdate};

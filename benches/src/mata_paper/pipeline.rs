@@ -18,8 +18,8 @@ use anyhow::{Context, Result, ensure};
 use bytemuck::bytes_of;
 use wirespeed_gpu::driver::{DevicePtr, Event, Pinned, Shape, Stream};
 use wirespeed_gpu::names::unpack;
-use wirespeed_gpu::program::Program;
 use wirespeed_gpu::runtime::Form;
+use wirespeed_image::device::Program;
 use wirespeed_namelookup::Names;
 
 use crate::gpu::bench::Bench;

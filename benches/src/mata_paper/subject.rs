@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use wirespeed_gpu::driver::Shape;
 use wirespeed_gpu::names::{ENDS, PACKED, ROWS};
-use wirespeed_gpu::program::{Kind as Lie, OnDevice, Program};
+use wirespeed_image::device::{Kind as Lie, OnDevice, Program};
 use wirespeed_namelookup::ata::{Ata, AtaTable};
 use wirespeed_namelookup::generate::Paths;
 use wirespeed_namelookup::mata::{Mata, MataTable};

@@ -79,6 +79,7 @@ mod domain;
 mod error;
 mod expand;
 pub mod generate;
+pub mod kernel;
 mod limits;
 pub mod linear;
 pub mod oracle;

@@ -33,6 +33,7 @@
 
 pub mod accesses;
 mod build;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod prefetch;

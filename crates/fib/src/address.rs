@@ -42,6 +42,14 @@ impl Family {
             Self::V6 => 128,
         }
     }
+
+    /// The family in names of kernels: `v4` or `v6`.
+    pub const fn short_name(self) -> &'static str {
+        match self {
+            Self::V4 => "v4",
+            Self::V6 => "v6",
+        }
+    }
 }
 
 impl Display for Family {

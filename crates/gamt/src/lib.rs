@@ -59,6 +59,7 @@ pub mod strides;
 
 mod bubbles;
 mod build;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod plan;

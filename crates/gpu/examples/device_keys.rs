@@ -12,9 +12,9 @@ use cudarc::driver::{CudaContext, DevicePtr as _, DevicePtrMut as _};
 use wirespeed_dir24::Dir24;
 use wirespeed_fib::{BuildOptions, Engine, NextHop, Rib, V4};
 use wirespeed_gpu::driver::{Cuda, DevicePtr, Stream};
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{Gpu, GpuOptions};
 use wirespeed_image::Table;
+use wirespeed_image::device::OnDevice;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let driver = match Cuda::open(0) {

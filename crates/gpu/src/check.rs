@@ -2,7 +2,7 @@
 
 use bytemuck::bytes_of;
 
-use crate::driver::{Cuda, Driver, Kernel, Shape};
+use crate::driver::{Cuda, Driver, Shape, writers};
 use crate::error::GpuError;
 
 /// Opens a GPU by its number, loads a module and runs a kernel that changes one word. What fails is why the
@@ -19,13 +19,17 @@ pub fn run(driver: &mut dyn Driver) -> Result<(), GpuError> {
     let blocks = driver.alloc(&[8, 16])?;
     let write = [blocks[0].0, VALUE];
     let (no_words, mut found) = ([0u64; 3], [0u8; 8]);
-    let kernel = Kernel { module: "table", name: "patch".into() };
     let shape = Shape { blocks: 1, threads: 32, shared: 0 };
     // SAFETY: what is copied lives on this stack until the stream is waited for, the device's blocks until
     // they are given back, and the arguments are those of the kernel: one write of eight bytes.
     unsafe {
         driver.copy_in(stream, blocks[1], bytes_of(&write).as_ptr(), 16)?;
-        driver.launch(stream, &kernel, shape, [bytes_of(&[blocks[1].0, 1]), bytes_of(&no_words)])?;
+        driver.launch(
+            stream,
+            &writers::patch(),
+            shape,
+            [bytes_of(&[blocks[1].0, 1]), bytes_of(&no_words)],
+        )?;
         driver.copy_out(stream, found.as_mut_ptr(), blocks[0], 8)?;
         driver.synchronize(stream)?;
         driver.free(&blocks);

@@ -1,5 +1,7 @@
 //! [`GpuError`]: why a GPU isn't used, each reason with what to do about it.
 
+use wirespeed_image::device::Unsupported;
+
 /// Why something couldn't be done on a GPU.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -141,6 +143,12 @@ pub enum GpuError {
         /// The driver's error.
         why: String,
     },
+}
+
+impl From<Unsupported> for GpuError {
+    fn from(Unsupported(shape): Unsupported) -> Self {
+        Self::Unsupported(shape)
+    }
 }
 
 impl GpuError {

@@ -1,13 +1,16 @@
 //! Lookups on NVIDIA GPUs.
 //!
 //! ```text
-//! ip       a Program for each engine's image; tables that follow updates    (what keys are is known here)
-//! names    the same for names                                               (and here)
-//! classify the same for tuples                                              (and here, and nowhere else)
+//! ip       addresses as keys; tables of them on GPUs, which follow updates     (what keys are is known here)
+//! names    names as keys, and their tables                                     (and here)
+//! classify tuples as keys, and their tables                                    (and here, and nowhere else)
 //! offload  batches that go to the CPU or to GPUs, one by one or several under way; the CPU answers for a GPU that fails
 //! runtime  one owner thread a device; slots and batches, tables and their patches, the way of moving data, fleets
 //! driver   memory, streams, events, launches, graphs of one device
 //! ```
+//!
+//! No engine is named here. Each says of its own tables which kernels look up in them, and with which
+//! arguments: [`wirespeed_image::device`].
 
 mod check;
 pub mod classify;
@@ -19,7 +22,6 @@ pub mod ip;
 pub mod names;
 mod numbers;
 pub mod offload;
-pub mod program;
 pub mod runtime;
 
 pub use check::{check, run as check_driver};

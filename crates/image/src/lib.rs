@@ -10,13 +10,15 @@
 //!   PatchBuilder ──► Patch: each location at most once, with its final value ──► every copy, in the same order
 //! ```
 //!
-//! [`live`] keeps two copies of a table so that readers never wait while patches are applied.
+//! [`live`] keeps two copies of a table so that readers never wait while patches are applied. [`device`] is
+//! what an engine says of looking up on a GPU: which kernels, with which arguments.
 //!
 //! `unsafe` stands in four places: [`Image::map`], whose caller promises that nobody writes to the mapped
 //! file, the pointer to an image's bytes that spares lookups the way through the map that owns them, the
 //! advice about pages of [`HugeVec`], and [`prefetch`].
 
 mod changes;
+pub mod device;
 mod error;
 mod fetch;
 mod format;

@@ -21,6 +21,7 @@ mod fetch;
 mod found;
 pub mod fsm;
 pub mod generate;
+mod kernel;
 pub mod mata;
 mod name;
 mod names;

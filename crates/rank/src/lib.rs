@@ -21,6 +21,7 @@
 
 mod build;
 mod chunks;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod runs;

@@ -37,6 +37,7 @@
 //! ```
 
 pub mod accesses;
+mod kernel;
 pub mod on_chip;
 pub mod sail_b;
 pub mod sail_l;

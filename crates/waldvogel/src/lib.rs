@@ -69,6 +69,7 @@ mod buckets;
 mod build;
 mod form;
 mod hash;
+mod kernel;
 mod keys;
 pub mod layout;
 mod lookup;

@@ -13,7 +13,7 @@ pub use wirespeed_table::Standing;
 use wirespeed_table::{Domain, Engine};
 
 /// A table that GPUs look up in, too: every engine's table is one.
-pub use wirespeed_gpu::program::OnDevice;
+pub use wirespeed_image::device::OnDevice;
 
 use crate::key::Key;
 

@@ -7,21 +7,23 @@ use serde_json::Value;
 
 use crate::step;
 
-/// The crates, lowest first. A crate may depend on those of earlier rows only.
+/// The crates, lowest first. A crate may depend on those of earlier rows only: `gpu` on no engine, and no
+/// engine on `gpu`.
 const ROWS: &[&[&str]] = &[
     &["wirespeed-rng", "wirespeed-kernels"],
     &["wirespeed-image", "wirespeed-input"],
+    &["wirespeed-table"],
     &["wirespeed-fib", "wirespeed-classify"],
     &["wirespeed-namelookup"],
     &[
         "wirespeed-dir24",
         "wirespeed-fold",
         "wirespeed-gamt",
+        "wirespeed-gpu",
         "wirespeed-rank",
         "wirespeed-sail",
         "wirespeed-waldvogel",
     ],
-    &["wirespeed-gpu"],
     &["wirespeed-kernels-host"],
     &["wirespeed"],
     &["lookupctl"],

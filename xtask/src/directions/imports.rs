@@ -37,7 +37,7 @@ pub(super) fn imports(text: &str) -> Vec<Import> {
 }
 
 /// The lines of a file but for modules behind `#[cfg(test)]`, as rustfmt lays them out.
-fn without_tests(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn without_tests(text: &str) -> impl Iterator<Item = &str> {
     let (mut is_next, mut is_inside) = (false, false);
     text.lines().filter(move |line| {
         if is_inside {
@@ -55,7 +55,7 @@ fn without_tests(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What follows `use`, where a line begins with it, and whether it is public.
-fn start_of_use(line: &str) -> Option<(bool, &str)> {
+pub(super) fn start_of_use(line: &str) -> Option<(bool, &str)> {
     let line = line.trim_start();
     if let Some(item) = line.strip_prefix("use ") {
         return Some((false, item));

@@ -7,6 +7,7 @@
 mod allowed;
 mod circles;
 mod crates;
+mod gpu;
 mod imports;
 mod modules;
 

@@ -5,7 +5,7 @@ use wirespeed_fib::trace::{TraceKind, keys};
 use wirespeed_fib::{Address, Engine, InFib, Lookup, NextHops, Rib, V4, V6};
 use wirespeed_fold::FoldV6;
 use wirespeed_gpu::ip::KeyBytes;
-use wirespeed_gpu::program::OnDevice;
+use wirespeed_image::device::OnDevice;
 
 use crate::data::Source;
 

@@ -28,6 +28,7 @@
 //!   M/s.
 
 mod build;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod order;

@@ -80,6 +80,7 @@ mod directories;
 mod dirty;
 mod full;
 pub mod hash;
+mod kernel;
 mod known;
 mod layers;
 pub mod layout;

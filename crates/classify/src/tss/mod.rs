@@ -18,6 +18,7 @@ mod class;
 mod filter;
 mod form;
 pub mod hash;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod order;

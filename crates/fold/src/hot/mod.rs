@@ -8,6 +8,7 @@ mod block;
 mod build;
 mod cover;
 mod form;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod update;

@@ -4,6 +4,7 @@
 mod build;
 pub(crate) mod content;
 pub(crate) mod form;
+mod kernel;
 pub mod layout;
 pub(crate) mod long;
 pub(crate) mod lookup;

@@ -2,6 +2,7 @@
 
 mod build;
 mod form;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod simd;

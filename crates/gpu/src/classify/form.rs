@@ -87,15 +87,6 @@ fn write_group<T: Tuple>(tuples: &[T; GROUP], to: &mut [u8]) {
     }
 }
 
-/// Bytes that hold every number up to the largest, and one above, which says that there was a larger one.
-pub const fn result_bytes(largest: u64) -> usize {
-    match largest {
-        0..0xff => 1,
-        0xff..0xffff => 2,
-        _ => 4,
-    }
-}
-
 /// Reads numbers of so many bytes; [`GpuError::NarrowResults`] where one was larger than these hold.
 ///
 /// Panics where there are not as many as `to` has places.
@@ -161,7 +152,6 @@ mod tests {
 
     #[test]
     fn numbers_of_all_widths() {
-        assert_eq!([0, 254, 255, 65_534, 65_535, 1 << 40].map(result_bytes), [1, 1, 2, 2, 4, 4]);
         let mut to = [9; 2];
         unpack(&[7, 254], 1, &mut to).unwrap();
         assert_eq!(to, [7, 254]);

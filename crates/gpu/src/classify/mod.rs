@@ -3,20 +3,13 @@
 //! ```text
 //! form      tuples as they lie in a batch; results as numbers of rules
 //! remote    a table on GPUs that follows a live one
-//! linear    its programs, beside the kernel's source in `kernels`
-//! classes   those of tuple search and Bloom search
-//! quilt     those of quilt
 //! ```
 
-mod classes;
 mod form;
-mod linear;
-mod quilt;
 mod remote;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
-pub use classes::{FLAGS, RECORD, THREADS, TUPLES};
-pub use form::{GROUP, bytes_of, kind, pack, result_bytes, unpack};
+pub use form::{GROUP, bytes_of, kind, pack, unpack};
 pub use remote::{Remote, RemoteFollower};
 
 /// A table of rules on GPUs beside the same table on the CPU.

@@ -16,15 +16,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use wirespeed_classify::Tuple;
+use wirespeed_classify::kernel::result_bytes;
 use wirespeed_image::live::Follower;
 use wirespeed_image::{Patch, Table};
 
-use super::form::{bytes_of, kind, pack, result_bytes, unpack};
+use super::form::{bytes_of, kind, pack, unpack};
 use crate::error::GpuError;
 use crate::follow::Staleness;
 use crate::offload::{Answers, RemoteTable, look_up};
-use crate::program::OnDevice;
 use crate::runtime::{Batch, Calibration, Done, Fleet, FleetTable, Form, Gpu, Ticket};
+use wirespeed_image::device::OnDevice;
 
 /// The shortest part that is worth it.
 const LEAST_PART: usize = 1 << 14;

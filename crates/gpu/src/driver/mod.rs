@@ -9,27 +9,14 @@
 //! against another.
 
 mod cuda;
-
-use bytemuck::{Pod, Zeroable};
+pub mod writers;
 
 pub use cuda::{Cuda, devices};
+pub use wirespeed_image::device::{DevicePtr, Kernel};
 
 use crate::error::GpuError;
 
 type Result<T> = std::result::Result<T, GpuError>;
-
-/// An address in a device's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
-#[repr(transparent)]
-pub struct DevicePtr(pub u64);
-
-impl DevicePtr {
-    /// The address so many bytes further on.
-    #[must_use]
-    pub const fn plus(self, bytes: u64) -> Self {
-        Self(self.0 + bytes)
-    }
-}
 
 /// A stream of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,15 +48,6 @@ unsafe impl Send for Pinned {}
 // SAFETY: as above.
 #[allow(unsafe_code)]
 unsafe impl Sync for Pinned {}
-
-/// A kernel: its module and its name there.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Kernel {
-    /// The module ([`wirespeed_kernels::MODULES`]).
-    pub module: &'static str,
-    /// The entry point.
-    pub name: String,
-}
 
 /// How many threads a launch has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

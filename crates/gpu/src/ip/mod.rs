@@ -3,27 +3,19 @@
 //! ```text
 //! keys       addresses as keys of a batch, results as next hops
 //! remote     a table on GPUs that follows a live one
-//! dir24, …   an engine's program: one file each, beside its kernel's source in `kernels`
 //! ```
+//!
+//! Which kernel looks up in a table, and with which argument, says the table's engine
+//! ([`OnDevice`](wirespeed_image::device::OnDevice)).
 
-mod dir24;
-mod fold;
-mod fold_hot;
-mod gamt;
 mod keys;
 mod open;
-mod rank;
 mod remote;
-mod sail_b;
-mod sail_l;
-mod sail_m;
-mod waldvogel;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use keys::{KeyBytes, pack, unpack};
 pub use open::open_all;
 pub use remote::{Remote, RemoteFollower};
-pub use sail_m::programs_with_fibs;
 
 /// A table of addresses on GPUs beside the same table on the CPU.
 pub type Offload<A> = crate::offload::Offload<Remote<A>>;

@@ -24,8 +24,8 @@ use super::keys::{KeyBytes, pack, unpack};
 use crate::error::GpuError;
 use crate::follow::Staleness;
 use crate::offload::{Answers, RemoteTable, look_up};
-use crate::program::OnDevice;
 use crate::runtime::{Batch, Calibration, Done, Fleet, FleetBatch, FleetTable, Ticket};
+use wirespeed_image::device::OnDevice;
 
 /// The shortest part that is worth it.
 const LEAST_PART: usize = 1 << 17;

@@ -50,19 +50,24 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// A form of this, by the name that its kernels have.
-    fn form(self, kind: &'static str, count: usize, second: usize, bytes: usize) -> Form {
-        match (self, kind) {
-            (Self::Results, kind) => Form::parts(kind, count, second, bytes),
-            (Self::Matches, PACKED) => matches(Form::parts("packed_matches", count, second, bytes)),
-            (Self::Matches, ENDS) => matches(Form::parts("ends_matches", count, second, bytes)),
-            (Self::Matches, _) => matches(Form::parts("rows_matches", count, second, bytes)),
+    /// What the kernels are called that find this of names that lie as [`PACKED`], [`ENDS`] or [`ROWS`].
+    pub fn kind(self, lie: &'static str) -> &'static str {
+        match (self, lie) {
+            (Self::Results, lie) => lie,
+            (Self::Matches, PACKED) => "packed_matches",
+            (Self::Matches, ENDS) => "ends_matches",
+            (Self::Matches, _) => "rows_matches",
         }
     }
-}
 
-fn matches(form: Form) -> Form {
-    form.with_results_of(size_of::<Match>())
+    /// A form of this, of names that lie so.
+    fn form(self, lie: &'static str, count: usize, second: usize, bytes: usize) -> Form {
+        let form = Form::parts(self.kind(lie), count, second, bytes);
+        match self {
+            Self::Results => form,
+            Self::Matches => form.with_results_of(size_of::<Match>()),
+        }
+    }
 }
 
 /// Bytes that names take at most, packed or with an end each.

@@ -3,15 +3,10 @@
 //! ```text
 //! form      names as they lie in a batch; results as numbers and matches
 //! remote    a table on GPUs that follows a live one
-//! acta, …   an engine's programs: one file each, beside its kernel's source in `kernels`
 //! ```
 
-mod acta;
-mod aligned;
 mod form;
 mod remote;
-mod staged;
-mod stt;
 
 pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use crate::numbers::unpack;

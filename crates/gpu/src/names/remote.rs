@@ -22,8 +22,8 @@ use crate::error::GpuError;
 use crate::follow::Staleness;
 use crate::numbers::unpack;
 use crate::offload::{Answers, RemoteTable, look_up};
-use crate::program::OnDevice;
 use crate::runtime::{Batch, Calibration, Done, Fleet, FleetTable, Form, Ticket};
+use wirespeed_image::device::OnDevice;
 
 /// The shortest part that is worth it.
 const LEAST_PART: usize = 1 << 14;

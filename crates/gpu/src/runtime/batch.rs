@@ -12,7 +12,7 @@ use super::reply::Reply;
 use super::slot::{Outcome, Request, Slot};
 use super::table::TableHandle;
 use crate::error::GpuError;
-use crate::program::Kind;
+use wirespeed_image::device::Kind;
 
 /// Pinned memory for the keys of one batch, to be filled in place. Dropped without being submitted, it goes
 /// back to the pool.

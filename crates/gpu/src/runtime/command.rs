@@ -9,7 +9,7 @@ use super::slot::Slot;
 use super::tune::{Tuned, Tuning};
 use super::writes::Writes;
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
-use crate::program::{Kind, Program};
+use wirespeed_image::device::{Kind, Program};
 
 pub(super) type Answer<T> = Sender<Result<T>>;
 

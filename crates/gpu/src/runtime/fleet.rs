@@ -11,7 +11,7 @@ use super::gpu::Gpu;
 use super::table::TableHandle;
 use super::{Result, locked};
 use crate::error::GpuError;
-use crate::program::{Program, Sections};
+use wirespeed_image::device::{Programs, Sections};
 
 /// How long a batch waits for the least loaded device before it looks at all of them again.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -64,7 +64,7 @@ impl Fleet {
     pub fn upload(
         &self,
         image: &Image,
-        make: impl Fn(Sections<'_>) -> Result<Vec<Program>> + Sync,
+        make: impl Fn(Sections<'_>) -> Programs + Sync,
     ) -> Result<FleetTable> {
         let make = &make;
         let replicas: Result<Vec<TableHandle>> =
@@ -148,11 +148,7 @@ impl FleetTable {
 
     /// Replaces the table on all devices at once ([`TableHandle::replace`]). Where one of them has no memory
     /// for it, that is the error, and the others have the new table.
-    pub fn replace(
-        &self,
-        image: &Image,
-        make: impl Fn(Sections<'_>) -> Result<Vec<Program>> + Sync,
-    ) -> Result<u64> {
+    pub fn replace(&self, image: &Image, make: impl Fn(Sections<'_>) -> Programs + Sync) -> Result<u64> {
         let _in_order = locked(&self.order);
         let make = &make;
         merged(on_all(&self.replicas, |replica| replica.replace(image, make)).into_iter())

@@ -10,7 +10,7 @@
 //! affair.
 
 use super::planes::Planes;
-use crate::program::Kind;
+use wirespeed_image::device::Kind;
 
 /// How a batch's keys lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -22,7 +22,7 @@ use super::tune::{Tuned, Tuning};
 use super::{Result, calibrate, locked};
 use crate::driver::{DevicePtr, Driver, Properties, Stream};
 use crate::error::GpuError;
-use crate::program::{Kind, Program, Sections};
+use wirespeed_image::device::{Kind, Programs, Sections};
 
 /// Commands that may wait for the owner; who sends one more waits.
 const COMMANDS: usize = 1024;
@@ -165,11 +165,7 @@ impl Gpu {
     /// in it there. Returns when it is there. O(bytes).
     ///
     /// The image is to be one that its engine has checked, as what a kernel follows is not checked again.
-    pub fn upload(
-        &self,
-        image: &Image,
-        make: impl FnOnce(Sections<'_>) -> Result<Vec<Program>>,
-    ) -> Result<TableHandle> {
+    pub fn upload(&self, image: &Image, make: impl FnOnce(Sections<'_>) -> Programs) -> Result<TableHandle> {
         TableHandle::upload(&self.core, image, make)
     }
 

@@ -11,7 +11,7 @@ use super::writes::{Places, Writes};
 use super::{Result, locked};
 use crate::driver::DevicePtr;
 use crate::error::GpuError;
-use crate::program::{Program, Sections};
+use wirespeed_image::device::{Program, Programs, Sections};
 
 /// A table on a device. Clones are the same table; its memory is given back when the last is gone and no
 /// batch uses it.
@@ -38,7 +38,7 @@ impl TableHandle {
     pub(super) fn upload(
         core: &Arc<Core>,
         image: &Image,
-        make: impl FnOnce(Sections<'_>) -> Result<Vec<Program>>,
+        make: impl FnOnce(Sections<'_>) -> Programs,
     ) -> Result<Self> {
         let uploaded = Uploaded::new(core, image, make)?;
         let id = core.shared.next_id();
@@ -103,11 +103,7 @@ impl TableHandle {
     /// two copies. Lookups go on in the old one while the new one is uploaded on a stream of its own; then,
     /// between two batches, they change over, and the old one's memory is given back when its last batch is
     /// done. So both take memory for a while. Patches wait until it is there.
-    pub fn replace(
-        &self,
-        image: &Image,
-        make: impl FnOnce(Sections<'_>) -> Result<Vec<Program>>,
-    ) -> Result<u64> {
+    pub fn replace(&self, image: &Image, make: impl FnOnce(Sections<'_>) -> Programs) -> Result<u64> {
         let mut places = locked(&self.inner.places);
         let uploaded = Uploaded::new(&self.inner.core, image, make)?;
         let version = self.version() + 1;
@@ -150,11 +146,7 @@ struct Uploaded {
 }
 
 impl Uploaded {
-    fn new(
-        core: &Arc<Core>,
-        image: &Image,
-        make: impl FnOnce(Sections<'_>) -> Result<Vec<Program>>,
-    ) -> Result<Self> {
+    fn new(core: &Arc<Core>, image: &Image, make: impl FnOnce(Sections<'_>) -> Programs) -> Result<Self> {
         let stays: Vec<SectionId> = sections(image, &core.shared.options.leave_out);
         let sizes = stays.iter().map(|&id| image.padded(id).len()).collect();
         let Copy { id: copy, blocks } = core.ask(|answer| Command::Alloc(sizes, answer))?;

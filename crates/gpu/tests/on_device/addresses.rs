@@ -5,8 +5,8 @@ use wirespeed_fib::{
     Address, BuildError, BuildOptions, Engine, Family, Lookup, NextHop, Outgrown, Prefix, Rib, Standing, Step,
 };
 use wirespeed_gpu::driver::Shape;
-use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_image::Patch;
+use wirespeed_image::device::{OnDevice, Program};
 
 use super::device::{Device, batch};
 use super::mirror::{Mirrored, MirroredTable, is_short};

@@ -5,7 +5,7 @@ use wirespeed_fib::conformance::tables::scattered_routes;
 use wirespeed_fib::conformance::{Expected, scattered};
 use wirespeed_fib::oracle::boundaries;
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Prefix, Rib, Update};
-use wirespeed_gpu::program::OnDevice;
+use wirespeed_image::device::OnDevice;
 
 use super::mirror::Mirrored;
 

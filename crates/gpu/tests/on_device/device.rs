@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::bytes_of;
-use wirespeed_gpu::driver::{DevicePtr, Driver, Kernel, Shape, Stream};
-use wirespeed_gpu::program::{OnDevice, Program, Sections};
+use wirespeed_gpu::driver::{DevicePtr, Driver, Kernel, Shape, Stream, writers};
+use wirespeed_image::device::{OnDevice, Program, Sections};
 use wirespeed_image::{Image, Patch, SectionId};
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
@@ -101,6 +101,8 @@ impl Device {
             self.write(to, image.padded(id));
         }
         let programs = table.programs(Sections(&sections)).expect("the table has a program");
+        let listed = T::kernels();
+        assert!(programs.iter().all(|program| listed.contains(&program.stem)), "{listed:?}");
         Copy { sections, programs }
     }
 
@@ -158,9 +160,12 @@ impl Device {
         let bytes: &[u8] = bytemuck::cast_slice(&flat);
         let block = self.take(&[bytes.len()]);
         self.write(block[0], bytes);
-        let kernel = Kernel { module: "table", name: "patch".into() };
         let shape = Shape { blocks: 2, threads: 64, shared: 0 };
-        self.launch(&kernel, shape, [bytes_of(&[block[0].0, writes.len() as u64]), bytes_of(&widths)]);
+        self.launch(
+            &writers::patch(),
+            shape,
+            [bytes_of(&[block[0].0, writes.len() as u64]), bytes_of(&widths)],
+        );
         self.give_back(&block);
     }
 

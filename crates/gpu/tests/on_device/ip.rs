@@ -9,8 +9,8 @@ use wirespeed_fib::conformance::scattered;
 use wirespeed_fib::conformance::tables::scattered_routes;
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Prefix, Rib, Update, V4};
 use wirespeed_gpu::ip::{KeyBytes, Meter, Offload, Pipeline, Policy, Remote, Use};
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
+use wirespeed_image::device::OnDevice;
 
 use crate::fleet::{fleet, losable};
 

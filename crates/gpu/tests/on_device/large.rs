@@ -7,8 +7,8 @@ use crate::device;
 use crate::mirror::Mirrored;
 use wirespeed_fib::conformance::{Expected, check, scattered};
 use wirespeed_fib::{Address, BuildOptions, Engine, NextHop, Prefix, Rib, V4, V6, oracle};
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_image::Table;
+use wirespeed_image::device::OnDevice;
 
 /// A next hop of each width of elements: 1, 2 and 4 bytes.
 const NEXT_HOPS: [u32; 3] = [100, 10_000, 100_000];

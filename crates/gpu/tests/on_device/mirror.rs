@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use wirespeed_gpu::program::{OnDevice, Program};
+use wirespeed_image::device::{OnDevice, Program};
 use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, Table};
 
 use super::device::{Copy, Device, Shared, device, lock};

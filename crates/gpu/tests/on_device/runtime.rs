@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use wirespeed_dir24::Dir24;
 use wirespeed_fib::{Address, BuildOptions, Engine, Lookup, NextHop, Prefix, Rib, V4};
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{Done, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
 use wirespeed_image::Table;
+use wirespeed_image::device::OnDevice;
 
 type Dir24Table = <Dir24 as Engine<V4>>::Table;
 

@@ -5,8 +5,8 @@ use wirespeed_fib::conformance::{Expected, check, scattered, tables};
 use wirespeed_fib::oracle::boundaries;
 use wirespeed_fib::{Address, BuildOptions, Engine, Family, Lookup, NextHop, Prefix, Rib, Strides, V4, V6};
 use wirespeed_gamt::{GamtS, GamtT};
-use wirespeed_gpu::ip::programs_with_fibs;
-use wirespeed_gpu::program::{OnDevice, Sections};
+use wirespeed_image::device::{OnDevice, Sections};
+use wirespeed_sail::sail_m::kernel::programs_with_fibs;
 use wirespeed_sail::{FibId, Fibs, SailL, SailM, SailMTable};
 
 use crate::device::{device, lock};

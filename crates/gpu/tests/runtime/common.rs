@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wirespeed_gpu::GpuError;
-use wirespeed_gpu::program::{Program, Sections};
 use wirespeed_gpu::runtime::{Done, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
+use wirespeed_image::device::{Program, Programs, Sections, Stem, Width};
 use wirespeed_image::{Image, ImageBuilder, Patch, PatchBuilder, SectionId};
 
 use crate::fake::{Control, Fake};
@@ -42,9 +41,12 @@ pub(crate) fn image(element: impl Fn(u32) -> u32) -> Image {
     image
 }
 
+/// The kernel that reads them.
+pub(crate) const GATHER: Stem = Stem::of("gather").width('w', Width::Four);
+
 #[expect(clippy::unnecessary_wraps, reason = "as `upload` takes it")]
-pub(crate) fn gather(sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
-    Ok(vec![Program::new("gather", "gather_w4", &[sections.at(E).0, u64::from(LEN - 1)], 4)])
+pub(crate) fn gather(sections: Sections<'_>) -> Programs {
+    Ok(vec![Program::new(GATHER, &[sections.at(E).0, u64::from(LEN - 1)], 4)])
 }
 
 /// A patch that makes all elements the same.

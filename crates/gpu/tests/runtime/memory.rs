@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use wirespeed_gpu::GpuError;
-use wirespeed_gpu::program::{Program, Sections};
 use wirespeed_gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed_image::ImageBuilder;
+use wirespeed_image::device::{Program, Sections, Unsupported};
 
 use crate::common::{
-    E, all, check_version, gather, image, keys, options, results, send, start, start_with, way,
+    E, GATHER, all, check_version, gather, image, keys, options, results, send, start, start_with, way,
 };
 use crate::fake::Fake;
 
@@ -68,12 +68,11 @@ fn memory_is_accounted_and_capped_with_both_sizes() {
     let other = gpu.upload(&image(|_| 0), gather).unwrap();
     assert_eq!(gpu.usage().tables, with_table);
     // What is refused leaves nothing behind, either.
-    let none = |_: Sections<'_>| Err(GpuError::Unsupported("this".into()));
+    let none = |_: Sections<'_>| Err(Unsupported("this".into()));
     assert!(matches!(gpu.upload(&image(|_| 0), none), Err(GpuError::Unsupported(_))));
     assert!(gpu.upload(&image(|_| 0), |_| Ok(Vec::new())).is_err());
     assert!(other.replace(&image(|_| 0), none).is_err());
-    let wide =
-        |sections: Sections<'_>| Ok(vec![Program::new("gather", "gather_w4", &[sections.at(E).0, 255], 8)]);
+    let wide = |sections: Sections<'_>| Ok(vec![Program::new(GATHER, &[sections.at(E).0, 255], 8)]);
     assert_eq!(
         gpu.upload(&image(|_| 0), wide).err(),
         Some(GpuError::TooWide { what: "results", asked: 8, most: 4 })

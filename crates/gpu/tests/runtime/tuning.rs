@@ -1,10 +1,9 @@
 //! What is measured of ways and kernels, and that it is used.
 
-use wirespeed_gpu::GpuError;
-use wirespeed_gpu::program::{Program, Sections};
 use wirespeed_gpu::runtime::Tuning;
+use wirespeed_image::device::{Program, Programs, Sections};
 
-use crate::common::{E, LEN, image, keys, results, send, start};
+use crate::common::{E, GATHER, LEN, image, keys, results, send, start};
 
 #[test]
 fn calibration_and_tuning_measure_and_are_used() {
@@ -41,8 +40,8 @@ fn calibration_and_tuning_measure_and_are_used() {
 
 /// A table with a program that stages and one that doesn't.
 #[expect(clippy::unnecessary_wraps, reason = "as `upload` takes it")]
-fn two_programs(sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+fn two_programs(sections: Sections<'_>) -> Programs {
     let argument = [sections.at(E).0, u64::from(LEN - 1)];
-    let staged = Program::new("gather", "gather_w4", &argument, 4).with_shared(1000);
-    Ok(vec![staged, Program::new("gather", "gather_w4_plain", &argument, 4)])
+    let staged = Program::new(GATHER, &argument, 4).with_shared(1000);
+    Ok(vec![staged, Program::new(GATHER.word("plain"), &argument, 4)])
 }

@@ -75,6 +75,7 @@
 mod build;
 mod edit;
 pub mod hash;
+mod kernel;
 pub mod layout;
 mod long;
 mod lookup;

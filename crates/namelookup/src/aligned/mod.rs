@@ -16,6 +16,7 @@ mod arrays;
 mod build;
 mod form;
 pub mod interleave;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod place;

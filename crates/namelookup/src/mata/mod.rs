@@ -13,6 +13,7 @@
 //! state of hundreds of transitions among full arrays by force (a second each).
 
 mod interleaved;
+mod kernel;
 
 use wirespeed_table::Standing;
 

@@ -2,6 +2,7 @@
 //! byte. What the paper starts from; of use for small tables, to compare with.
 
 mod build;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod update;

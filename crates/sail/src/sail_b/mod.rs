@@ -2,6 +2,7 @@
 //! arrays.
 
 mod build;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod update;

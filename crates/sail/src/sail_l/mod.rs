@@ -1,6 +1,7 @@
 //! SAIL_L, the lookup-oriented variant (section 4.2): levels 16, 24 and 32, and on by octets for IPv6.
 
 mod build;
+mod kernel;
 pub mod layout;
 mod lookup;
 mod simd;

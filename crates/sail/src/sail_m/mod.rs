@@ -4,6 +4,7 @@
 mod arrays;
 mod build;
 mod fibs;
+pub mod kernel;
 pub mod layout;
 mod live;
 mod lookup;

@@ -17,11 +17,11 @@ use super::submit::KernelBatch;
 use super::{Cargo, Owner, timed_out};
 use crate::driver::{Driver, Event, Kernel, Shape};
 use crate::error::GpuError;
-use crate::program::{Kind, Program};
 use crate::runtime::Result;
 use crate::runtime::form::Form;
 use crate::runtime::slot::Slot;
 use crate::runtime::tune::{SMALLEST, Tuned, Tuning, class_of};
+use wirespeed_image::device::{Kind, Program};
 
 /// Batches of this size and larger are worth staging for, where nothing was measured.
 const LARGE: usize = 1 << 18;

@@ -18,7 +18,7 @@ use bytemuck::{Pod, Zeroable, bytes_of};
 
 use super::tables::TableState;
 use super::{Cargo, Owner};
-use crate::driver::{DevicePtr, Driver, Event, Kernel, Pinned, Shape, Stream};
+use crate::driver::{DevicePtr, Driver, Event, Pinned, Shape, Stream, writers};
 use crate::error::GpuError;
 use crate::runtime::Result;
 use crate::runtime::gpu::Shared;
@@ -156,7 +156,7 @@ impl Owner {
 
     fn send_patch(&mut self, table: u64, writes: &Writes) -> Result<()> {
         let most = self.shared.options.patch_writes.max(1);
-        let kernel = Kernel { module: "table", name: "patch".into() };
+        let kernel = writers::patch();
         let stream = self.patcher.stream;
         let copy = self.table(table)?.copy;
         let mut readers = Some(self.readers(copy));
@@ -185,7 +185,7 @@ impl Owner {
     }
 
     fn one_by_one(&mut self, table: u64, writes: &Writes) -> Result<()> {
-        let kernel = Kernel { module: "table", name: "patch_one".into() };
+        let kernel = writers::patch_one();
         let stream = self.patcher.stream;
         let copy = self.table(table)?.copy;
         for reader in self.readers(copy) {

@@ -17,13 +17,13 @@ use super::launch::Launch;
 use super::{Cargo, Owner};
 use crate::driver::{DevicePtr, Shape, Stream};
 use crate::error::GpuError;
-use crate::program::Kind;
 use crate::runtime::Result;
 use crate::runtime::command::OnDevice;
 use crate::runtime::form::Form;
 use crate::runtime::gpu::Enqueued;
 use crate::runtime::options::{Transfer, Way};
 use crate::runtime::slot::{Outcome, Request, Slot};
+use wirespeed_image::device::Kind;
 
 /// `Batch` of `kernels/batch.cuh`.
 #[derive(Clone, Copy, Pod, Zeroable)]

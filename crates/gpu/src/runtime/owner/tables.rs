@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::launch::Launch;
 use super::{Cargo, Flight, Owner};
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
-use crate::program::{Kind, Program};
 use crate::runtime::Result;
 use crate::runtime::command::{Copy, Install, Staging};
 use crate::runtime::memory::Purpose;
 use crate::runtime::writes::Writes;
+use wirespeed_image::device::{Kind, Program};
 
 /// A table: which copy it is at present, and what looks up in that.
 pub(super) struct TableState {

@@ -7,8 +7,8 @@ use wirespeed_classify::{
 use wirespeed_gpu::GpuError;
 use wirespeed_gpu::classify::{bytes_of as bytes_of_tuples, pack, unpack};
 use wirespeed_gpu::driver::Shape;
-use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_image::Patch;
+use wirespeed_image::device::{OnDevice, Program};
 
 use crate::device::{Device, batch};
 use crate::mirror::{Mirrored, MirroredTable};

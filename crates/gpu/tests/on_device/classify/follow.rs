@@ -15,8 +15,8 @@ use wirespeed_classify::{
 };
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_gpu::classify::{Meter, Offload, Pipeline, Remote, Use};
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
+use wirespeed_image::device::OnDevice;
 
 use crate::fleet::{fleet, losable};
 

@@ -5,9 +5,9 @@ use wirespeed_gpu::driver::Shape;
 use wirespeed_gpu::names::{
     Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, row_bytes_of, unpack, unpack_matches,
 };
-use wirespeed_gpu::program::{OnDevice, Program};
 use wirespeed_gpu::runtime::Form;
 use wirespeed_image::Patch;
+use wirespeed_image::device::{OnDevice, Program};
 use wirespeed_namelookup::{
     BuildError, BuildOptions, Engine, Lookup, Match, Name, NameBatch, NameDomain, NameTable, Names, NodeId,
     Outgrown, Standing, Step,

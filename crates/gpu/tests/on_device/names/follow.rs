@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use wirespeed_gpu::names::{Meter, Offload, Remote, Use, Wanted, pack, pack_ends, take, take_matches};
-use wirespeed_gpu::program::OnDevice;
 use wirespeed_gpu::runtime::{Gpu, GpuOptions, SlotSize, Way};
 use wirespeed_image::Table;
+use wirespeed_image::device::OnDevice;
 use wirespeed_namelookup::oracle::Oracle;
 use wirespeed_namelookup::{
     Acta, BuildOptions, Engine, LiveNames, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameTable,

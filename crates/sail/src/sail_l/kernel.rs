@@ -2,27 +2,16 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Width};
 use wirespeed_image::{SectionId, Table};
-use wirespeed_sail::SailLTable;
-use wirespeed_sail::sail_l::layout::{BCN16, FIRST, chunk_ids, levels, next_hops};
 
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use super::layout::{BCN16, SailLTable, chunk_ids, levels, next_hops};
+use crate::kernel::{Level16, STAGED, constants, staged, stem, stems};
 
-/// Bytes of level 16 staged: `StagedLevel16`.
-pub(super) const STAGED: u32 = 2 << 16;
-const _: () = assert!(STAGED as usize == 2 * FIRST);
+/// The kernels' module.
+const MODULE: &str = "sail_l";
 /// Levels of IPv6 past 16 and before 128.
 const BETWEEN: usize = 13;
-
-/// `Level16` and `StagedLevel16` of the kernels' sources.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Level16 {
-    pub(super) elements: DevicePtr,
-    pub(super) chunks: u64,
-}
 
 /// `SailL4`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -55,8 +44,17 @@ struct V6 {
 
 /// Has two programs for IPv4: the first stages level 16, the second reads it from memory.
 impl<A: Address> OnDevice for SailLTable<A> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
-        let width = self.entry_width();
+    fn kernels() -> Vec<Stem> {
+        stems::<A>(MODULE)
+    }
+
+    fn constants() -> Vec<Constants> {
+        constants()
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
+        let bytes = self.entry_width() as usize;
+        let width = Width::of(bytes)?;
         let level16 = Level16 { elements: sections.at(BCN16), chunks: self.chunks(1) };
         let id_width = |section: SectionId| u64::from(self.image().width(section).unwrap_or(0));
         Ok(match A::FAMILY {
@@ -68,10 +66,11 @@ impl<A: Address> OnDevice for SailLTable<A> {
                     n32: sections.at(next_hops(2)),
                     c24_width: id_width(chunk_ids(1)),
                 };
-                let program = |stem: &str| {
-                    Program::new("sail_l", format!("sail_l_v4_{stem}w{width}"), &argument, width as usize)
-                };
-                vec![program("staged_").with_shared(STAGED), program("")]
+                let program = |stem| Self::program(stem, &argument, bytes);
+                vec![
+                    program(staged::<A>(MODULE, width))?.with_shared(STAGED),
+                    program(stem::<A>(MODULE, width))?,
+                ]
             }
             Family::V6 => {
                 let between = |at: usize| Level {
@@ -84,7 +83,7 @@ impl<A: Address> OnDevice for SailLTable<A> {
                     between: std::array::from_fn(between),
                     n128: sections.at(next_hops(levels::<A>() - 1)),
                 };
-                vec![Program::new("sail_l", format!("sail_l_v6_w{width}"), &argument, width as usize)]
+                vec![Self::program(stem::<A>(MODULE, width), &argument, bytes)?]
             }
         })
     }

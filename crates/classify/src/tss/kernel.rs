@@ -1,17 +1,16 @@
 //! Tuple search and Bloom search: `kernels/classes.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_classify::Tuple;
-use wirespeed_classify::tss::layout::{
-    CLASS_WORDS, CLASSES, Class, FILTERS, HEAD, LEAST_LOG, ORDER, SLOTS, slot_elements,
-};
-use wirespeed_classify::tss::{Form, TssTable};
 use wirespeed_image::Table;
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::form::result_bytes;
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use super::form::Form;
+use super::hash;
+use super::layout::{
+    self, CLASS_WORDS, CLASSES, Class, FILTERS, HEAD, LEAST_LOG, ORDER, SLOTS, TssTable, slot_elements,
+};
+use crate::kernel::{few, result_bytes};
+use crate::tuple::Tuple;
 
 /// Words that tuples are hashed with.
 const KEYS: usize = 12;
@@ -34,13 +33,13 @@ struct Argument {
 }
 
 /// Most threads of a block.
-pub const THREADS: usize = 512;
+const THREADS: usize = 512;
 /// Tuples of a thread.
-pub const TUPLES: usize = 4;
+const TUPLES: usize = 4;
 /// Words of a class's record in shared memory.
-pub const RECORD: usize = 16;
+const RECORD: usize = 16;
 /// Words that say whether a part is wanted.
-pub const FLAGS: usize = 4;
+const FLAGS: usize = 4;
 
 /// Bytes of shared memory: what one, two and three blocks of a multiprocessor have, on GPUs with as much; the
 /// last is what every GPU has.
@@ -84,9 +83,42 @@ impl Split {
     }
 }
 
+/// The one kernel of each form: results of any width, as the batch says.
+const fn stem<F: Form>() -> Stem {
+    Stem::of(if F::FILTERED { "bloom" } else { "tuple_search" })
+}
+
 /// A program for each size of shared memory that the classes fill.
 impl<T: Tuple, F: Form> OnDevice for TssTable<T, F> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![stem::<F>()]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("tss")
+                .with("TSS_CLASSES_AT", layout::CLASSES_AT)
+                .with("TSS_CLASS_WORDS", layout::CLASS_WORDS)
+                .with("TSS_FIRST_SLOT_AT", layout::FIRST_SLOT_AT)
+                .with("TSS_SUBTABLE_AT", layout::SUBTABLE_AT)
+                .with("TSS_FIRST_BITS_AT", layout::FIRST_BITS_AT)
+                .with("TSS_LOG_BITS_AT", layout::LOG_BITS_AT)
+                .with("TSS_BOUND_AT", layout::BOUND_AT)
+                .with("TSS_LEAST_LOG", layout::LEAST_LOG)
+                .with("TSS_KEYS", hash::KEYS)
+                .with("TSS_K", hash::K)
+                .with("TSS_SLOT_OF_4", layout::slot_elements(4))
+                .with("TSS_SLOT_OF_9", layout::slot_elements(9))
+                .with("TSS_SLOT_OF_10", layout::slot_elements(10)),
+            Constants::of("classes")
+                .with("CLASSES_THREADS", THREADS)
+                .with("CLASSES_TUPLES", TUPLES)
+                .with("CLASSES_RECORD", RECORD)
+                .with("CLASSES_FLAGS", FLAGS),
+        ]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         /// Classes of a part, where there are as many, of filters and of tables.
         const WORTH: [usize; 2] = [32, 8];
         let image = self.image();
@@ -129,16 +161,11 @@ impl<T: Tuple, F: Form> OnDevice for TssTable<T, F> {
                 descends,
                 unused: 0,
             };
-            let module = if F::FILTERED { "bloom" } else { "tuple_search" };
-            Program::new(module, module, &argument, result_bytes(image.results())).with_shared(shared)
+            let bytes = result_bytes(image.results());
+            Ok(Self::program(stem::<F>(), &argument, bytes)?.with_shared(shared))
         };
-        Ok(splits.into_iter().map(program).collect())
+        splits.into_iter().map(program).collect()
     }
-}
-
-/// What fits in shared memory.
-fn few(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

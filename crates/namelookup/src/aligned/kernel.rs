@@ -2,14 +2,11 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
-use wirespeed_namelookup::aligned::layout::{ARRAYS, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
-use wirespeed_namelookup::aligned::{AlignedTable, Form};
-use wirespeed_namelookup::mata::MataNwTable;
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::staged::staged;
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use super::form::Form;
+use super::layout::{self, ARRAYS, AlignedTable, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
+use crate::kernel::staged;
 
 /// `Mata` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -28,8 +25,25 @@ struct Argument {
     staged: u32,
 }
 
+/// The one kernel: results of any width, as the argument says.
+const STEM: Stem = Stem::of("mata");
+
 impl<F: Form> OnDevice for AlignedTable<F> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![STEM]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("aligned")
+                .with("ALIGNED_ROOT_STATE_AT", layout::ROOT)
+                .with("ALIGNED_ROOT_RESULT_AT", layout::ROOT_RESULT)
+                .with("ALIGNED_ARRAY_WORDS", layout::RECORD)
+                .with("ALIGNED_ACCEPTING", layout::ACCEPTING),
+        ]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let image = self.image();
         let head = image.section::<u64>(HEAD);
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -47,15 +61,6 @@ impl<F: Form> OnDevice for AlignedTable<F> {
             result_bytes,
             staged: 0,
         };
-        Ok(staged("mata", result_bytes, |staged| Argument { staged, ..argument }))
-    }
-}
-
-/// Has the programs of MATA's table: [`Remote`](super::Remote) sends names in the packed form, which crosses
-/// the bus faster than interleaved ones (the paper's MATA-NW); these rows are for who packs them with
-/// [`pack_rows`](super::pack_rows).
-impl OnDevice for MataNwTable {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
-        self.mata().programs(sections)
+        staged::<Self, _>(STEM, result_bytes, |staged| Argument { staged, ..argument })
     }
 }

@@ -2,13 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::Table;
-use wirespeed_namelookup::stt::SttTable;
-use wirespeed_namelookup::stt::layout::{HEAD, RESULTS, TABLE};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use super::staged::staged;
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use super::layout::{self, HEAD, RESULTS, SttTable, TABLE};
+use crate::kernel::staged;
 
 /// `Stt` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -25,8 +22,19 @@ struct Argument {
     staged: u32,
 }
 
+/// The one kernel: results of any width, as the argument says.
+const STEM: Stem = Stem::of("stt");
+
 impl OnDevice for SttTable {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![STEM]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![Constants::of("stt").with("STT_ROW", layout::ROW)]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let image = self.image();
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let result_bytes = image.width(RESULTS).unwrap_or(1);
@@ -42,6 +50,6 @@ impl OnDevice for SttTable {
             result_bytes,
             staged: 0,
         };
-        Ok(staged("stt", result_bytes, |staged| Argument { staged, ..argument }))
+        staged::<Self, _>(STEM, result_bytes, |staged| Argument { staged, ..argument })
     }
 }

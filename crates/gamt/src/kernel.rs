@@ -1,13 +1,10 @@
 //! GAMT: `kernels/gamt.cuh`.
 
 use bytemuck::{Pod, Zeroable, bytes_of};
-use wirespeed_fib::{Address, Family};
-use wirespeed_gamt::layout::{Code, Level, next_hops, units};
-use wirespeed_gamt::{GamtTable, Placement};
+use wirespeed_fib::{Address, V4, V6};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
 
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use crate::layout::{Code, GamtTable, JUMP_BITS, Level, Placement, next_hops, units};
 
 /// `GamtLevel` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -40,13 +37,27 @@ struct Head {
     count: u64,
 }
 
+/// Results of so many bytes.
+const fn stem<A: Address>(results: Width) -> Stem {
+    Stem::of("gamt").word(A::FAMILY.short_name()).width('w', results)
+}
+
 impl<A: Address, P: Placement> OnDevice for GamtTable<A, P> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        Width::ALL.map(stem::<A>).into()
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("gamt")
+                .with("GAMT_JUMP_BITS", JUMP_BITS)
+                .with("GAMT_MOST_LEVELS_V4", V4::BITS)
+                .with("GAMT_MOST_LEVELS_V6", V6::BITS),
+        ]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let width = self.entry_width() as usize;
-        let family = match A::FAMILY {
-            Family::V4 => "v4",
-            Family::V6 => "v6",
-        };
         let levels = self.levels();
         let next_hops = if P::SEPARATE { sections.at(next_hops(levels.len())) } else { DevicePtr(0) };
         let head = Head { next_hops, count: levels.len() as u64 };
@@ -55,7 +66,7 @@ impl<A: Address, P: Placement> OnDevice for GamtTable<A, P> {
             let level = levels.get(at).map(|level| LevelArgument::of(level, sections.at(units(at))));
             table.extend_from_slice(bytes_of(&level.unwrap_or(LevelArgument::zeroed())));
         }
-        let program = Program::new("gamt", format!("gamt_{family}_w{width}"), &head, width);
+        let program = Self::program(stem::<A>(Width::of(width)?), &head, width)?;
         Ok(vec![Program { table, ..program }])
     }
 }

@@ -2,14 +2,13 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
-use wirespeed_sail::SailMTable;
-use wirespeed_sail::sail_m::layout::{BCA16, elements, next_hops};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
 
-use super::sail_l::{Level16, STAGED};
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use super::layout::{BCA16, SailMTable, elements, next_hops};
+use crate::kernel::{Level16, STAGED, constants, staged, stem, stems};
 
+/// The kernels' module.
+const MODULE: &str = "sail_m";
 /// Levels of IPv6 past 16.
 const DEEPER: usize = 14;
 
@@ -45,8 +44,17 @@ struct V6 {
 
 /// Lookups in FIB 0. Of IPv4 the first program stages level 16, the second reads it from memory.
 impl<A: Address> OnDevice for SailMTable<A> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
-        let width = self.entry_width() as usize;
+    fn kernels() -> Vec<Stem> {
+        stems::<A>(MODULE)
+    }
+
+    fn constants() -> Vec<Constants> {
+        constants()
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
+        let bytes = self.entry_width() as usize;
+        let width = Width::of(bytes)?;
         let level16 = Level16 { elements: sections.at(BCA16), chunks: self.chunks(1) as u64 };
         let next_hops = NextHops {
             n: sections.at(next_hops::<A>()),
@@ -58,27 +66,41 @@ impl<A: Address> OnDevice for SailMTable<A> {
             Family::V4 => {
                 let (bca24, a32) = (sections.at(elements(1)), sections.at(elements(2)));
                 let argument = V4 { level16, bca24, a32, width: id_width, next_hops };
-                let program = |stem: &str| {
-                    Program::new("sail_m", format!("sail_m_v4_{stem}w{width}"), &argument, width)
-                };
-                vec![program("staged_").with_shared(STAGED), program("")]
+                let program = |stem| Self::program(stem, &argument, bytes);
+                vec![
+                    program(staged::<A>(MODULE, width))?.with_shared(STAGED),
+                    program(stem::<A>(MODULE, width))?,
+                ]
             }
             Family::V6 => {
                 let deeper = std::array::from_fn(|at| sections.at(elements(at + 1)));
                 let argument = V6 { level16, deeper, width: id_width, next_hops };
-                vec![Program::new("sail_m", format!("sail_m_v6_w{width}"), &argument, width)]
+                vec![Self::program(stem::<A>(MODULE, width), &argument, bytes)?]
             }
         })
     }
 }
 
 /// The programs for keys that name a FIB, as [`SailMTable::lookup_mixed`]: addresses in the first plane, of 4
-/// bytes, or of 16 or 8, and ids of FIBs of 2 bytes in the second. Their kernels are those of keys of 6, 18
-/// and 10 bytes.
-pub fn programs_with_fibs<A: Address>(
-    table: &SailMTable<A>,
-    sections: Sections<'_>,
-) -> Result<Vec<Program>, GpuError> {
-    let with_fibs = |program: Program| Program { stem: format!("{}_fibs", program.stem), ..program };
-    Ok(table.programs(sections)?.into_iter().map(with_fibs).collect())
+/// bytes, or of 16 or 8, and ids of FIBs of 2 bytes in the second ([`bytes_with_fibs`]).
+pub fn programs_with_fibs<A: Address>(table: &SailMTable<A>, sections: Sections<'_>) -> Programs {
+    let with = |program: Program| Program { stem: with_fibs(program.stem), ..program };
+    Ok(table.programs(sections)?.into_iter().map(with).collect())
+}
+
+/// Every kernel that [`programs_with_fibs`] may name.
+pub fn kernels_with_fibs<A: Address>() -> Vec<Stem> {
+    SailMTable::<A>::kernels().into_iter().map(with_fibs).collect()
+}
+
+/// Bytes of keys that name a FIB, with those of the id: the kinds that there are kernels for.
+pub const fn bytes_with_fibs(family: Family) -> &'static [usize] {
+    match family {
+        Family::V4 => &[6],
+        Family::V6 => &[18, 10],
+    }
+}
+
+const fn with_fibs(stem: Stem) -> Stem {
+    stem.word("fibs")
 }

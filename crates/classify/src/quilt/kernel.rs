@@ -1,18 +1,16 @@
 //! Quilt: `kernels/quilt.cuh`.
 
 use bytemuck::{Pod, Zeroable};
-use wirespeed_classify::Tuple;
-use wirespeed_classify::quilt::QuiltTable;
-use wirespeed_classify::quilt::hash::{FILTER, MOST_WORDS, Seeds};
-use wirespeed_classify::quilt::layout::{
-    BLOCK, CELLS, HEAD, LAYERS, LAYERS_AT_ONCE, RANKS, SCAN, SCAN_RANKS, SCAN_TOPS, SLOTS, blocks, record_len,
-};
 use wirespeed_image::Table;
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported};
 
-use super::form::result_bytes;
-use crate::driver::DevicePtr;
-use crate::error::GpuError;
-use crate::program::{OnDevice, Program, Sections};
+use super::hash::{self, FILTER, MOST_WORDS, Seeds};
+use super::layout::{
+    self, BLOCK, CELLS, HEAD, LAYERS, LAYERS_AT_ONCE, QuiltTable, RANKS, SCAN, SCAN_RANKS, SCAN_TOPS, SLOTS,
+    blocks, record_len,
+};
+use crate::kernel::{few, result_bytes};
+use crate::tuple::Tuple;
 
 /// `Quilt` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -72,13 +70,40 @@ impl Split {
     }
 }
 
+/// The one kernel: results of any width, as the batch says.
+const STEM: Stem = Stem::of("quilt");
+
 impl<T: Tuple> OnDevice for QuiltTable<T> {
-    fn programs(&self, sections: Sections<'_>) -> Result<Vec<Program>, GpuError> {
+    fn kernels() -> Vec<Stem> {
+        vec![STEM]
+    }
+
+    fn constants() -> Vec<Constants> {
+        vec![
+            Constants::of("quilt")
+                .with("QUILT_COUNT_AT", layout::COUNT_AT)
+                .with("QUILT_REST_AT", layout::REST_AT)
+                .with("QUILT_MASK_AT", layout::MASK_AT)
+                .with("QUILT_BLOCK", layout::BLOCK)
+                .with("QUILT_LANES", layout::LANES)
+                .with("QUILT_GROUP_BITS", layout::GROUP_BITS)
+                .with("QUILT_FORM_SHIFT", layout::FORM_SHIFT)
+                .with("QUILT_FILTER_SHIFT", layout::FILTER_SHIFT)
+                .with("QUILT_LAYERS_AT_ONCE", layout::LAYERS_AT_ONCE)
+                .with("QUILT_KEYS", hash::MOST_WORDS)
+                .with("QUILT_FILTERS", hash::FILTER.len())
+                .with("QUILT_SCAN_AT", layout::SCAN_AT)
+                .with("QUILT_SCAN_LANES", layout::SCAN_LANES)
+                .with("QUILT_TOPS", layout::TOPS),
+        ]
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
         let image = self.image();
         let record = record_len::<T>() * size_of::<u64>();
         let room = image.section::<u64>(LAYERS).len() / record_len::<T>();
         if u32::try_from(room).is_err() {
-            return Err(GpuError::Unsupported(format!("{room} layers: at most {}", u32::MAX)));
+            return Err(Unsupported(format!("{room} layers: at most {}", u32::MAX)));
         }
         let [head, layers, slots, cells, ranks] =
             [HEAD, LAYERS, SLOTS, CELLS, RANKS].map(|id| sections.at(id));
@@ -109,10 +134,10 @@ impl<T: Tuple> OnDevice for QuiltTable<T> {
                 unused: 0,
                 bits: FILTER,
             };
-            Program::new("quilt", "quilt", &argument, result_bytes(image.results())).with_shared(shared)
+            Ok(Self::program(STEM, &argument, result_bytes(image.results()))?.with_shared(shared))
         };
         let splits = Split::all(room, record, image.section::<u64>(SLOTS).len());
-        Ok(splits.into_iter().map(program).collect())
+        splits.into_iter().map(program).collect()
     }
 }
 
@@ -121,11 +146,6 @@ fn padding<T: Tuple>(seeds: &Seeds) -> u64 {
     let pairs = (T::WORDS.next_multiple_of(2)..blocks::<T>() * BLOCK).step_by(2);
     let product = |at: usize| u64::from(seeds.keys[at]).wrapping_mul(seeds.keys[at + 1].into());
     pairs.map(product).fold(0, u64::wrapping_add)
-}
-
-/// What fits in shared memory.
-fn few(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

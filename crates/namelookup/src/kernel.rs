@@ -1,0 +1,17 @@
+//! Programs that bring names to shared memory, and one that doesn't.
+
+use bytemuck::NoUninit;
+use wirespeed_image::device::{OnDevice, Programs, Stem};
+
+/// Bytes of shared memory for a block's names: for 512 of usual length and 1,024, for 256, for none.
+const STAGED: [u32; 3] = [32 << 10, 14 << 10, 0];
+
+/// A program for each, whose argument has so many bytes for names.
+pub(crate) fn staged<T: OnDevice, X: NoUninit>(
+    stem: Stem,
+    result_bytes: u32,
+    argument: impl Fn(u32) -> X,
+) -> Programs {
+    let program = |bytes| Ok(T::program(stem, &argument(bytes), result_bytes as usize)?.with_shared(bytes));
+    STAGED.into_iter().map(program).collect()
+}
