@@ -13,10 +13,27 @@ pub(crate) fn run() -> Result<()> {
     step::run("format", &mut step::cargo(&["fmt", "--all", "--check"]))?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     step::run("clippy", &mut step::cargo(&clippy))?;
+    step::run("clippy of programs that measure", step::cargo(&["clippy"]).args(measuring()))?;
     step::run("docs", step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     // Files that are generated and committed are checked before the tests use them.
     step::run("ptx", &mut step::cargo(&["xtask", "ptx", "--check", "--registers"]))?;
     // All rounds of the suites; a plain run goes through a part of them.
     step::run_last("tests", step::cargo(&["test", "--workspace"]).env("WIRESPEED_TESTS", "long"))?;
     Ok(())
+}
+
+/// What has the programs that measure compiled: `--all-targets` leaves them out.
+fn measuring() -> Vec<&'static str> {
+    let of = [
+        ("wirespeed-classify", &["classify_speed", "hostile_speed", "quilt_speed"][..]),
+        ("wirespeed-fold", &["hot_share"]),
+        ("wirespeed-namelookup", &["acta_speed", "structures"]),
+    ];
+    let mut arguments = vec!["--features", "wirespeed-classify/conformance"];
+    for (package, benches) in of {
+        arguments.extend(["-p", package]);
+        arguments.extend(benches.iter().flat_map(|bench| ["--bench", bench]));
+    }
+    arguments.extend(["--", "-D", "warnings"]);
+    arguments
 }

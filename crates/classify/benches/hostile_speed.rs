@@ -106,7 +106,7 @@ fn update<T: Tuple, E: Engine<T>>(
     live: &mut LiveRules<T, E>,
 ) -> Result<Duration, Box<dyn std::error::Error>> {
     let some: Vec<_> =
-        live.rules().sorted().into_iter().take(100).map(|(n, rule)| (n, rule.clone())).collect();
+        live.model().sorted().into_iter().take(100).map(|(n, rule)| (n, rule.clone())).collect();
     let mut longest = Duration::ZERO;
     for (number, rule) in some {
         for update in [RuleUpdate::Remove(number.get()), RuleUpdate::Set(number.get(), rule)] {

@@ -172,7 +172,7 @@ fn updates<B: Companion<Ipv4Tuple>>(
     }
     let (mut found, mut right) = (vec![0; trace.len()], vec![0; trace.len()]);
     live.reader().enter().lookup_batch(trace, &mut found);
-    Quilt::build(rules, options)?.1.lookup_batch(trace, &mut right);
+    Quilt::<Ipv4Tuple>::build(rules, options)?.1.lookup_batch(trace, &mut right);
     assert!(found == right, "wrong answers after {count} updates, {} rebuilds", live.rebuilds());
     Ok(best)
 }

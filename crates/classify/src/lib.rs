@@ -56,7 +56,7 @@
 //! let flows = ["in_port=1 dl_type=0x0800 nw_dst=10.0.0.0/8 priority=100 action=2", "priority=0 action=9"];
 //! let flows: Vec<Rule<OpenFlowTuple>> = flows.iter().map(|flow| flow.parse()).collect::<Result<_, _>>()?;
 //! let rules: RuleSet<OpenFlowTuple> = flows.into_iter().collect();
-//! let (_, table) = Linear::build(&rules, &BuildOptions::default())?;
+//! let (_, table) = Linear::<OpenFlowTuple>::build(&rules, &BuildOptions::default())?;
 //!
 //! let mut frame = [0; 60];
 //! frame[12..14].copy_from_slice(&[0x08, 0x00]);

@@ -80,7 +80,7 @@ fn engine<E: Engine<V4>>(
         let changed: Vec<Prefix<V4>> =
             updates.iter().filter(|update| rib.apply(update)).map(Update::prefix).collect();
         let start = Instant::now();
-        match engine.update(&rib, &changed) {
+        match engine.update(&table, &rib, &changed) {
             Ok(patch) => {
                 table.apply(&patch)?;
                 writes += patch.writes().len() as u64;

@@ -28,7 +28,7 @@
 //! rib.insert("10.0.0.0/8".parse().unwrap(), NextHop(1));
 //! rib.insert("10.1.2.0/24".parse().unwrap(), NextHop(2));
 //! let options = BuildOptions { strides: Strides::Given(vec![16, 8]), ..BuildOptions::default() };
-//! let (mut engine, table) = GamtT::build(&rib, &options).unwrap();
+//! let (mut engine, table) = GamtT::<V4>::build(&rib, &options).unwrap();
 //!
 //! let keys = ["10.1.2.3", "10.9.9.9", "11.0.0.1"].map(|text| text.parse::<V4>().unwrap());
 //! let mut next_hops = [NextHop::NONE; 3];
@@ -37,7 +37,7 @@
 //!
 //! let prefix = "10.1.2.0/24".parse().unwrap();
 //! rib.insert(prefix, NextHop(3));
-//! let patch = engine.update(&rib, &[prefix]).unwrap();
+//! let patch = engine.update(&table, &rib, &[prefix]).unwrap();
 //! assert_eq!(patch.writes().len(), 1); // one bubble
 //! ```
 //!

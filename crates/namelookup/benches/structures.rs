@@ -141,8 +141,12 @@ fn updates<E: Engine<NameDomain>>(table: NameTable, names: &[NameBuf]) {
     let batch: NameBatch = names[..names.len().min(1 << 18)].iter().map(|name| &**name).collect();
     let mut results = vec![0; batch.len()];
     reader.enter().lookup_batch(batch.names(), &mut results);
-    let right =
-        batch.names().iter().zip(&results).all(|(name, &result)| live.names().lookup(name).result == result);
+    let right = batch
+        .model()
+        .names()
+        .iter()
+        .zip(&results)
+        .all(|(name, &result)| live.names().lookup(name).result == result);
     assert!(right, "{}: a wrong result after updates", E::NAME);
 }
 

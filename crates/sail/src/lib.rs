@@ -28,7 +28,7 @@
 //! let mut rib = Rib::<V4>::new();
 //! rib.insert("10.0.0.0/8".parse().unwrap(), NextHop(1));
 //! rib.insert("10.1.2.0/24".parse().unwrap(), NextHop(2));
-//! let (mut engine, table) = SailL::build(&rib, &BuildOptions::default()).unwrap();
+//! let (mut engine, table) = <SailL as Engine<V4>>::build(&rib, &BuildOptions::default()).unwrap();
 //!
 //! let keys = ["10.1.2.3", "10.9.9.9", "11.0.0.1"].map(|text| text.parse::<V4>().unwrap());
 //! let mut next_hops = [NextHop::NONE; 3];

@@ -17,7 +17,7 @@
 //! let mut rib = Rib::<V6>::new();
 //! rib.insert("2001:db8::/32".parse().unwrap(), NextHop(1));
 //! rib.insert("2001:db8:1::/48".parse().unwrap(), NextHop(2));
-//! let (mut engine, table) = Waldvogel::build(&rib, &BuildOptions::default()).unwrap();
+//! let (mut engine, table) = Waldvogel::<V6>::build(&rib, &BuildOptions::default()).unwrap();
 //!
 //! let keys = ["2001:db8:1::1", "2001:db8:2::1", "::1"].map(|text| text.parse::<V6>().unwrap());
 //! let mut next_hops = [NextHop::NONE; 3];

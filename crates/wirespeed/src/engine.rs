@@ -9,8 +9,7 @@ use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
 use wirespeed_fib::{Family, InFib, V4, V6};
 use wirespeed_image::Table;
 use wirespeed_namelookup::NameDomain;
-pub use wirespeed_table::Standing;
-use wirespeed_table::{Domain, Engine};
+pub use wirespeed_table::{Domain, Engine, Standing};
 
 /// A table that GPUs look up in, too: every engine's table is one.
 pub use wirespeed_image::device::OnDevice;

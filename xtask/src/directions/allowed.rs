@@ -8,6 +8,22 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "the list of what is measured names the loops, and these the entry that they fill",
     ),
     (
+        &[
+            "crates/classify/src/domain.rs",
+            "crates/classify/src/pattern.rs",
+            "crates/classify/src/patterns.rs",
+            "crates/classify/src/rule.rs",
+            "crates/classify/src/rules.rs",
+            "crates/classify/src/spans.rs",
+            "crates/classify/src/tuple/ipv4.rs",
+            "crates/classify/src/tuple/ipv6.rs",
+            "crates/classify/src/tuple/mod.rs",
+            "crates/classify/src/tuple/openflow.rs",
+            "crates/classify/src/update.rs",
+        ],
+        "a type of tuple is a domain, whose model is a set of its rules: the bounds of Tuple say so",
+    ),
+    (
         &["crates/classify/src/read/chains/region.rs", "crates/classify/src/read/chains/set.rs"],
         "not taken apart yet: the error of both belongs beneath them",
     ),
@@ -41,8 +57,15 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "not taken apart yet: formats are recognised by their readers, and errors name formats",
     ),
     (
-        &["crates/fib/src/rib/leaf.rs", "crates/fib/src/rib/node.rs"],
-        "nodes and the lists of routes that take the place of nodes",
+        &[
+            "crates/fib/src/address.rs",
+            "crates/fib/src/prefix.rs",
+            "crates/fib/src/rib/leaf.rs",
+            "crates/fib/src/rib/mod.rs",
+            "crates/fib/src/rib/node.rs",
+            "crates/fib/src/update.rs",
+        ],
+        "a family of addresses is a domain, whose model is a table of its prefixes: the bounds of Address say so",
     ),
     (
         &[
@@ -183,4 +206,8 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "a type and what makes it: each names the other in its signature",
     ),
     (&["xtask/src/ptx/manifest.rs", "xtask/src/ptx/mod.rs"], "a manifest says what the verb is told by"),
+    (
+        &["crates/table/src/domain.rs", "crates/table/src/lookup.rs"],
+        "a domain says what a table finds for each key where its engine has no faster way",
+    ),
 ];

@@ -152,6 +152,6 @@ pub use table::NameTable;
 /// routes. Insert, remove, iterate, look up. It is not compiled, and not for readers.
 pub use wirespeed_namelookup::NameTable as NameRib;
 pub use wirespeed_namelookup::{
-    BuildError, Components, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameError, NameUpdate, Names,
-    generate, read, tlv, write,
+    BuildError, Components, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameError,
+    NameUpdate, Names, generate, read, tlv, write,
 };

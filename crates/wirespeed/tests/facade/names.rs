@@ -3,13 +3,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use wirespeed::engine::EngineName;
+use wirespeed::engine::{EngineName, of_domain};
 use wirespeed::image::{Image, ImageBuilder};
 use wirespeed::namelookup::oracle::Oracle;
 use wirespeed::names::generate::{self, Churn, ChurnSpec, Load, Paths, TableSpec, TraceSpec};
 use wirespeed::names::{NameRib, read};
 use wirespeed::prelude::*;
 use wirespeed::{Error, Labels, NextHop};
+use wirespeed_namelookup::NameDomain;
 
 /// A table with what engines get wrong in it, and some hundreds of names of usual shape.
 pub(crate) fn names(seed: u64) -> NameRib {
@@ -34,7 +35,7 @@ pub(crate) fn engines(seed: u64) -> impl Iterator<Item = (EngineName, NameRib)> 
         EngineName::Ata | EngineName::Ata2 | EngineName::Ata3 => 100,
         _ => 8_000,
     };
-    EngineName::ALL.iter().map(move |&engine| (engine, names_with(seed, longest(engine))))
+    of_domain::<NameDomain>().map(move |engine| (engine, names_with(seed, longest(engine))))
 }
 
 /// The entries that results need: not those whose nearest one above has their result.
@@ -152,7 +153,7 @@ fn is_right_before_and_after_updates(engine: EngineName, mut rib: NameRib, aggre
 #[test]
 fn readers_see_updates_whole_and_resolve_what_they_see() {
     let texts = ["/a", "/a/b", "/c", "/d/e/f", "/"];
-    for &engine in EngineName::ALL {
+    for engine in of_domain::<NameDomain>() {
         let labels = Labels::new();
         let all: Vec<_> = texts.iter().map(|text| NameBuf::new(text).unwrap()).collect();
         let first = all.iter().map(|name| (name, "round 0".to_owned()));
