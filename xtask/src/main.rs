@@ -9,6 +9,7 @@ mod fuzz;
 mod gamt_paper;
 mod gswitch_paper;
 mod mata_paper;
+mod parallel;
 mod ptx;
 mod record;
 mod report;
@@ -34,6 +35,8 @@ enum Verb {
     Ci,
     /// Builds and runs the fuzz targets
     Fuzz(fuzz::Options),
+    /// Counts lines that say the same of addresses, names and rules
+    Parallel,
     /// Builds the kernels' PTX from their sources, or checks what is committed
     Ptx(ptx::Options),
     /// Measures this machine and writes benches/record/MACHINE/DATE.csv
@@ -59,6 +62,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().verb {
         Verb::Ci => ci::run(),
         Verb::Fuzz(options) => fuzz::run(&options),
+        Verb::Parallel => parallel::run(),
         Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),
         Verb::Report(options) => report::run(&options),

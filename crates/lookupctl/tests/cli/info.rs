@@ -21,7 +21,7 @@ fn an_object_for_each_family() {
 #[test]
 fn text_for_people() {
     let folder = Folder::new();
-    let ran = folder.run("info v4").ok();
+    let ran = folder.run("info v4 --engine every").ok();
     for part in ["6 prefixes", "/25", "192.0.2.1", "sail-l", "B a prefix"] {
         assert!(ran.stdout.contains(part), "{part}: {ran:?}");
     }
@@ -94,4 +94,22 @@ fn an_image_is_told() {
     assert!(ran.stdout.contains("  bcn16"), "{ran:?}");
     // Beside a table each is told.
     assert_eq!(folder.run("info v4 four.img --engine fold --json").ok().json().len(), 2);
+}
+
+#[test]
+fn engines_have_a_standing_and_those_of_papers_are_asked_for() {
+    let folder = Folder::new();
+    let engines = |options: &str| -> Vec<(String, String)> {
+        let report = &folder.run(&format!("info v4 --json {options}")).ok().json()[0];
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let engines = report["engines"].as_array().unwrap();
+        engines.iter().map(|engine| (text(&engine["engine"]), text(&engine["standing"]))).collect()
+    };
+    let (all, every) = (engines(""), engines("--engine every"));
+    assert_eq!(all, engines("--engine all"));
+    assert!(every.starts_with(&all) && every.len() > all.len(), "{every:?}");
+    assert_eq!(all[0], ("fold".to_owned(), "recommended".to_owned()));
+    assert!(every[all.len()..].iter().all(|(_, standing)| standing.starts_with("of a paper: ")), "{every:?}");
+    let help = folder.run("info --help").ok().stdout;
+    assert!(help.find("recommended") < help.find("of a paper"), "{help}");
 }

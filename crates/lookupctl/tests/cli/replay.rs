@@ -114,7 +114,7 @@ fn people_get_text_and_talk_goes_to_stderr() {
 fn what_this_build_does_not_have_is_refused() {
     let folder = Folder::new();
     let ran = folder.run("replay --fib v4 --engine poptrie").status(2);
-    assert!(ran.stderr.contains("auto, sail-l"), "{ran:?}");
+    assert!(ran.stderr.contains("auto, fold"), "{ran:?}");
     for wrong in
         ["--batch 0", "--threads 0", "--seconds -1", "--rate 5", "--keys x", "--trace zipf:x", "--family 5"]
     {

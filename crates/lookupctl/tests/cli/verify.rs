@@ -6,7 +6,7 @@ use crate::common::Folder;
 fn every_engine_is_right() {
     let folder = Folder::new();
     for (table, family) in [("v4", 4), ("v6", 6)] {
-        let reports = folder.run(&format!("verify --fib {table} --json")).ok().json();
+        let reports = folder.run(&format!("verify --fib {table} --engine every --json")).ok().json();
         assert!(!reports.is_empty());
         for report in reports {
             assert_eq!((&report["family"], &report["mismatches"]), (&family.into(), &0.into()), "{report}");
@@ -53,6 +53,6 @@ fn an_engine_that_cannot_hold_the_table_is_not_wrong() {
 #[cfg(not(debug_assertions))]
 #[test]
 fn every_address() {
-    let reports = Folder::new().run("verify --fib v4 --exhaustive --json").ok().json();
+    let reports = Folder::new().run("verify --fib v4 --engine every --exhaustive --json").ok().json();
     assert!(reports.iter().all(|report| report["addresses"] == 1u64 << 32 && report["mismatches"] == 0));
 }

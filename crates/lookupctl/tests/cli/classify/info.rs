@@ -6,7 +6,7 @@ use super::folder;
 
 #[test]
 fn one_object_with_all_of_it() {
-    let report = folder().run("classify info rules --json").ok().json().remove(0);
+    let report = folder().run("classify info rules --engine every --json").ok().json().remove(0);
     assert_eq!((&report["format"], &report["tuple"]), (&"plain".into(), &"ipv4".into()));
     let told = (&report["rules"], &report["patterns"], &report["priorities"], &report["actions"]);
     // 1024-65535 is six prefixes.
@@ -40,7 +40,7 @@ fn one_object_with_all_of_it() {
 #[test]
 fn text_for_people_and_what_could_not_be_expressed() {
     let folder = folder();
-    let ran = folder.run("classify info saved flows --sections").ok();
+    let ran = folder.run("classify info saved flows --engine every --sections").ok();
     for part in [
         "left out line 4: an interface (-i): -A INPUT -i lo",
         "conntrack",
@@ -57,7 +57,7 @@ fn text_for_people_and_what_could_not_be_expressed() {
         assert!(ran.stdout.contains(part), "{part}: {ran:?}");
     }
     // Without --sections an engine is a line.
-    let short = folder.run("classify info flows").ok();
+    let short = folder.run("classify info flows --engine every").ok();
     let engines = |start: &str| short.stdout.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!((engines("linear: "), engines("quilt: ")), (1, 1), "{short:?}");
     let after = short.stdout.lines().skip_while(|line| !line.contains(": ") || !line.contains("built in"));

@@ -5,7 +5,7 @@ use super::folder;
 #[test]
 fn every_engine_is_right_before_and_after_updates() {
     let folder = folder();
-    let reports = folder.run("classify verify --rules rules --trace trace --json").ok().json();
+    let reports = folder.run("classify verify --rules rules --engine every --trace trace --json").ok().json();
     assert!(reports.len() >= 4, "{reports:?}");
     for report in reports {
         assert_eq!((&report["mismatches"], &report["device"]), (&0.into(), &"cpu".into()), "{report}");

@@ -4,7 +4,7 @@ use super::folder;
 
 #[test]
 fn one_object_with_all_of_it() {
-    let report = folder().run("names info table --json").ok().json().remove(0);
+    let report = folder().run("names info table --engine every --json").ok().json().remove(0);
     let told =
         (&report["entries"], &report["components"], &report["results"], &report["with_entries_beneath"]);
     assert_eq!(told, (&5.into(), &6.into(), &3.into(), &2.into()));
@@ -72,6 +72,6 @@ fn what_was_skipped_is_counted_and_an_engine_that_cannot_be_built_hides_no_other
     let report = &folder.run("names info faulty --lenient --json").ok().json()[0];
     let skipped: Vec<_> = report["skipped"].as_array().unwrap().iter().map(|s| s["count"].as_u64()).collect();
     assert_eq!((report["entries"].as_u64(), skipped), (Some(1), vec![Some(1); 3]), "{report}");
-    let ran = folder.run("names info table --memory-cap 10k").ok();
+    let ran = folder.run("names info table --engine every --memory-cap 10k").ok();
     assert!(ran.stdout.contains("ata-3: can't be built") && ran.stdout.contains("acta: "), "{ran:?}");
 }

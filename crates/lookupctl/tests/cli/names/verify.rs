@@ -6,7 +6,7 @@ use super::folder;
 fn every_engine_is_right() {
     let folder = folder();
     for table in ["table", "domains"] {
-        let reports = folder.run(&format!("names verify --table {table} --json")).ok().json();
+        let reports = folder.run(&format!("names verify --table {table} --engine every --json")).ok().json();
         let engines: Vec<_> = reports.iter().map(|report| report["engine"].as_str().unwrap()).collect();
         for engine in ["acta", "mata", "mata-nw", "ata", "ata-2", "ata-3", "stt"] {
             assert!(engines.contains(&engine), "{engines:?}");
@@ -25,7 +25,7 @@ fn aggregated_tables_are_right_before_updates_and_after() {
     let folder = folder();
     for updates in ["", "--updates updates"] {
         let reports =
-            folder.run(&format!("names verify --table table {updates} --aggregate --json")).ok().json();
+            folder.run(&format!("names verify --table table {updates} --engine every --aggregate --json")).ok().json();
         assert!(reports.len() >= if updates.is_empty() { 7 } else { 14 });
         assert!(reports.iter().all(|report| report["mismatches"] == 0 && report["device"] == "cpu"));
     }
@@ -34,7 +34,7 @@ fn aggregated_tables_are_right_before_updates_and_after() {
 #[test]
 fn before_the_updates_and_after() {
     let folder = folder();
-    let reports = folder.run("names verify --table table --updates updates --json").ok().json();
+    let reports = folder.run("names verify --table table --engine every --updates updates --json").ok().json();
     for states in reports.chunks(2) {
         let told: Vec<_> = states.iter().map(|report| (&report["updates"], &report["entries"])).collect();
         assert_eq!(told, [(&0.into(), &5.into()), (&4.into(), &4.into())]);
@@ -47,6 +47,6 @@ fn an_engine_that_cannot_be_built_is_said() {
     folder
         .run("names verify --table table --engine acta --memory-cap 100")
         .refused(&["can't be built", "cap"]);
-    let ran = folder.run("names verify --table table --memory-cap 10k --threads 1").ok();
+    let ran = folder.run("names verify --table table --engine every --memory-cap 10k --threads 1").ok();
     assert!(ran.stderr.contains("ata-3: not checked: ") && ran.stdout.contains("acta: "), "{ran:?}");
 }
