@@ -4,6 +4,7 @@
 //! ip       addresses as keys; tables of them on GPUs, which follow updates     (what keys are is known here)
 //! names    names as keys, and their tables                                     (and here)
 //! classify tuples as keys, and their tables                                    (and here, and nowhere else)
+//! copies   a table on GPUs, in step with a live one or not, whatever its keys are
 //! offload  batches that go to the CPU or to GPUs, one by one or several under way; the CPU answers for a GPU that fails
 //! runtime  one owner thread a device; slots and batches, tables and their patches, the way of moving data, fleets
 //! driver   memory, streams, events, launches, graphs of one device
@@ -14,6 +15,7 @@
 
 mod check;
 pub mod classify;
+mod copies;
 mod dispatch;
 pub mod driver;
 mod error;
@@ -25,4 +27,5 @@ pub mod offload;
 pub mod runtime;
 
 pub use check::{check, run as check_driver};
+pub use copies::Copies;
 pub use error::GpuError;

@@ -10,11 +10,11 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Duration;
 
+use crate::copies::Copies;
 use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use};
 use crate::error::GpuError;
-use crate::runtime::{Done, Fleet, Ticket};
+use crate::runtime::{Done, Ticket};
 
 /// A table on GPUs, and the keys that it takes.
 pub trait RemoteTable: Send + Sync {
@@ -27,17 +27,11 @@ pub trait RemoteTable: Send + Sync {
     /// Parts that a large batch is cut into, so that keys of one travel while another's results come back.
     const PARTS: usize;
 
-    /// The GPUs.
-    fn fleet(&self) -> &Fleet;
+    /// The table on them.
+    fn copies(&self) -> &Copies;
 
     /// One more that keeps it in step.
     fn follower(&self) -> Self::Follower;
-
-    /// Why nothing can be looked up in it, if so.
-    fn is_out(&self) -> Option<GpuError>;
-
-    /// How long a batch of so many keys is expected to take.
-    fn estimate(&self, keys: usize) -> Duration;
 
     /// How many keys these are.
     fn count(keys: Self::Keys<'_>) -> usize;
@@ -157,8 +151,8 @@ impl<T: RemoteTable> Offload<T> {
 
     /// Where a batch of so many keys goes now.
     pub fn place(&self, keys: usize) -> Place {
-        let is_there = self.remote.is_out().is_none();
-        self.dispatcher.place(keys, is_there.then_some(|| self.remote.estimate(keys)))
+        let is_there = self.remote.copies().is_out().is_none();
+        self.dispatcher.place(keys, is_there.then_some(|| self.remote.copies().estimate(keys)))
     }
 }
 

@@ -13,7 +13,6 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use wirespeed_classify::Tuple;
 use wirespeed_classify::kernel::result_bytes;
@@ -21,10 +20,10 @@ use wirespeed_image::live::Follower;
 use wirespeed_image::{Patch, Table};
 
 use super::form::{bytes_of, kind, pack, unpack};
+use crate::copies::Copies;
 use crate::error::GpuError;
-use crate::follow::Staleness;
 use crate::offload::{Answers, RemoteTable, look_up};
-use crate::runtime::{Batch, Calibration, Done, Fleet, FleetTable, Form, Gpu, Ticket};
+use crate::runtime::{Batch, Done, Fleet, Form, Ticket};
 use wirespeed_image::device::OnDevice;
 
 /// The shortest part that is worth it.
@@ -38,10 +37,7 @@ pub struct Remote<T> {
 }
 
 struct Inner {
-    fleet: Fleet,
-    table: FleetTable,
-    staleness: Staleness,
-    calibration: Calibration,
+    copies: Copies,
     /// No number on the GPUs is larger.
     largest: AtomicU64,
 }
@@ -54,12 +50,10 @@ impl<T: Tuple> Remote<T> {
         if kind::<T>().is_none() {
             return Err(GpuError::Unsupported(format!("tuples of {}", T::NAME)));
         }
-        let remote = fleet.upload(table.image(), |sections| table.programs(sections))?;
         let largest = table.image().results();
-        let mut calibration = Calibration::default();
-        for (at, (gpu, replica)) in fleet.gpus().iter().zip(remote.replicas()).enumerate() {
+        let copies = Copies::upload(fleet, table, |_, gpu, replica| {
             if sample.is_empty() {
-                break;
+                return Ok(None);
             }
             gpu.tune_with(replica, |batch| {
                 let count = batch.capacity().min(most_in(batch.keys_mut().len(), sample));
@@ -69,13 +63,9 @@ impl<T: Tuple> Remote<T> {
                 let part = sample.get(..count)?;
                 pack(part, result_bytes(largest), batch.keys_mut())
             };
-            let measured = gpu.calibrate_with(replica, fill)?;
-            if at == 0 {
-                calibration = measured;
-            }
-        }
-        let (fleet, staleness, largest) = (fleet.clone(), Staleness::default(), AtomicU64::new(largest));
-        let inner = Inner { fleet, table: remote, staleness, calibration, largest };
+            gpu.calibrate_with(replica, fill).map(Some)
+        })?;
+        let inner = Inner { copies, largest: AtomicU64::new(largest) };
         Ok(Self { inner: Arc::new(inner), tuple: PhantomData })
     }
 
@@ -83,32 +73,6 @@ impl<T: Tuple> Remote<T> {
     /// [`LiveRules::follow`](wirespeed_classify::LiveRules::follow).
     pub fn follower(&self) -> RemoteFollower<T> {
         RemoteFollower(self.clone())
-    }
-
-    /// The GPUs.
-    pub fn fleet(&self) -> &Fleet {
-        &self.inner.fleet
-    }
-
-    /// The table on them.
-    pub fn table(&self) -> &FleetTable {
-        &self.inner.table
-    }
-
-    /// What the ways of moving data give, as measured at the start.
-    pub fn calibration(&self) -> &Calibration {
-        &self.inner.calibration
-    }
-
-    /// Why nothing can be looked up in it, if so.
-    pub fn is_out(&self) -> Option<GpuError> {
-        self.inner.staleness.is_out(&self.inner.fleet)
-    }
-
-    /// How long a batch of so many tuples is expected to take: as long as one alone, and what is under way
-    /// before it.
-    pub fn estimate(&self, tuples: usize) -> Duration {
-        self.inner.calibration.estimate(tuples, self.inner.fleet.least_load())
     }
 
     /// The number of each tuple's rule into the same place of `numbers`, in parts where there are many. On an
@@ -121,31 +85,26 @@ impl<T: Tuple> Remote<T> {
 
     /// What to ask for to get a slot for so many tuples.
     fn slot_keys(&self, count: usize) -> usize {
-        let each = |gpu: &Gpu| gpu.options().slot_keys(count, bytes_of::<T>(count));
-        self.inner.fleet.gpus().iter().map(each).max().unwrap_or(0)
+        self.inner.copies.slot_keys(count, bytes_of::<T>(count))
     }
 
     /// Packs and sends tuples, at most as many as a slot holds; waits for a slot.
     pub fn submit(&self, tuples: &[T]) -> Result<Ticket, GpuError> {
-        self.check()?;
-        let mut batch = self.inner.fleet.batch(self.slot_keys(tuples.len()))?;
+        self.inner.copies.check()?;
+        let mut batch = self.inner.copies.fleet().batch(self.slot_keys(tuples.len()))?;
         let form = self.packed(tuples, batch.batch())?;
-        Ok(batch.submit_form(&self.inner.table, form))
+        Ok(batch.submit_form(self.inner.copies.table(), form))
     }
 
     /// Packs and sends tuples like [`submit`](Self::submit); `None` where no slot is free. A caller with
     /// batches under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, tuples: &[T]) -> Result<Option<Ticket>, GpuError> {
-        self.check()?;
-        let Some(mut batch) = self.inner.fleet.try_batch(self.slot_keys(tuples.len()))? else {
+        self.inner.copies.check()?;
+        let Some(mut batch) = self.inner.copies.fleet().try_batch(self.slot_keys(tuples.len()))? else {
             return Ok(None);
         };
         let form = self.packed(tuples, batch.batch())?;
-        Ok(Some(batch.submit_form(&self.inner.table, form)))
-    }
-
-    fn check(&self) -> Result<(), GpuError> {
-        self.is_out().map_or(Ok(()), Err)
+        Ok(Some(batch.submit_form(self.inner.copies.table(), form)))
     }
 
     fn packed(&self, tuples: &[T], batch: &mut Batch) -> Result<Form, GpuError> {
@@ -167,20 +126,12 @@ impl<T: Tuple> RemoteTable for Remote<T> {
 
     const PARTS: usize = 8;
 
-    fn fleet(&self) -> &Fleet {
-        self.fleet()
+    fn copies(&self) -> &Copies {
+        &self.inner.copies
     }
 
     fn follower(&self) -> RemoteFollower<T> {
         self.follower()
-    }
-
-    fn is_out(&self) -> Option<GpuError> {
-        self.is_out()
-    }
-
-    fn estimate(&self, tuples: usize) -> Duration {
-        self.estimate(tuples)
     }
 
     fn count(tuples: &[T]) -> usize {
@@ -192,7 +143,7 @@ impl<T: Tuple> RemoteTable for Remote<T> {
     }
 
     fn end_of_part(&self, tuples: &[T], start: usize) -> usize {
-        let largest = self.inner.fleet.largest_batch();
+        let largest = self.inner.copies.fleet().largest_batch();
         let mut count = tuples.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
         while count > 1 && self.slot_keys(count.min(tuples.len() - start)) > largest {
             count = count.div_ceil(2);
@@ -220,7 +171,7 @@ impl<T: Tuple> Answers<u32> for Remote<T> {
             // this ends.
             let bytes = 2 * done.result_bytes();
             let mut batch = done.into_batch()?;
-            let replica = self.inner.table.beside(&batch).ok_or(GpuError::OtherDevice)?;
+            let replica = self.inner.copies.table().beside(&batch).ok_or(GpuError::OtherDevice)?;
             let too_many = GpuError::TooManyKeys { asked: tuples.len(), most: batch.capacity() };
             let form = pack(tuples, bytes, batch.keys_mut()).ok_or(too_many)?;
             done = batch.submit_form(replica, form).wait();
@@ -241,23 +192,18 @@ impl<T> std::fmt::Debug for RemoteFollower<T> {
 impl<T: Tuple, C: OnDevice> Follower<C> for RemoteFollower<T> {
     fn patch(&mut self, patch: &Patch) {
         let inner = &self.0.inner;
-        // A table that missed a change takes no other.
-        if !inner.staleness.is_stale() {
-            if let Some((_, largest)) = patch.counts() {
-                inner.largest.fetch_max(largest, Ordering::AcqRel);
-            }
-            inner.staleness.note(inner.table.patch(patch));
+        if let Some((_, largest)) = patch.counts() {
+            inner.largest.fetch_max(largest, Ordering::AcqRel);
         }
+        inner.copies.patch(patch);
     }
 
     fn replace(&mut self, table: &C) {
         let inner = &self.0.inner;
         let largest = Table::image(table).results();
         inner.largest.fetch_max(largest, Ordering::AcqRel);
-        let replaced = inner.table.replace(Table::image(table), |sections| table.programs(sections));
-        if replaced.is_ok() {
+        if inner.copies.replace(table) {
             inner.largest.store(largest, Ordering::Release);
         }
-        inner.staleness.replaced(replaced);
     }
 }

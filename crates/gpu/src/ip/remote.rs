@@ -14,17 +14,16 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
 
 use wirespeed_fib::{Address, NextHop};
+use wirespeed_image::Patch;
 use wirespeed_image::live::Follower;
-use wirespeed_image::{Patch, Table};
 
 use super::keys::{KeyBytes, pack, unpack};
+use crate::copies::Copies;
 use crate::error::GpuError;
-use crate::follow::Staleness;
 use crate::offload::{Answers, RemoteTable, look_up};
-use crate::runtime::{Batch, Calibration, Done, Fleet, FleetBatch, FleetTable, Ticket};
+use crate::runtime::{Batch, Done, Fleet, FleetBatch, Ticket};
 use wirespeed_image::device::OnDevice;
 
 /// The shortest part that is worth it.
@@ -38,39 +37,25 @@ pub struct Remote<A> {
 }
 
 struct Inner {
-    fleet: Fleet,
-    table: FleetTable,
+    copies: Copies,
     /// The bits of a key that a lookup may depend on.
     bits: AtomicU8,
-    staleness: Staleness,
-    calibration: Calibration,
 }
 
 impl<A: Address> Remote<A> {
     /// Brings a table to all GPUs; lookups in it depend on so many first bits of an address. Finds the
     /// fastest launches and measures the ways of moving data on the first GPU: about a second.
     pub fn upload<T: OnDevice>(fleet: &Fleet, table: &T, bits: u8) -> Result<Self, GpuError> {
-        let remote = fleet.upload(table.image(), |sections| table.programs(sections))?;
         let kind = KeyBytes::for_bits(A::FAMILY, bits);
-        let mut calibration = Calibration::default();
-        for (at, (gpu, replica)) in fleet.gpus().iter().zip(remote.replicas()).enumerate() {
+        let copies = Copies::upload(fleet, table, |at, gpu, replica| {
             for &each in KeyBytes::kinds(A::FAMILY) {
                 if at == 0 || each == kind {
                     gpu.tune(replica, each.count())?;
                 }
             }
-            let measured = gpu.calibrate(replica, kind.count())?;
-            if at == 0 {
-                calibration = measured;
-            }
-        }
-        let inner = Inner {
-            fleet: fleet.clone(),
-            table: remote,
-            bits: AtomicU8::new(bits),
-            staleness: Staleness::default(),
-            calibration,
-        };
+            gpu.calibrate(replica, kind.count()).map(Some)
+        })?;
+        let inner = Inner { copies, bits: AtomicU8::new(bits) };
         Ok(Self { inner: Arc::new(inner), address: PhantomData })
     }
 
@@ -79,35 +64,9 @@ impl<A: Address> Remote<A> {
         RemoteFollower(self.clone())
     }
 
-    /// The GPUs.
-    pub fn fleet(&self) -> &Fleet {
-        &self.inner.fleet
-    }
-
-    /// The table on them.
-    pub fn table(&self) -> &FleetTable {
-        &self.inner.table
-    }
-
     /// The keys that it takes now.
     pub fn key_bytes(&self) -> KeyBytes {
         KeyBytes::for_bits(A::FAMILY, self.inner.bits.load(Ordering::Acquire))
-    }
-
-    /// What the ways of moving data give, as measured at the start.
-    pub fn calibration(&self) -> &Calibration {
-        &self.inner.calibration
-    }
-
-    /// Why nothing can be looked up in it, if so.
-    pub fn is_out(&self) -> Option<GpuError> {
-        self.inner.staleness.is_out(&self.inner.fleet)
-    }
-
-    /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way
-    /// before it.
-    pub fn estimate(&self, keys: usize) -> Duration {
-        self.inner.calibration.estimate(keys, self.inner.fleet.least_load())
     }
 
     /// Looks up each address into the same place of `next_hops`, in parts where there are many. On an error
@@ -120,24 +79,25 @@ impl<A: Address> Remote<A> {
 
     /// Packs and sends keys, at most as many as a slot holds; waits for a slot.
     pub fn submit(&self, addresses: &[A]) -> Result<Ticket, GpuError> {
-        self.check()?;
-        Ok(self.submit_on(self.inner.fleet.batch(addresses.len())?, addresses))
+        self.inner.copies.check()?;
+        Ok(self.submit_on(self.inner.copies.fleet().batch(addresses.len())?, addresses))
     }
 
     /// Packs and sends keys like [`submit`](Self::submit); `None` where no slot is free. A caller with
     /// batches under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, addresses: &[A]) -> Result<Option<Ticket>, GpuError> {
-        self.check()?;
-        Ok(self.inner.fleet.try_batch(addresses.len())?.map(|batch| self.submit_on(batch, addresses)))
-    }
-
-    fn check(&self) -> Result<(), GpuError> {
-        self.is_out().map_or(Ok(()), Err)
+        self.inner.copies.check()?;
+        Ok(self
+            .inner
+            .copies
+            .fleet()
+            .try_batch(addresses.len())?
+            .map(|batch| self.submit_on(batch, addresses)))
     }
 
     fn submit_on(&self, mut batch: FleetBatch, addresses: &[A]) -> Ticket {
         let kind = self.fill(batch.batch(), addresses);
-        batch.submit(&self.inner.table, kind.count(), addresses.len())
+        batch.submit(self.inner.copies.table(), kind.count(), addresses.len())
     }
 
     /// Takes the results of keys that were sent; sends them again where their kind had become too narrow.
@@ -153,7 +113,7 @@ impl<A: Address> Remote<A> {
             }
             // In the same slot: who has others under way must not wait for one.
             let mut batch = done.into_batch()?;
-            let replica = self.inner.table.beside(&batch).ok_or(GpuError::OtherDevice)?;
+            let replica = self.inner.copies.table().beside(&batch).ok_or(GpuError::OtherDevice)?;
             let kind = self.fill(&mut batch, addresses);
             done = batch.submit(replica, kind.count(), addresses.len()).wait();
         }
@@ -173,20 +133,12 @@ impl<A: Address> RemoteTable for Remote<A> {
 
     const PARTS: usize = 4;
 
-    fn fleet(&self) -> &Fleet {
-        self.fleet()
+    fn copies(&self) -> &Copies {
+        &self.inner.copies
     }
 
     fn follower(&self) -> RemoteFollower<A> {
         self.follower()
-    }
-
-    fn is_out(&self) -> Option<GpuError> {
-        self.is_out()
-    }
-
-    fn estimate(&self, keys: usize) -> Duration {
-        self.estimate(keys)
     }
 
     fn count(keys: &[A]) -> usize {
@@ -198,7 +150,7 @@ impl<A: Address> RemoteTable for Remote<A> {
     }
 
     fn end_of_part(&self, keys: &[A], start: usize) -> usize {
-        let largest = self.inner.fleet.largest_batch();
+        let largest = self.inner.copies.fleet().largest_batch();
         let part = keys.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
         keys.len().min(start + part)
     }
@@ -234,21 +186,15 @@ impl<A: Address, T: OnDevice> Follower<T> for RemoteFollower<A> {
         let narrow = KeyBytes::for_bits(A::FAMILY, inner.bits.fetch_max(bits, Ordering::AcqRel));
         let wide = KeyBytes::for_bits(A::FAMILY, bits);
         if wide > narrow {
-            inner.staleness.note(inner.table.require(wide.count()).map(|()| 0));
+            inner.copies.require(wide.count());
         }
     }
 
     fn patch(&mut self, patch: &Patch) {
-        // A table that missed a change takes no other.
-        let inner = &self.0.inner;
-        if !inner.staleness.is_stale() {
-            inner.staleness.note(inner.table.patch(patch));
-        }
+        self.0.inner.copies.patch(patch);
     }
 
     fn replace(&mut self, table: &T) {
-        let inner = &self.0.inner;
-        let replaced = inner.table.replace(Table::image(table), |sections| table.programs(sections));
-        inner.staleness.replaced(replaced);
+        self.0.inner.copies.replace(table);
     }
 }

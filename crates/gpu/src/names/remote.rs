@@ -11,18 +11,17 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
+use wirespeed_image::Patch;
 use wirespeed_image::live::Follower;
-use wirespeed_image::{Patch, Table};
 use wirespeed_namelookup::{Match, Names};
 
 use super::form::{Wanted, bytes_of, pack, unpack_matches};
+use crate::copies::Copies;
 use crate::error::GpuError;
-use crate::follow::Staleness;
 use crate::numbers::unpack;
 use crate::offload::{Answers, RemoteTable, look_up};
-use crate::runtime::{Batch, Calibration, Done, Fleet, FleetTable, Form, Ticket};
+use crate::runtime::{Batch, Done, Fleet, Form, Ticket};
 use wirespeed_image::device::OnDevice;
 
 /// The shortest part that is worth it.
@@ -31,68 +30,27 @@ const LEAST_PART: usize = 1 << 14;
 /// A table of names on GPUs. Clones are the same table.
 #[derive(Clone)]
 pub struct Remote {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    fleet: Fleet,
-    table: FleetTable,
-    staleness: Staleness,
-    calibration: Calibration,
+    copies: Arc<Copies>,
 }
 
 impl Remote {
     /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data with names
     /// like those that will be looked up, on each GPU: about a second. Without any names nothing is measured.
     pub fn upload<T: OnDevice>(fleet: &Fleet, table: &T, sample: Names<'_>) -> Result<Self, GpuError> {
-        let remote = fleet.upload(table.image(), |sections| table.programs(sections))?;
-        let mut calibration = Calibration::default();
-        for (at, (gpu, replica)) in fleet.gpus().iter().zip(remote.replicas()).enumerate() {
+        let copies = Copies::upload(fleet, table, |_, gpu, replica| {
             if sample.is_empty() {
-                break;
+                return Ok(None);
             }
             gpu.tune_with(replica, |batch| pack_some(sample, batch.capacity(), batch))?;
-            let fill = |batch: &mut Batch, count| pack_exactly(sample, count, batch);
-            let measured = gpu.calibrate_with(replica, fill)?;
-            if at == 0 {
-                calibration = measured;
-            }
-        }
-        let fleet = fleet.clone();
-        let inner = Inner { fleet, table: remote, staleness: Staleness::default(), calibration };
-        Ok(Self { inner: Arc::new(inner) })
+            gpu.calibrate_with(replica, |batch, count| pack_exactly(sample, count, batch)).map(Some)
+        })?;
+        Ok(Self { copies: Arc::new(copies) })
     }
 
     /// What keeps it in step with a live table: for
     /// [`LiveNames::follow`](wirespeed_namelookup::LiveNames::follow).
     pub fn follower(&self) -> RemoteFollower {
         RemoteFollower(self.clone())
-    }
-
-    /// The GPUs.
-    pub fn fleet(&self) -> &Fleet {
-        &self.inner.fleet
-    }
-
-    /// The table on them.
-    pub fn table(&self) -> &FleetTable {
-        &self.inner.table
-    }
-
-    /// What the ways of moving data give, as measured at the start.
-    pub fn calibration(&self) -> &Calibration {
-        &self.inner.calibration
-    }
-
-    /// Why nothing can be looked up in it, if so.
-    pub fn is_out(&self) -> Option<GpuError> {
-        self.inner.staleness.is_out(&self.inner.fleet)
-    }
-
-    /// How long a batch of so many names is expected to take: as long as one alone, and what is under way
-    /// before it.
-    pub fn estimate(&self, names: usize) -> Duration {
-        self.inner.calibration.estimate(names, self.inner.fleet.least_load())
     }
 
     /// The result of each name into the same place of `results`, in parts where there are many. On an error
@@ -112,29 +70,24 @@ impl Remote {
 
     /// What to ask for to get a slot for these names.
     fn slot_keys(&self, names: Names<'_>) -> usize {
-        let each = |gpu: &crate::runtime::Gpu| gpu.options().slot_keys(names.len(), bytes_of(names));
-        self.inner.fleet.gpus().iter().map(each).max().unwrap_or(0)
+        self.copies.slot_keys(names.len(), bytes_of(names))
     }
 
     /// Packs and sends names, at most as many as a slot holds; waits for a slot.
     pub fn submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Ticket, GpuError> {
-        self.check()?;
-        let mut batch = self.inner.fleet.batch(self.slot_keys(names))?;
+        self.copies.check()?;
+        let mut batch = self.copies.fleet().batch(self.slot_keys(names))?;
         let form = packed(names, wanted, batch.batch())?;
-        Ok(batch.submit_form(&self.inner.table, form))
+        Ok(batch.submit_form(self.copies.table(), form))
     }
 
     /// Packs and sends names like [`submit`](Self::submit); `None` where no slot is free. A caller with
     /// batches under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Option<Ticket>, GpuError> {
-        self.check()?;
-        let Some(mut batch) = self.inner.fleet.try_batch(self.slot_keys(names))? else { return Ok(None) };
+        self.copies.check()?;
+        let Some(mut batch) = self.copies.fleet().try_batch(self.slot_keys(names))? else { return Ok(None) };
         let form = packed(names, wanted, batch.batch())?;
-        Ok(Some(batch.submit_form(&self.inner.table, form)))
-    }
-
-    fn check(&self) -> Result<(), GpuError> {
-        self.is_out().map_or(Ok(()), Err)
+        Ok(Some(batch.submit_form(self.copies.table(), form)))
     }
 }
 
@@ -144,20 +97,12 @@ impl RemoteTable for Remote {
 
     const PARTS: usize = 8;
 
-    fn fleet(&self) -> &Fleet {
-        self.fleet()
+    fn copies(&self) -> &Copies {
+        &self.copies
     }
 
     fn follower(&self) -> RemoteFollower {
         self.follower()
-    }
-
-    fn is_out(&self) -> Option<GpuError> {
-        self.is_out()
-    }
-
-    fn estimate(&self, names: usize) -> Duration {
-        self.estimate(names)
     }
 
     fn count(names: Names<'_>) -> usize {
@@ -169,7 +114,7 @@ impl RemoteTable for Remote {
     }
 
     fn end_of_part(&self, names: Names<'_>, start: usize) -> usize {
-        let largest = self.inner.fleet.largest_batch();
+        let largest = self.copies.fleet().largest_batch();
         let mut count = names.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
         loop {
             let end = names.len().min(start + count);
@@ -265,16 +210,10 @@ impl std::fmt::Debug for RemoteFollower {
 
 impl<T: OnDevice> Follower<T> for RemoteFollower {
     fn patch(&mut self, patch: &Patch) {
-        let inner = &self.0.inner;
-        // A table that missed a change takes no other.
-        if !inner.staleness.is_stale() {
-            inner.staleness.note(inner.table.patch(patch));
-        }
+        self.0.copies.patch(patch);
     }
 
     fn replace(&mut self, table: &T) {
-        let inner = &self.0.inner;
-        let replaced = inner.table.replace(Table::image(table), |sections| table.programs(sections));
-        inner.staleness.replaced(replaced);
+        self.0.copies.replace(table);
     }
 }

@@ -9,6 +9,7 @@ use wirespeed_fib::conformance::scattered;
 use wirespeed_fib::conformance::tables::scattered_routes;
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Prefix, Rib, Update, V4};
 use wirespeed_gpu::ip::{KeyBytes, Meter, Offload, Pipeline, Policy, Remote, Use};
+use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
 use wirespeed_image::device::OnDevice;
 
@@ -126,11 +127,11 @@ fn keys_packed_before_a_longer_prefix_came_are_packed_again() {
     assert_eq!(remote.key_bytes().count(), 3);
     // Packed in three bytes and held back until the table takes only four.
     let addresses = [V4(0x0a00_0001), V4(0x0a00_0080)];
-    let mut batch = remote.fleet().batch(2).expect("a slot is free");
+    let mut batch = remote.copies().fleet().batch(2).expect("a slot is free");
     let (first, second) = batch.batch().planes_mut(3, 2);
     wirespeed_gpu::ip::pack(&addresses, KeyBytes::for_bits(V4::FAMILY, 24), first, second);
     live.apply(&[Update::announce("10.0.0.128/25".parse::<Prefix<V4>>().unwrap(), NextHop(2))]).unwrap();
-    let done = batch.submit(remote.table(), 3, 2).wait();
+    let done = batch.submit(remote.copies().table(), 3, 2).wait();
     assert!(done.results().is_err(), "narrow keys are refused");
     let mut found = [NextHop::NONE; 2];
     remote.take(done, &addresses, &mut found).expect("they are sent again");
@@ -185,7 +186,7 @@ fn the_cpu_answers_for_a_device_that_is_lost() {
             });
         }
     });
-    assert!(lost.load(Ordering::Relaxed) && offload.remote().is_out().is_some());
+    assert!(lost.load(Ordering::Relaxed) && offload.remote().copies().is_out().is_some());
     let counts = offload.counts();
     assert!(counts.gpu > 0 && counts.cpu > 0, "both had their share: {counts:?}");
     assert_eq!(counts.cpu + counts.gpu, 8 * 30 * probes.len() as u64);

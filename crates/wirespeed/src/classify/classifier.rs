@@ -11,6 +11,7 @@ use wirespeed_classify::{
 };
 use wirespeed_fib::NextHops;
 use wirespeed_gpu::classify::{Counts, Offload};
+use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::Fleet;
 
 use super::builder::ClassifierBuilder;
@@ -190,13 +191,13 @@ impl<T: RuleTuple> Classifier<T> {
     /// The GPUs that the table is on, for example for the [`fleet`](ClassifierBuilder::fleet) of another
     /// table. `None` where lookups run on the CPU alone.
     pub fn fleet(&self) -> Option<&Fleet> {
-        self.offload.as_ref().map(|offload| offload.remote().fleet())
+        self.offload.as_ref().map(|offload| offload.remote().copies().fleet())
     }
 
     /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, from the start
     /// or since a GPU failed. `None` where nothing is amiss.
     pub fn device_note(&self) -> Option<String> {
-        let is_out = || self.offload.as_ref()?.remote().is_out();
+        let is_out = || self.offload.as_ref()?.remote().copies().is_out();
         self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use wirespeed_fib::NextHop;
 use wirespeed_gpu::names::{Counts, Offload};
+use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::Fleet;
 use wirespeed_namelookup::read::Labels as LabelTexts;
 use wirespeed_namelookup::{
@@ -144,13 +145,13 @@ impl NameTable {
     /// The GPUs that the table is on, for example for the [`fleet`](NameBuilder::fleet) of another table.
     /// `None` where lookups run on the CPU alone.
     pub fn fleet(&self) -> Option<&Fleet> {
-        self.offload.as_ref().map(|offload| offload.remote().fleet())
+        self.offload.as_ref().map(|offload| offload.remote().copies().fleet())
     }
 
     /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, from the start
     /// or since a GPU failed. `None` where nothing is amiss.
     pub fn device_note(&self) -> Option<String> {
-        let is_out = || self.offload.as_ref()?.remote().is_out();
+        let is_out = || self.offload.as_ref()?.remote().copies().is_out();
         self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
     }
 

@@ -15,6 +15,7 @@ use wirespeed_classify::{
 };
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_gpu::classify::{Meter, Offload, Pipeline, Remote, Use};
+use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
 use wirespeed_image::device::OnDevice;
 
@@ -51,7 +52,7 @@ fn follows<T: Tuple, E: Engine<T, Table: OnDevice>>(devices: usize) {
     let mut live = LiveRules::<T, E>::new(rules, seeded()).expect("it is built");
     let sample = around(live.model(), 100);
     let remote = Remote::upload(&fleet, &*live.reader().enter(), &sample).expect("it is uploaded");
-    assert!(!remote.calibration().measured.is_empty());
+    assert!(!remote.copies().calibration().measured.is_empty());
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
     check(&remote, live.model(), "as uploaded");
     // Numbers of 1, 2 and 4 bytes, a rule that matches all, and back to nothing.
@@ -114,6 +115,6 @@ fn the_cpu_answers_for_a_device_that_is_lost() {
     switch.store(true, Ordering::Relaxed);
     hold();
     hold();
-    assert!(offload.remote().is_out().is_some());
+    assert!(offload.remote().copies().is_out().is_some());
     assert!(offload.counts().cpu >= 3 * probes.len() as u64);
 }

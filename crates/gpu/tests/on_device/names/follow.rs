@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use wirespeed_gpu::names::{Meter, Offload, Remote, Use, Wanted, pack, pack_ends, take, take_matches};
+use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::{Gpu, GpuOptions, SlotSize, Way};
 use wirespeed_image::Table;
 use wirespeed_image::device::OnDevice;
@@ -73,7 +74,7 @@ fn follows<E: Engine<NameDomain, Table: OnDevice>>(devices: usize) {
     let mut live = LiveNames::<E>::new(table.into(), options).expect("it is built");
     let sample = probes();
     let remote = Remote::upload(&fleet, &*live.reader().enter(), sample.names()).expect("it is uploaded");
-    assert!(!remote.calibration().measured.is_empty());
+    assert!(!remote.copies().calibration().measured.is_empty());
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
     check(&remote, live.model().names(), "as uploaded");
     // Results that tables have no room for, the root, and back to nothing.
@@ -239,6 +240,6 @@ fn the_cpu_answers_for_a_device_that_is_lost_and_for_names_that_no_slot_holds() 
     switch.store(true, Ordering::Relaxed);
     hold(&sample);
     hold(&sample);
-    assert!(offload.remote().is_out().is_some());
+    assert!(offload.remote().copies().is_out().is_some());
     assert!(offload.counts().cpu >= 4 + 3 * sample.len() as u64);
 }

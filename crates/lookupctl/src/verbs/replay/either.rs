@@ -138,12 +138,12 @@ impl<K: RemoteKeys<T>, T: Table> Place for OnEither<K, T> {
 
     fn gpu(&self) -> Option<GpuState> {
         let remote = self.offload.remote();
-        let gpus = remote.fleet().gpus();
+        let gpus = remote.copies().fleet().gpus();
         Some(GpuState {
             name: gpus.first()?.properties().name.clone(),
             devices: gpus.len(),
             counts: self.offload.counts(),
-            out: remote.is_out().map(|why| why.to_string()),
+            out: remote.copies().is_out().map(|why| why.to_string()),
         })
     }
 }

@@ -24,8 +24,10 @@ fn every_engine_is_right() {
 fn aggregated_tables_are_right_before_updates_and_after() {
     let folder = folder();
     for updates in ["", "--updates updates"] {
-        let reports =
-            folder.run(&format!("names verify --table table {updates} --engine every --aggregate --json")).ok().json();
+        let reports = folder
+            .run(&format!("names verify --table table {updates} --engine every --aggregate --json"))
+            .ok()
+            .json();
         assert!(reports.len() >= if updates.is_empty() { 7 } else { 14 });
         assert!(reports.iter().all(|report| report["mismatches"] == 0 && report["device"] == "cpu"));
     }
@@ -34,7 +36,8 @@ fn aggregated_tables_are_right_before_updates_and_after() {
 #[test]
 fn before_the_updates_and_after() {
     let folder = folder();
-    let reports = folder.run("names verify --table table --engine every --updates updates --json").ok().json();
+    let reports =
+        folder.run("names verify --table table --engine every --updates updates --json").ok().json();
     for states in reports.chunks(2) {
         let told: Vec<_> = states.iter().map(|report| (&report["updates"], &report["entries"])).collect();
         assert_eq!(told, [(&0.into(), &5.into()), (&4.into(), &4.into())]);
