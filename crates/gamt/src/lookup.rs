@@ -76,9 +76,9 @@ fn meaning(next_hop: u64) -> String {
 }
 
 impl<A: Address, P: Placement> GamtTable<A, P> {
-    /// A batch in vectors, as far as a way has them, and the rest block by block.
-    fn batch(&self, way: VectorLevel, addresses: &[A], next_hops: &mut [NextHop]) {
-        let done = simd::batch(way, self, addresses, next_hops);
+    /// A batch in vectors, as far as the vector level has them, and the rest block by block.
+    fn batch(&self, level: VectorLevel, addresses: &[A], next_hops: &mut [NextHop]) {
+        let done = simd::batch(level, self, addresses, next_hops);
         self.portable(&addresses[done..], &mut next_hops[done..]);
     }
 
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::{GamtS, GamtT};
 
-    /// The suite sees the portable way only for keys that fill no vector.
+    /// The suite sees the portable code only for keys that fill no vector.
     fn every_way<A: Address, E: Engine<A, Table = GamtTable<A, P>>, P: Placement>(strides: &[Strides]) {
         for (name, rib) in tables::hand_picked::<A>() {
             let expected = Expected::of(&rib);
@@ -210,11 +210,11 @@ mod tests {
             for strides in strides {
                 let options = BuildOptions { strides: strides.clone(), ..BuildOptions::default() };
                 let (_, table) = E::build(&rib, &options).unwrap();
-                for way in VectorLevel::ALL {
+                for level in VectorLevel::ALL {
                     let mut found = vec![NextHop(u32::MAX); keys.len()];
-                    table.batch(way, &keys, &mut found);
+                    table.batch(level, &keys, &mut found);
                     for (&key, &found) in keys.iter().zip(&found) {
-                        assert_eq!(found, expected.lookup(key), "{name}, {strides:?}, {way:?}: {key}");
+                        assert_eq!(found, expected.lookup(key), "{name}, {strides:?}, {level:?}: {key}");
                     }
                 }
             }

@@ -15,27 +15,27 @@ use wirespeed_fib::{Address, NextHop, VectorLevel};
 use crate::layout::Level;
 use crate::layout::{GamtTable, Placement};
 
-/// Looks up as many of the keys, from the front, as a way does in vectors; how many that were.
+/// Looks up as many of the keys, from the front, as a vector level does; how many that were.
 pub(crate) fn batch<A: Address, P: Placement>(
-    way: VectorLevel,
+    level: VectorLevel,
     table: &GamtTable<A, P>,
     addresses: &[A],
     next_hops: &mut [NextHop],
 ) -> usize {
     assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
     #[cfg(target_arch = "x86_64")]
-    if way.is_here() {
+    if level.is_here() {
         #[allow(unsafe_code)]
         // SAFETY: the CPU has the feature, and AVX2 gets keys of 32 bits.
         unsafe {
-            match way {
+            match level {
                 VectorLevel::Avx512 => return avx512::batch(table, addresses, next_hops),
                 VectorLevel::Avx2 if A::OCTETS == 4 => return avx2::batch(table, addresses, next_hops),
                 _ => {}
             }
         }
     }
-    let _ = (way, table);
+    let _ = (level, table);
     0
 }
 

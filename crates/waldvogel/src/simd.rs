@@ -15,21 +15,21 @@ use wirespeed_fib::{Address, NextHop, VectorLevel};
 
 use crate::layout::WaldvogelTable;
 
-/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many
+/// Looks up as many of the keys, from the front, as a vector level does, where the CPU has it; how many
 /// that were.
 pub(crate) fn batch<A: Address>(
-    way: VectorLevel,
+    level: VectorLevel,
     table: &WaldvogelTable<A>,
     addresses: &[A],
     next_hops: &mut [NextHop],
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if way == VectorLevel::Avx512 && avx512::is_here() {
+    if level == VectorLevel::Avx512 && avx512::is_here() {
         #[allow(unsafe_code)]
         // SAFETY: the CPU has what is asked for.
         return unsafe { avx512::batch(table, addresses, next_hops) };
     }
-    let _ = (way, table, addresses, next_hops);
+    let _ = (level, table, addresses, next_hops);
     0
 }
 

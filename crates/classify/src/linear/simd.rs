@@ -1,50 +1,36 @@
 //! Linear search by vectors: the only unsafe code of the engine.
 
+use wirespeed_table::VectorLevel;
+
 use super::layout::View;
 use super::portable::portable;
 use crate::tuple::Tuple;
 
-/// Looks up a batch the fastest way that this CPU has.
+/// Looks up a batch with the fastest vectors that this CPU has.
 #[inline]
 pub(super) fn batch<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u32]) {
+    if !VectorLevel::ALL.into_iter().any(|level| run(level, view, tuples, results)) {
+        portable(view, tuples, results);
+    }
+}
+
+/// Looks up a batch with these vectors, if the CPU has them; whether it did.
+#[inline]
+#[allow(unsafe_code)]
+pub(super) fn run<T: Tuple>(level: VectorLevel, view: View<'_>, tuples: &[T], results: &mut [u32]) -> bool {
     #[cfg(target_arch = "x86_64")]
-    for way in Way::ALL {
-        if way.run(view, tuples, results) {
-            return;
+    if level.is_here() && is_x86_feature_detected!("bmi1") {
+        match level {
+            // SAFETY: the CPU has the features.
+            VectorLevel::Avx512 => unsafe { avx512::batch(view, tuples, results) },
+            // SAFETY: the CPU has the features.
+            VectorLevel::Avx2 => unsafe { avx2::batch(view, tuples, results) },
+            VectorLevel::Portable => return false,
         }
+        return true;
     }
-    portable(view, tuples, results);
-}
-
-/// The ways that some CPUs have, the fastest first.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
-    Avx512,
-    Avx2,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Way {
-    pub(super) const ALL: [Self; 2] = [Self::Avx512, Self::Avx2];
-
-    /// Looks up a batch this way, if the CPU has it.
-    #[inline]
-    #[allow(unsafe_code)]
-    pub(super) fn run<T: Tuple>(self, view: View<'_>, tuples: &[T], results: &mut [u32]) -> bool {
-        match self {
-            Self::Avx512 if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("bmi1") => {
-                // SAFETY: the CPU has the features.
-                unsafe { avx512::batch(view, tuples, results) }
-            }
-            Self::Avx2 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") => {
-                // SAFETY: the CPU has the features.
-                unsafe { avx2::batch(view, tuples, results) }
-            }
-            _ => return false,
-        }
-        true
-    }
+    let _ = (level, view, tuples, results);
+    false
 }
 
 #[cfg(target_arch = "x86_64")]

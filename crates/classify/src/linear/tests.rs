@@ -1,6 +1,7 @@
 //! What the suite can't see: every way of a CPU, and that order and room are kept.
 
 use wirespeed_rng::Rng;
+use wirespeed_table::VectorLevel;
 
 use super::order::{Full, Held, Key, Order};
 use super::portable::portable;
@@ -36,12 +37,11 @@ fn every_way_agrees<T: Tuple>() {
     let mut found = vec![u32::MAX; tuples.len()];
     portable(table.view(), &tuples, &mut found);
     assert_eq!(found, right);
-    #[cfg(target_arch = "x86_64")]
-    for way in simd::Way::ALL {
+    for level in VectorLevel::ALL {
         found.fill(u32::MAX);
-        match way.run(table.view(), &tuples, &mut found) {
-            true => assert_eq!(found, right, "{way:?}"),
-            false => eprintln!("skipped: no {way:?}"),
+        match simd::run(level, table.view(), &tuples, &mut found) {
+            true => assert_eq!(found, right, "{level:?}"),
+            false => eprintln!("skipped: no {level:?}"),
         }
     }
 }

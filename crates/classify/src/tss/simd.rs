@@ -1,59 +1,49 @@
 //! Classes by vectors: the only unsafe code of both engines.
 
+use wirespeed_table::VectorLevel;
+
 use super::form::Form;
 use super::layout::View;
 use super::lookup::{Portable, batch as run};
 use crate::tuple::Tuple;
 
-/// Looks up a batch the fastest way that this CPU has.
+/// Looks up a batch with the fastest vectors that this CPU has.
 #[inline]
 pub(super) fn batch<T: Tuple, F: Form>(view: &View<'_>, tuples: &[T], results: &mut [u32]) {
-    #[cfg(target_arch = "x86_64")]
-    for way in Way::ALL {
-        if way.run::<T, F>(view, tuples, results) {
-            return;
-        }
+    if !VectorLevel::ALL.into_iter().any(|level| run_with::<T, F>(level, view, tuples, results)) {
+        run::<T, F>(Portable, view, tuples, results);
     }
-    run::<T, F>(Portable, view, tuples, results);
 }
 
-/// The ways that some CPUs have, the fastest first.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
-    Avx512,
-    Avx2,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Way {
-    pub(super) const ALL: [Self; 2] = [Self::Avx512, Self::Avx2];
-
-    /// Looks up a batch this way, if the CPU has it.
-    #[inline]
-    #[allow(unsafe_code)]
-    pub(super) fn run<T: Tuple, F: Form>(self, view: &View<'_>, tuples: &[T], results: &mut [u32]) -> bool {
-        let has_bits = is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("popcnt");
-        // The lanes of a gather's index are signed.
-        let is_512 = || {
-            let is_near = view.slots.len() < 1 << 30;
-            is_near && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq")
-        };
-        match self {
-            Self::Avx512 if has_bits && is_512() => {
+/// Looks up a batch with these vectors, if the CPU has them; whether it did.
+#[inline]
+#[allow(unsafe_code)]
+pub(super) fn run_with<T: Tuple, F: Form>(
+    level: VectorLevel,
+    view: &View<'_>,
+    tuples: &[T],
+    results: &mut [u32],
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if level.is_here()
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt")
+    {
+        match level {
+            // The lanes of a gather's index are signed.
+            VectorLevel::Avx512 if view.slots.len() < 1 << 30 && is_x86_feature_detected!("avx512dq") => {
                 // SAFETY: the CPU has the features, and slots are few enough.
                 unsafe { avx512::batch::<T, F>(view, tuples, results) }
             }
-            Self::Avx2 if has_bits && is_x86_feature_detected!("avx2") => {
-                // SAFETY: the CPU has the features.
-                unsafe { avx2::<T, F>(view, tuples, results) }
-            }
+            // SAFETY: the CPU has the features.
+            VectorLevel::Avx2 => unsafe { avx2::<T, F>(view, tuples, results) },
             _ => return false,
         }
-        true
+        return true;
     }
+    let _ = (level, view, tuples, results);
+    false
 }
 
 /// What compilers make of the portable way with vectors of eight lanes.

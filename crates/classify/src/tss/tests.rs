@@ -2,12 +2,12 @@
 
 use wirespeed_image::{PatchBuilder, Table};
 use wirespeed_rng::Rng;
+use wirespeed_table::VectorLevel;
 
 use super::hash::SUBTABLES;
 use super::layout::{SLOTS, value_elements};
 use super::lookup::{Portable, batch};
-#[cfg(target_arch = "x86_64")]
-use super::simd::Way;
+use super::simd::run_with;
 use super::{Form, Tss, TssTable};
 use crate::bloom::{BloomForm, BloomSearch, BloomSearchTable};
 use crate::tuple_search::TupleForm;
@@ -45,12 +45,11 @@ fn ways_agree<T: Tuple, F: Form>() {
         let mut right = vec![0; tuples.len()];
         batch::<T, F>(Portable, &table.view(), &tuples, &mut right);
         assert!(right.iter().filter(|&&number| number != 0).count() >= rules);
-        #[cfg(target_arch = "x86_64")]
-        for way in Way::ALL {
+        for level in VectorLevel::ALL {
             let mut found = vec![u32::MAX; tuples.len()];
-            match way.run::<T, F>(&table.view(), &tuples, &mut found) {
-                true => assert_eq!(found, right, "{way:?}"),
-                false => eprintln!("skipped: {way:?}, which this CPU has not"),
+            match run_with::<T, F>(level, &table.view(), &tuples, &mut found) {
+                true => assert_eq!(found, right, "{level:?}"),
+                false => eprintln!("skipped: {level:?}, which this CPU has not"),
             }
         }
         let alone: Vec<_> = tuples.iter().map(|tuple| table.lookup(tuple)).collect();

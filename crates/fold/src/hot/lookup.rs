@@ -34,8 +34,8 @@ mod tests {
 
     #[test]
     fn every_way_finds_the_same() {
-        crate::v4::lookup::tests::every_way::<FoldHot>(|table, way, keys, found| {
-            with_widths!(table, At16, batch(way, table.image(), table.base(), keys, found));
+        crate::v4::lookup::tests::every_way::<FoldHot>(|table, level, keys, found| {
+            with_widths!(table, At16, batch(level, table.image(), table.base(), keys, found));
         });
     }
 }

@@ -84,15 +84,15 @@ fn chunk_of_32<S: Split>(image: &Image, address: V4) -> usize {
     image.section::<u32>(C24)[block * S::SHORT + S::short_element(address)] as usize
 }
 
-/// A batch in vectors, as far as a way has them, and the rest block by block.
+/// A batch in vectors, as far as the vector level has them, and the rest block by block.
 pub(crate) fn batch<S: Split, I: Element, W: Element>(
-    way: VectorLevel,
+    level: VectorLevel,
     image: &Image,
     base: u32,
     addresses: &[V4],
     next_hops: &mut [NextHop],
 ) {
-    let done = simd::batch::<S, I, W>(way, image, base, addresses, next_hops);
+    let done = simd::batch::<S, I, W>(level, image, base, addresses, next_hops);
     portable::<S, I, W>(image, base, &addresses[done..], &mut next_hops[done..]);
 }
 
@@ -187,18 +187,18 @@ pub(crate) mod tests {
     use super::super::FoldV4;
     use super::*;
 
-    /// The suite sees only the way that the CPU at hand prefers.
+    /// The suite sees only the vector level that the CPU at hand prefers.
     pub(crate) fn every_way<E: Engine<V4>>(batch: impl Fn(&E::Table, VectorLevel, &[V4], &mut [NextHop])) {
         for (name, rib) in tables::hand_picked::<V4>() {
             let (_, table) = E::build(&rib, &BuildOptions::default()).expect("a valid table is built");
             let expected = Expected::of(&rib);
             let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
             keys.extend(scattered::<V4>(1_000));
-            for way in VectorLevel::ALL.into_iter().filter(|way| way.is_here()) {
+            for level in VectorLevel::ALL.into_iter().filter(|level| level.is_here()) {
                 let mut found = vec![NextHop(u32::MAX); keys.len()];
-                batch(&table, way, &keys, &mut found);
+                batch(&table, level, &keys, &mut found);
                 for (&key, &found) in keys.iter().zip(&found) {
-                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {way:?}");
+                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {level:?}");
                 }
             }
         }
@@ -206,8 +206,8 @@ pub(crate) mod tests {
 
     #[test]
     fn every_way_finds_the_same() {
-        every_way::<FoldV4>(|table, way, keys, found| {
-            with_widths!(table, At18, batch(way, table.image(), 0, keys, found));
+        every_way::<FoldV4>(|table, level, keys, found| {
+            with_widths!(table, At18, batch(level, table.image(), 0, keys, found));
         });
     }
 }

@@ -8,29 +8,29 @@ use wirespeed_image::{Element, Image};
 
 use super::layout::Split;
 
-/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many
+/// Looks up as many of the keys, from the front, as a vector level does, where the CPU has it; how many
 /// that were.
 pub(super) fn batch<S: Split, I: Element, W: Element>(
-    way: VectorLevel,
+    level: VectorLevel,
     image: &Image,
     base: u32,
     addresses: &[V4],
     next_hops: &mut [NextHop],
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if way.is_here() {
+    if level.is_here() {
         #[allow(unsafe_code)]
         // SAFETY: the CPU has the feature; the image is that of a table, whose elements are of these types
         // and whose numbers of chunks start from `base`.
         unsafe {
-            match way {
+            match level {
                 VectorLevel::Avx512 => return avx512::batch::<S, I, W>(image, base, addresses, next_hops),
                 VectorLevel::Avx2 => return avx2::batch::<S, I, W>(image, base, addresses, next_hops),
                 VectorLevel::Portable => {}
             }
         }
     }
-    let _ = (way, image, base, addresses, next_hops);
+    let _ = (level, image, base, addresses, next_hops);
     0
 }
 

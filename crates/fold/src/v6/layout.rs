@@ -66,12 +66,12 @@ pub struct FoldTableV6 {
     /// Number of chunks of each section, chunk 0 and head room included.
     chunks: Vec<u64>,
     /// The stride of each step, the bits before it, and its section.
-    pub(super) steps: Vec<VectorLevel>,
+    pub(super) steps: Vec<Level>,
 }
 
 /// What a lookup knows of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct VectorLevel {
+pub(super) struct Level {
     pub(super) stride: u8,
     pub(super) from: u8,
     pub(super) elements: Column,
@@ -149,11 +149,11 @@ impl FoldTableV6 {
             chunks.push(pieces);
         }
         let mut from = 0;
-        let way = |(step, &stride): (usize, &u8)| {
+        let level = |(step, &stride): (usize, &u8)| {
             from += stride;
-            VectorLevel { stride, from: from - stride, elements: image.column(section(step)) }
+            Level { stride, from: from - stride, elements: image.column(section(step)) }
         };
-        let steps = shape.iter().enumerate().map(way).collect();
+        let steps = shape.iter().enumerate().map(level).collect();
         Ok(Self { image, shape, width, base, chunks, steps })
     }
 

@@ -54,9 +54,9 @@ pub(super) fn from_step<W: Element>(
     mut chunk: u32,
 ) -> NextHop {
     let mut found = 0;
-    for way in &table.steps[first..] {
-        let index = (chunk as usize) << way.stride | bits(address, way.from, way.stride);
-        found = number(table.image().at::<W>(way.elements, index));
+    for level in &table.steps[first..] {
+        let index = (chunk as usize) << level.stride | bits(address, level.from, level.stride);
+        found = number(table.image().at::<W>(level.elements, index));
         match found.checked_sub(table.base) {
             None => break,
             Some(next) => chunk = next,

@@ -44,15 +44,15 @@ impl<A: Address> Lookup<A> for SailLTable<A> {
     }
 }
 
-/// A batch in vectors, as far as a way has them for the family, and the rest block by block.
+/// A batch in vectors, as far as the vector level has them for the family, and the rest block by block.
 fn batch<A: Address, W: Element>(
     table: &SailLTable<A>,
-    way: VectorLevel,
+    level: VectorLevel,
     addresses: &[A],
     next_hops: &mut [NextHop],
 ) {
     let done =
-        if A::FAMILY == Family::V4 { simd::batch::<A, W>(way, table, addresses, next_hops) } else { 0 };
+        if A::FAMILY == Family::V4 { simd::batch::<A, W>(level, table, addresses, next_hops) } else { 0 };
     View::<W>::of::<A>(table.image()).batch(&addresses[done..], &mut next_hops[done..]);
 }
 
@@ -270,7 +270,7 @@ mod tests {
     use super::super::SailL;
     use super::*;
 
-    /// The suite sees only the way that the CPU at hand prefers.
+    /// The suite sees only the vector level that the CPU at hand prefers.
     #[test]
     fn every_way_finds_the_same() {
         for (name, rib) in tables::hand_picked::<V4>() {
@@ -278,15 +278,15 @@ mod tests {
             let expected = Expected::of(&rib);
             let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
             keys.extend(scattered::<V4>(1_000));
-            for way in VectorLevel::ALL.into_iter().filter(|way| way.is_here()) {
+            for level in VectorLevel::ALL.into_iter().filter(|level| level.is_here()) {
                 let mut found = vec![NextHop(u32::MAX); keys.len()];
                 match table.entry_width() {
-                    1 => batch::<V4, u8>(&table, way, &keys, &mut found),
-                    2 => batch::<V4, u16>(&table, way, &keys, &mut found),
-                    _ => batch::<V4, u32>(&table, way, &keys, &mut found),
+                    1 => batch::<V4, u8>(&table, level, &keys, &mut found),
+                    2 => batch::<V4, u16>(&table, level, &keys, &mut found),
+                    _ => batch::<V4, u32>(&table, level, &keys, &mut found),
                 }
                 for (&key, &found) in keys.iter().zip(&found) {
-                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {way:?}");
+                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {level:?}");
                 }
             }
         }

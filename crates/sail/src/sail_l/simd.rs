@@ -13,31 +13,31 @@ use wirespeed_image::Element;
 
 use super::layout::SailLTable;
 
-/// Looks up as many of the keys, from the front, as a way does in vectors, where the CPU has it; how many
+/// Looks up as many of the keys, from the front, as a vector level does, where the CPU has it; how many
 /// that were.
 ///
 /// Panics for IPv6.
 pub(super) fn batch<A: Address, W: Element>(
-    way: VectorLevel,
+    level: VectorLevel,
     table: &SailLTable<A>,
     addresses: &[A],
     next_hops: &mut [NextHop],
 ) -> usize {
     assert_eq!(A::FAMILY, Family::V4, "vectors are of 32-bit keys");
     #[cfg(target_arch = "x86_64")]
-    if way.is_here() {
+    if level.is_here() {
         #[allow(unsafe_code)]
         // SAFETY: the CPU has the feature, the family is IPv4, and elements are of the type that the table
         // says.
         unsafe {
-            match way {
+            match level {
                 VectorLevel::Avx512 => return avx512::batch::<A, W>(table, addresses, next_hops),
                 VectorLevel::Avx2 => return avx2::batch::<A, W>(table, addresses, next_hops),
                 VectorLevel::Portable => {}
             }
         }
     }
-    let _ = (way, table, addresses, next_hops);
+    let _ = (level, table, addresses, next_hops);
     0
 }
 
