@@ -27,7 +27,7 @@ pub struct RuleReport {
     /// log.
     pub without_verdict: u64,
     /// Rules that were taken without a condition that no tuple holds: filters of ClassBench that look at TCP
-    /// flags.
+    /// flags. Answers that are one of these [are in doubt](super::Doubts::widened).
     pub widened: u64,
     /// The assumptions that decided something.
     pub assumed: Vec<Assumption>,

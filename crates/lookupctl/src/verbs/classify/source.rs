@@ -224,7 +224,7 @@ impl ReadArguments {
 impl<T: RuleTuple> Loaded<T> {
     /// Whether nothing was left out that could change an answer.
     pub(super) fn is_whole(&self) -> bool {
-        self.report.left_out.is_empty() && self.file.doubts.is_empty()
+        self.report.left_out.is_empty() && self.file.doubts.uncertain.is_empty()
     }
 
     /// Why a file is refused that isn't whole: the first thing that was left out, and what to do about it.
