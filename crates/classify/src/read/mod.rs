@@ -196,7 +196,7 @@ fn read<T: Tuple>(
     match format {
         RuleFormat::Plain => plain::read(&mut input, &mut reading, &mut file)?,
         RuleFormat::ClassBench => classbench::read(&mut input, &mut reading, &mut file)?,
-        RuleFormat::Ovs => ovs::read(&mut input, &mut reading, &mut file, options.table)?,
+        RuleFormat::Ovs => ovs::read(&mut input, &mut reading, &mut file, options)?,
         RuleFormat::Iptables => {
             iptables::read(&mut input, &mut reading, &mut file, options)?;
         }

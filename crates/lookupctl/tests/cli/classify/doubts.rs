@@ -243,6 +243,51 @@ fn an_image_repeats_what_was_assumed() {
 }
 
 #[test]
+fn flows_are_decided_by_assumptions_and_tell_their_lines() {
+    let folder = Folder::new();
+    folder.write(
+        "flows",
+        "table=1,priority=9,ct_state=+est+trk,ip actions=output:1\n\
+         table=1,priority=8,ct_state=+new+trk,tcp,tp_dst=22 actions=output:2\n\
+         table=1,priority=1 actions=drop\n",
+    );
+    let tuple = "dl_type=0x0800 nw_proto=tcp tp_dst=22";
+    folder.run(&format!("classify lookup --rules flows --flow-table 1 {tuple}")).refused(&[
+        "2 rules",
+        "line 1",
+        "--assume ct=new",
+    ]);
+    for (state, action, line) in
+        [("new", "output:2", 2), ("established", "output:1", 1), ("untracked", "drop", 3)]
+    {
+        let assume = format!("--rules flows --flow-table 1 --assume ct={state}");
+        folder.run(&format!("classify build {assume} -o flows.img")).ok();
+        for from in [&*assume, "--image flows.img"] {
+            let told = folder.run(&format!("classify lookup {from} {tuple} --json")).ok().json().remove(0);
+            assert_eq!((&told["action"], &told["line"]), (&json!(action), &json!(line)), "{from}: {told}");
+            assert_eq!(told["assuming"], json!([format!("ct={state}")]), "{from}");
+            assert_eq!(told["uncertain_because"], json!([]), "{from}");
+            assert!(told["line_text"].as_str().unwrap().ends_with(action), "{from}");
+        }
+    }
+    let ran = folder.run(&format!("classify lookup --rules flows --flow-table 1 --assume ct=new {tuple}"));
+    assert!(ran.ok().stdout.contains("(line 2: table=1,priority=8,"));
+}
+
+#[test]
+fn ports_may_have_the_names_of_services() {
+    let folder = Folder::new();
+    folder.write(
+        "saved",
+        "*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport https -j ACCEPT\n\
+         -A INPUT -p tcp -m tcp --dport ours -j ACCEPT\nCOMMIT\n",
+    );
+    let run = "classify lookup --rules saved dport=443 tcp";
+    folder.run(run).refused(&["1 rule", "line 4", "a name (--destination-port ours)"]);
+    assert_eq!(folder.run(&format!("{run} --lenient --json")).ok().json()[0]["action"], "ACCEPT");
+}
+
+#[test]
 fn updates_that_rank_first_end_doubts() {
     let folder = folder();
     folder.write("trace", format!("{TO_443} sport=7\nudp sport=7\n"));
