@@ -104,6 +104,14 @@ impl<T: Tuple> Uncertain<T> {
     }
 }
 
+impl<T> Doubts<T> {
+    /// The rules that were taken wider than their file says, from the first of all rules to the last. The
+    /// answer is in doubt if it is one of these: the packet may be one that the file's rule doesn't match.
+    pub fn widened(&self) -> &[Uncertain<T>] {
+        &self.widened
+    }
+}
+
 impl<T: Tuple> Doubts<T> {
     /// No doubts.
     pub const fn none() -> Self {
@@ -113,12 +121,6 @@ impl<T: Tuple> Doubts<T> {
     /// Whether no answer can be in doubt.
     pub fn is_empty(&self) -> bool {
         self.uncertain.is_empty() && self.widened.is_empty()
-    }
-
-    /// The rules that were taken wider than their file says, from the first of all rules to the last. The
-    /// answer is in doubt if it is one of these: the packet may be one that the file's rule doesn't match.
-    pub fn widened(&self) -> &[Uncertain<T>] {
-        &self.widened
     }
 
     /// Notes that a rule is wider than its line says.

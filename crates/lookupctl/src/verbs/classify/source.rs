@@ -56,9 +56,9 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "FILE")]
     pub(super) ipset: Option<OsString>,
 
-    /// Table to read of ovs-ofctl dump-flows
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    flow_table: u8,
+    /// Table to read, of ovs-ofctl dump-flows (the default is 0)
+    #[arg(long, value_name = "N")]
+    flow_table: Option<u8>,
 
     /// Leave out rules that can't be decided by header fields, and lines that are wrong, where the file would
     /// else be refused; what is \
@@ -120,9 +120,25 @@ impl ReadArguments {
             ("chain", self.chain.is_some()),
             ("table", self.table.is_some()),
             ("ipset", self.ipset.is_some()),
+            ("flow-table", self.flow_table.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) => bail!("--{name} is for rules that are read, and not for {what}"),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses options that rules of a format have no use for.
+    fn refuse_in(&self, name: &str, format: RuleFormat) -> Result<()> {
+        let has_chains = matches!(format, RuleFormat::Iptables | RuleFormat::Nft);
+        let given = [
+            ("chain", self.chain.is_some(), has_chains),
+            ("table", self.table.is_some(), has_chains),
+            ("ipset", self.ipset.is_some(), format == RuleFormat::Iptables),
+            ("flow-table", self.flow_table.is_some(), format == RuleFormat::Ovs),
+        ];
+        match given.iter().find(|(_, is_given, is_of_use)| *is_given && !is_of_use) {
+            Some((option, ..)) => bail!("{name}: --{option} means nothing to rules of the format {format}"),
             None => Ok(()),
         }
     }
@@ -175,12 +191,13 @@ impl Raw {
             lenient: read.lenient,
             chain: read.chain.clone(),
             table_name: read.table.clone(),
-            table: read.flow_table,
+            table: read.flow_table.unwrap_or_default(),
             assume: Assumptions::new(read.assume.iter().cloned())?,
             sets: read.sets()?,
             ..ReadOptions::default()
         };
         let (file, report) = read_rules_from(&self.bytes[..], &self.name, &options)?;
+        read.refuse_in(&self.name, report.format)?;
         if file.rules.is_empty() {
             let why = report.left_out.first();
             let why = why.map_or_else(String::new, |one| format!(" that can be expressed; {one}"));

@@ -288,6 +288,30 @@ fn ports_may_have_the_names_of_services() {
 }
 
 #[test]
+fn options_that_mean_nothing_to_a_format_are_refused() {
+    let folder = folder();
+    folder.write("sets", "create bad hash:net family inet\n");
+    folder.write("words", "proto=tcp action=1\n");
+    folder.write("flows", "priority=1 actions=drop\n");
+    for (rules, option, format) in [
+        ("words", "--ipset sets", "plain"),
+        ("words", "--chain INPUT", "plain"),
+        ("words", "--flow-table 1", "plain"),
+        ("flows", "--table filter", "ovs"),
+        ("flows", "--ipset sets", "ovs"),
+        ("ufw --lenient", "--flow-table 0", "iptables"),
+    ] {
+        let name = option.split(' ').next().unwrap();
+        let says = format!("{name} means nothing to rules of the format {format}");
+        folder.run(&format!("classify lookup --rules {rules} {option} tcp")).refused(&[&says]);
+        folder.run(&format!("classify info {rules} {option}")).refused(&[&says]);
+    }
+    folder
+        .run("classify replay --set fw --flow-table 1")
+        .refused(&["--flow-table is for rules that are read"]);
+}
+
+#[test]
 fn updates_that_rank_first_end_doubts() {
     let folder = folder();
     folder.write("trace", format!("{TO_443} sport=7\nudp sport=7\n"));
