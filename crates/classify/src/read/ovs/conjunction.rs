@@ -67,6 +67,9 @@ pub(super) struct Clause {
     of: usize,
 }
 
+/// A rule with the flow whose action it has.
+type Of<'a, T> = (Rule<T>, &'a Member<T>);
+
 impl<T> Default for Conjunctions<T> {
     fn default() -> Self {
         Self { all: BTreeMap::new(), answers: Vec::new(), members: Vec::new(), irregular: None }
@@ -118,7 +121,7 @@ impl<T: Tuple> Conjunctions<T> {
         match rules {
             Ok(rules) => {
                 let (name, line, text) = (reading.report.name.clone(), 0, String::new());
-                let put = |(rule, flow): (Rule<T>, &Member<T>)| add(file, rule, flow.at, &flow.line);
+                let put = |(rule, flow): Of<'_, T>| add(file, rule, flow.at, &flow.line);
                 let added = rules.into_iter().try_for_each(put);
                 return added.map_err(|why| ReadError::Bad { name, line, why, text });
             }
@@ -140,7 +143,7 @@ impl<T: Tuple> Conjunctions<T> {
     }
 
     /// The rules, each with the flow whose action it has; or why there are none.
-    fn rules(&self) -> Result<Vec<(Rule<T>, &Member<T>)>, String> {
+    fn rules(&self) -> Result<Vec<Of<'_, T>>, String> {
         let mut rules = Vec::new();
         if let Some((id, _)) = self.answers.iter().find(|(id, _)| !self.all.contains_key(id)) {
             return Err(format!("a conj_id without a conjunction ({id})"));
