@@ -151,8 +151,8 @@ impl<T: Tuple> Doubts<T> {
     }
 
     /// The rules of [`of_answer`](Self::of_answer), if the rank and the action of the answer's rule are
-    /// known: [`Rank::NONE`] and `None` if no rule matches. The answer's own rule is one of them, as the last,
-    /// if it is wider than said.
+    /// known: [`Rank::NONE`] and `None` if no rule matches. The answer's own rule is one of them, the last
+    /// one, if it is wider than said.
     pub fn of_ranked(
         &self,
         tuple: &T,

@@ -8,7 +8,8 @@ use super::reader::RuleMatch;
 /// ([`ClassifierBuilder::leave_out`](super::ClassifierBuilder::leave_out)). An answer is uncertain where such
 /// a rule could match the packet, would come before the answer's rule, and could give another action. It is
 /// also uncertain where the answer's rule is [wider](wirespeed_classify::read::Doubts::widened) than its file
-/// says, as filters of ClassBench are that look at TCP flags. A service decides here what becomes of such a packet:
+/// says, as filters of ClassBench are that look at TCP flags. A service decides here what becomes of such a
+/// packet:
 ///
 /// ```
 /// use wirespeed::classify::RuleVerdict;

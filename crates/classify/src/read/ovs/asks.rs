@@ -182,8 +182,8 @@ fn state(wanted: Masked, assume: &Assumptions) -> Decided<'_> {
     if is_known { (Truth::True, all) } else { (Truth::Unknown, Vec::new()) }
 }
 
-/// A flag of a packet's state, as ovs-fields(7) has it for what netfilter calls that state; and the assumption
-/// that says so.
+/// A flag of a packet's state, as ovs-fields(7) has it for what netfilter calls that state; and the
+/// assumption that says so.
 fn flag(bit: u32, assume: &Assumptions) -> Option<(bool, &Assumption)> {
     let ct = assume.get(AssumptionKey::Ct);
     if STATE[usize::try_from(bit).ok()?] == "rpl" && ct.is_none() {

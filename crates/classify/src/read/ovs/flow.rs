@@ -71,9 +71,9 @@ pub(super) enum Meaning<T> {
 pub(super) struct Assumed<'a> {
     /// Whether packets that they are true of don't meet it.
     pub(super) is_never: bool,
-    /// What they don't decide, in words.
+    /// What is left undecided, in words.
     pub(super) facts: Vec<String>,
-    /// Those that decided something.
+    /// The assumptions that decided something.
     pub(super) by: Vec<&'a Assumption>,
     /// The keys of which one more would help.
     pub(super) would_help: Vec<AssumptionKey>,

@@ -104,7 +104,7 @@ pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(u64, String)> {
     doubts.uncertain.iter().map(|one| (one.why.line, one.why.why.clone())).collect()
 }
 
-/// That a set is not whole, and why; `None` where nothing was left out.
+/// Words on a set that is not whole, and why; `None` where nothing was left out.
 pub(super) fn not_whole<T>(doubts: &Doubts<T>) -> Option<String> {
     let why = || format!("not whole: rules were left out that could change answers: {}", left_out(doubts));
     (!doubts.uncertain.is_empty()).then(why)
