@@ -201,7 +201,9 @@ impl Raw {
         if file.rules.is_empty() {
             let why = report.left_out.first();
             let why = why.map_or_else(String::new, |one| format!(" that can be expressed; {one}"));
-            bail!("{}: no rules{why}", self.name);
+            let helps = helps(&report)
+                .map_or_else(String::new, |helps| format!(": state what they ask for, as by {helps}"));
+            bail!("{}: no rules{why}{helps}", self.name);
         }
         Ok(Loaded { file, report, seconds: began.elapsed().as_secs_f64() })
     }
@@ -238,6 +240,13 @@ impl ReadArguments {
     }
 }
 
+/// Options that would decide rules that were left out; `None` where there are none.
+fn helps(report: &RuleReport) -> Option<String> {
+    let all = report.would_help.iter().map(|key| format!("--assume {}", key.example()));
+    let all: Vec<_> = all.collect();
+    (!all.is_empty()).then(|| all.join(" "))
+}
+
 impl<T: RuleTuple> Loaded<T> {
     /// Whether nothing was left out that could change an answer.
     pub(super) fn is_whole(&self) -> bool {
@@ -250,12 +259,8 @@ impl<T: RuleTuple> Loaded<T> {
         const SHOWN: usize = 3;
         let left_out = &self.report.left_out;
         let all: Vec<_> = left_out.iter().map(ToString::to_string).collect();
-        let helps = &self.report.would_help;
-        let assume: Vec<_> = helps.iter().map(|key| format!("--assume {}", key.example())).collect();
-        let state = match &assume[..] {
-            [] => String::new(),
-            all => format!("state what they ask for, as by {}, or ", all.join(" ")),
-        };
+        let state = helps(&self.report)
+            .map_or_else(String::new, |helps| format!("state what they ask for, as by {helps}, or "));
         format!(
             "{} can't be decided by a packet's header fields, and could change answers: {}: {state}go on with --lenient, which says \
              of each answer what could change it",

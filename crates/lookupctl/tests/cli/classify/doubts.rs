@@ -257,6 +257,8 @@ fn flows_are_decided_by_assumptions_and_tell_their_lines() {
         "line 1",
         "--assume ct=new",
     ]);
+    folder.write("one", "ct_state=+trk,ip actions=drop\n");
+    folder.run(&format!("classify lookup --rules one {tuple}")).refused(&["no rules", "--assume ct=new"]);
     for (state, action, line) in
         [("new", "output:2", 2), ("established", "output:1", 1), ("untracked", "drop", 3)]
     {
