@@ -42,6 +42,9 @@ pub enum AssumptionKey {
     Mark,
     /// The connection's mark, a number, as it is before the first rule.
     CtMark,
+    /// The zone of connections that the packet's connection was looked up in, a number of 16 bits. Flows of
+    /// Open vSwitch ask for it.
+    CtZone,
     /// Whether rates are `under` all limits, or `over` them. Counts of hits in lists of recent sources are
     /// such limits.
     Limit,
@@ -108,13 +111,14 @@ const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"
 
 impl AssumptionKey {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Ct,
         Self::CtDirection,
         Self::In,
         Self::Out,
         Self::Mark,
         Self::CtMark,
+        Self::CtZone,
         Self::Limit,
         Self::DstType,
         Self::SrcType,
@@ -132,6 +136,7 @@ impl AssumptionKey {
             Self::Out => "out",
             Self::Mark => "mark",
             Self::CtMark => "ct-mark",
+            Self::CtZone => "ct-zone",
             Self::Limit => "limit",
             Self::DstType => "dst-type",
             Self::SrcType => "src-type",
@@ -150,6 +155,7 @@ impl AssumptionKey {
             Self::Out => "out=eth1",
             Self::Mark => "mark=0",
             Self::CtMark => "ct-mark=0",
+            Self::CtZone => "ct-zone=0",
             Self::Limit => "limit=under",
             Self::DstType => "dst-type=local",
             Self::SrcType => "src-type=unicast",
@@ -164,6 +170,7 @@ impl AssumptionKey {
         match self {
             Self::In | Self::Out => "the name of an interface".to_owned(),
             Self::Mark | Self::CtMark => "a number of 32 bits".to_owned(),
+            Self::CtZone => "a number of 16 bits".to_owned(),
             Self::Ct => format!("{}, with +snat or +dnat where addresses are translated", STATES.join(", ")),
             Self::TcpFlags => format!("none, or some of {} joined by +", FLAGS.join(", ")),
             _ => self.names().join(", "),
@@ -178,7 +185,9 @@ impl AssumptionKey {
             Self::DstType | Self::SrcType => &ADDRESS_TYPES,
             Self::PacketType => &["unicast", "broadcast", "multicast"],
             Self::Fragment => &["yes", "no"],
-            Self::Ct | Self::In | Self::Out | Self::Mark | Self::CtMark | Self::TcpFlags => &[],
+            Self::Ct | Self::In | Self::Out | Self::Mark | Self::CtMark | Self::CtZone | Self::TcpFlags => {
+                &[]
+            }
         }
     }
 
@@ -187,6 +196,7 @@ impl AssumptionKey {
         match self {
             Self::In | Self::Out => is_interface(value).then(|| value.to_owned()),
             Self::Mark | Self::CtMark => Some(number(value)?.to_string()),
+            Self::CtZone => Some(u16::try_from(number(value)?).ok()?.to_string()),
             Self::TcpFlags => flags(value).map(show_flags),
             Self::Ct => connection(value),
             _ => {
@@ -220,7 +230,7 @@ impl Assumption {
         &self.value
     }
 
-    /// The number of a mark.
+    /// The number of a mark or of a zone.
     pub(crate) fn number(&self) -> Option<u32> {
         number(&self.value)
     }
@@ -336,6 +346,7 @@ mod tests {
             ("ct=new+SNAT+dnat", "ct=new+dnat+snat"),
             ("in=eth0.5", "in=eth0.5"),
             ("mark=0x10", "mark=16"),
+            ("ct-zone=0xffff", "ct-zone=65535"),
             ("tcp-flags=ACK,syn", "tcp-flags=syn+ack"),
             ("tcp-flags=none", "tcp-flags=none"),
             ("dst-type=local", "dst-type=local"),
@@ -357,6 +368,7 @@ mod tests {
             "in=sixteen-letters-",
             "mark=-1",
             "mark=0x100000000",
+            "ct-zone=65536",
             "tcp-flags=",
             "tcp-flags=syn+",
             "limit=1",

@@ -1,8 +1,9 @@
 //! ClassBench filters: `@SRC/LEN DST/LEN FROM : TO FROM : TO PROTO/MASK FLAGS/MASK`.
 //!
 //! The flags (of TCP) are no part of a 5-tuple; filters that look at some are taken without them, as the
-//! lists of right answers that are in use have it, and [counted](super::RuleReport::widened). The flags may
-//! be absent; anything else is no filter.
+//! lists of right answers that are in use have it, and [counted](super::RuleReport::widened). An answer that
+//! is one of these [is in doubt](super::Doubts::widened). The flags may be absent; anything else is no
+//! filter.
 
 use wirespeed_input::Input;
 
@@ -24,9 +25,14 @@ pub(super) fn read<T: Tuple>(
             Ok(line) => (filter(line), line),
             Err(fault) => (Err(fault), ""),
         };
-        let taken = taken.and_then(|(rule, is_widened)| {
-            report.widened += u64::from(is_widened);
-            file.add(rule).map_err(Fault::Bad)
+        let taken = taken.and_then(|(rule, flags)| {
+            let Some(flags) = flags else { return file.add(rule).map_err(Fault::Bad) };
+            file.add(rule.clone()).map_err(Fault::Bad)?;
+            report.widened += 1;
+            let why = format!("TCP flags ({flags}) are no field of a tuple");
+            let why = LeftOut { line: at, why, text: text.to_owned() };
+            file.doubts.widen(file.rules.last_number(), rule, why);
+            Ok(())
         });
         taken.inspect_err(|fault| {
             // It could have been any filter, at this place.
@@ -38,19 +44,19 @@ pub(super) fn read<T: Tuple>(
     })
 }
 
-/// A filter, and whether it looks at flags.
-fn filter<T: Tuple>(line: &str) -> Result<(Rule<T>, bool), Fault> {
+/// A filter, and the flags that it looks at, where it looks at some.
+fn filter<T: Tuple>(line: &str) -> Result<(Rule<T>, Option<&str>), Fault> {
     let bad = || Fault::bad("not a filter of ClassBench");
     let (fields, flags) = parts(line).ok_or_else(bad)?;
     let mut all = Parts::<T>::default();
     for (field, value) in ["src", "dst", "sport", "dport", "proto"].into_iter().zip(fields) {
         all.field(field, &value).map_err(Fault::bad)?;
     }
-    Ok((all.rule().map_err(Fault::bad)?, flags.is_some_and(|mask| mask != 0)))
+    Ok((all.rule().map_err(Fault::bad)?, flags))
 }
 
-/// The five fields as a tuple reads them, and the mask of the flags.
-fn parts(line: &str) -> Option<([String; 5], Option<u128>)> {
+/// The five fields as a tuple reads them, and the flags where their mask has some.
+fn parts(line: &str) -> Option<([String; 5], Option<&str>)> {
     let mut words = line.strip_prefix('@')?.split_whitespace();
     let mut address = || {
         let word = words.next()?;
@@ -66,7 +72,7 @@ fn parts(line: &str) -> Option<([String; 5], Option<u128>)> {
     let proto = words.next()?;
     masked(proto, 0xff)?;
     let flags = match words.next() {
-        Some(flags) => Some(masked(flags, 0xffff)?),
+        Some(flags) => (masked(flags, 0xffff)? != 0).then_some(flags),
         None => None,
     };
     words.next().is_none().then(|| ([src, dst, sport, dport, proto.to_owned()], flags))

@@ -19,6 +19,8 @@
 //! may also ask for what no tuple holds: the state of a connection, an interface, a rate. The user can state
 //! such facts as [`Assumptions`]; a rule that nothing is known of is [left out](RuleReport::left_out), and
 //! the [`Doubts`] of the file tell which answers it could change. Whether that is of use, the caller decides.
+//! A port may be given by the name of a service that IANA has registered, such as `ssh`. A rule with another
+//! name is left out.
 //!
 //! ```
 //! use wirespeed_classify::Ipv4Tuple;
@@ -48,6 +50,7 @@ mod nft;
 mod ovs;
 mod plain;
 mod report;
+mod services;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -196,7 +199,7 @@ fn read<T: Tuple>(
     match format {
         RuleFormat::Plain => plain::read(&mut input, &mut reading, &mut file)?,
         RuleFormat::ClassBench => classbench::read(&mut input, &mut reading, &mut file)?,
-        RuleFormat::Ovs => ovs::read(&mut input, &mut reading, &mut file, options.table)?,
+        RuleFormat::Ovs => ovs::read(&mut input, &mut reading, &mut file, options)?,
         RuleFormat::Iptables => {
             iptables::read(&mut input, &mut reading, &mut file, options)?;
         }

@@ -27,7 +27,7 @@ pub struct RuleReport {
     /// log.
     pub without_verdict: u64,
     /// Rules that were taken without a condition that no tuple holds: filters of ClassBench that look at TCP
-    /// flags.
+    /// flags. Answers that are one of these [are in doubt](super::Doubts::widened).
     pub widened: u64,
     /// The assumptions that decided something.
     pub assumed: Vec<Assumption>,
@@ -83,7 +83,10 @@ impl fmt::Display for RuleReport {
         if *widened > 0 {
             let are = if *widened == 1 { "is" } else { "are" };
             let filters = counted(*widened, "filter");
-            write!(f, "\n  {filters} {are} wider than said: TCP flags are no field of a tuple")?;
+            write!(
+                f,
+                "\n  {filters} {are} wider than said, as TCP flags are no field of a tuple: an answer by one is uncertain"
+            )?;
         }
         if !assumed.is_empty() {
             let assumed: Vec<_> = assumed.iter().map(ToString::to_string).collect();

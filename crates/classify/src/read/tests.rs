@@ -63,6 +63,12 @@ fn classbench_filters_and_traces() {
     assert_eq!((report.format, report.rules, report.entries), (RuleFormat::ClassBench, 2, 7));
     assert_eq!(report.widened, 1);
     assert!(report.to_string().contains("1 filter is wider than said"), "{report}");
+    let said: Vec<_> = file.doubts.widened().iter().map(|one| (one.before, one.why.to_string())).collect();
+    let why = "line 1: TCP flags (0x1000/0x1000) are no field of a tuple: @10.0.0.0/8\t";
+    assert!(matches!(&said[..], [(1, text)] if text.starts_with(why)), "{said:?}");
+    let in_doubt = |tuple: &str, answer| file.doubts(&tuple.parse().expect("a tuple"), answer).count();
+    assert_eq!(in_doubt("src=10.0.0.1 dst=192.0.2.7 dport=5000 proto=tcp", 1), 1);
+    assert_eq!(in_doubt("src=10.0.0.1 dst=192.0.2.7 dport=5000 proto=udp", 2), 0);
     let mut written = Vec::new();
     write::write_classbench(&file.rules, &mut written).expect("filters");
     let again =

@@ -4,6 +4,9 @@
 //! looked up; it is kept beside them as an [`Uncertain`] one, and an answer is in doubt where such a rule
 //! matches, ranks ahead of the answer's rule, and could give another action. The answer's action and those of
 //! its doubts are all that the packet can meet with.
+//!
+//! A rule may also be among the rules that are looked up, and be wider than its file says, as filters of
+//! ClassBench are that look at TCP flags. An answer is in doubt if it is such a rule.
 
 use std::fmt::Write as _;
 
@@ -21,7 +24,8 @@ pub struct Uncertain<T> {
     pub rule: Rule<T>,
     /// What it could do.
     pub effect: Effect,
-    /// The number of the first rule of its priority that comes after it.
+    /// The number of the first rule of its priority that comes after it; its own number if it is
+    /// [wider](Effect::Wider) than said.
     pub before: u32,
     /// How many of the uncertain rules after it hang together with it, and are not reached by packets that it
     /// matches: lines of a chain that is perhaps run through, where this one is behind no further condition.
@@ -39,6 +43,9 @@ pub enum Effect {
     Any,
     /// Gives no action, but takes packets past those uncertain rules that it skips.
     Skip,
+    /// Is one of the rules that are looked up, and matches packets that the rule of its file doesn't match.
+    /// For these a later rule would count.
+    Wider,
 }
 
 /// The uncertain rules of a set, and the assumptions under which it was read: all that a table needs to know
@@ -47,6 +54,8 @@ pub enum Effect {
 pub struct Doubts<T> {
     /// The rules that may be in effect or not, in the order of their files.
     pub uncertain: Vec<Uncertain<T>>,
+    /// The rules that are wider than said, from the first of all rules to the last.
+    widened: Vec<Uncertain<T>>,
     /// The assumptions that decided something.
     pub assumed: Vec<Assumption>,
 }
@@ -62,13 +71,14 @@ pub struct DoubtsError {
 }
 
 impl Effect {
-    const ALL: [Self; 3] = [Self::Action, Self::Any, Self::Skip];
+    const ALL: [Self; 4] = [Self::Action, Self::Any, Self::Skip, Self::Wider];
 
     const fn as_str(self) -> &'static str {
         match self {
             Self::Action => "action",
             Self::Any => "any",
             Self::Skip => "skip",
+            Self::Wider => "wider",
         }
     }
 }
@@ -88,21 +98,43 @@ impl<T: Tuple> Uncertain<T> {
     fn differs_from(&self, action: Option<u32>) -> bool {
         match self.effect {
             Effect::Action => action != Some(self.rule.action()),
-            Effect::Any => true,
+            Effect::Any | Effect::Wider => true,
             Effect::Skip => false,
         }
+    }
+}
+
+impl<T> Doubts<T> {
+    /// The rules that were taken wider than their file says, from the first of all rules to the last. The
+    /// answer is in doubt if it is one of these: the packet may be one that the file's rule doesn't match.
+    pub fn widened(&self) -> &[Uncertain<T>] {
+        &self.widened
     }
 }
 
 impl<T: Tuple> Doubts<T> {
     /// No doubts.
     pub const fn none() -> Self {
-        Self { uncertain: Vec::new(), assumed: Vec::new() }
+        Self { uncertain: Vec::new(), widened: Vec::new(), assumed: Vec::new() }
     }
 
     /// Whether no answer can be in doubt.
     pub fn is_empty(&self) -> bool {
-        self.uncertain.is_empty()
+        self.uncertain.is_empty() && self.widened.is_empty()
+    }
+
+    /// Notes that a rule is wider than its line says.
+    pub(super) fn widen(&mut self, number: u32, rule: Rule<T>, why: LeftOut) {
+        let one = Uncertain { rule, effect: Effect::Wider, before: number, skips: 0, why };
+        let at = self.widened.partition_point(|other| other.rank() >= one.rank());
+        self.widened.insert(at, one);
+    }
+
+    /// Gives the rules other numbers, in the same order.
+    pub fn renumber(&mut self, mut number: impl FnMut(u32) -> u32) {
+        for one in self.uncertain.iter_mut().chain(&mut self.widened) {
+            one.before = number(one.before);
+        }
     }
 
     /// The rules that could make an answer another one, in order: the number of a rule, 0 of none, as a
@@ -119,7 +151,8 @@ impl<T: Tuple> Doubts<T> {
     }
 
     /// The rules of [`of_answer`](Self::of_answer), if the rank and the action of the answer's rule are
-    /// known: [`Rank::NONE`] and `None` if no rule matches.
+    /// known: [`Rank::NONE`] and `None` if no rule matches. The answer's own rule is one of them, the last
+    /// one, if it is wider than said.
     pub fn of_ranked(
         &self,
         tuple: &T,
@@ -127,7 +160,10 @@ impl<T: Tuple> Doubts<T> {
         action: Option<u32>,
     ) -> impl Iterator<Item = &Uncertain<T>> {
         let mut rest = self.uncertain.iter();
-        std::iter::from_fn(move || {
+        let ahead = self.widened.partition_point(|one| one.rank() > rank);
+        let own = self.widened[ahead..].iter().take_while(move |one| one.rank() == rank);
+        let own = own.filter(move |one| one.rule.matches(tuple));
+        let others = std::iter::from_fn(move || {
             loop {
                 let one = rest.next()?;
                 if !(one.rank() >= rank && one.rule.matches(tuple)) {
@@ -140,18 +176,25 @@ impl<T: Tuple> Doubts<T> {
                     return Some(one);
                 }
             }
-        })
+        });
+        others.chain(own)
     }
 
     /// Adds the doubts of rules that come after others in one set: their numbers are so much larger there.
-    pub fn append(&mut self, other: Self, shift: u32) {
-        let shifted = |one: Uncertain<T>| Uncertain { before: one.before.saturating_add(shift), ..one };
-        self.uncertain.extend(other.uncertain.into_iter().map(shifted));
+    pub fn append(&mut self, mut other: Self, shift: u32) {
+        other.renumber(|number| number.saturating_add(shift));
+        self.uncertain.extend(other.uncertain);
+        self.widened.extend(other.widened);
+        self.sort_widened();
         for assumption in other.assumed {
             if !self.assumed.contains(&assumption) {
                 self.assumed.push(assumption);
             }
         }
+    }
+
+    fn sort_widened(&mut self) {
+        self.widened.sort_by_key(|one| std::cmp::Reverse(one.rank()));
     }
 
     /// Gives the actions of the rules other numbers.
@@ -173,7 +216,7 @@ impl<T: Tuple> Doubts<T> {
         for assumption in &self.assumed {
             let _ = writeln!(text, "assume {assumption}"); // a String takes all
         }
-        for Uncertain { rule, effect, before, skips, why } in &self.uncertain {
+        for Uncertain { rule, effect, before, skips, why } in self.uncertain.iter().chain(&self.widened) {
             let (effect, line) = (effect.as_str(), why.line);
             let (reason, said) = (escaped(&why.why), escaped(&why.text));
             let _ = writeln!(
@@ -193,9 +236,14 @@ impl<T: Tuple> Doubts<T> {
                 Some(assumption) => {
                     doubts.assumed.push(assumption.parse().map_err(|error| wrong(format!("{error}")))?);
                 }
-                None => doubts.uncertain.push(uncertain(line).map_err(wrong)?),
+                None => {
+                    let one = uncertain(line).map_err(wrong)?;
+                    let is_wider = one.effect == Effect::Wider;
+                    if is_wider { doubts.widened.push(one) } else { doubts.uncertain.push(one) }
+                }
             }
         }
+        doubts.sort_widened();
         Ok(doubts)
     }
 }
@@ -278,7 +326,7 @@ mod tests {
             (one("tcp action=9 priority=6", 4, Effect::Action), 2, true),
             (one("tcp action=9", 4, Effect::Action), 0, true),
         ] {
-            let doubts = Doubts { uncertain: vec![uncertain], assumed: Vec::new() };
+            let doubts = Doubts { uncertain: vec![uncertain], ..Doubts::none() };
             let found = doubts.of_answer(&rules(), &tuple, answer).count();
             assert_eq!(found, usize::from(is_in_doubt), "{doubts:?} of {answer}");
         }
@@ -296,7 +344,7 @@ mod tests {
                 skip("tcp action=10", Effect::Action, 0),
                 skip("tcp action=11", Effect::Action, 9),
             ],
-            assumed: Vec::new(),
+            ..Doubts::none()
         };
         let actions = |tuple: &str| {
             let tuple = tuple.parse().expect("a tuple");
@@ -308,12 +356,50 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_is_wider_than_said_is_in_doubt() {
+        let mut doubts = Doubts::none();
+        let (rules, why) = (rules(), one("", 1, Effect::Any).why);
+        for number in [3, 1, 2] {
+            let rule = rules.rule(number).expect("a rule").clone();
+            doubts.widen(number, rule, why.clone());
+        }
+        // Rule 2 ranks ahead of the others.
+        let order: Vec<_> = doubts.widened().iter().map(|one| one.before).collect();
+        assert_eq!(order, [2, 1, 3]);
+        assert!(!doubts.is_empty());
+        let found = |doubts: &Doubts<_>, answer| {
+            let tuple = "tcp dport=80".parse().expect("a tuple");
+            let found = doubts.of_answer(&rules, &tuple, answer);
+            found.map(|one| (one.effect, one.before)).collect::<Vec<_>>()
+        };
+        for answer in 1..=3 {
+            assert_eq!(found(&doubts, answer), [(Effect::Wider, answer)]);
+        }
+        assert_eq!(found(&doubts, 0), []);
+        // What doesn't match the tuple was put in place of the rule that is meant.
+        let udp = "udp".parse().expect("a tuple");
+        assert_eq!(doubts.of_answer(&rules, &udp, 1).count(), 0);
+        // Both kinds of doubt, after rules of another file.
+        let mut both =
+            Doubts { uncertain: vec![one("tcp action=9 priority=9", 1, Effect::Action)], ..Doubts::none() };
+        let one_only = Doubts { widened: vec![doubts.widened[1].clone()], ..Doubts::none() };
+        both.append(one_only, 2);
+        assert_eq!(found(&both, 3), [(Effect::Action, 1), (Effect::Wider, 3)]);
+        assert_eq!(found(&both, 1), [(Effect::Action, 1)]);
+    }
+
+    #[test]
     fn text_is_read_as_it_was_written() {
         let doubts = Doubts {
             uncertain: vec![
                 one("src=10.0.0.0/8 dport=5-77 proto=tcp priority=4 action=3", 2, Effect::Action),
                 Uncertain { skips: 3, ..one("priority=4294967295", u32::MAX, Effect::Any) },
                 one("tcp", 1, Effect::Skip),
+            ],
+            widened: vec![
+                one("tcp priority=7", 3, Effect::Wider),
+                one("udp", 1, Effect::Wider),
+                one("udp", 2, Effect::Wider),
             ],
             assumed: vec!["ct=new".parse().expect("one"), "in=eth0".parse().expect("one")],
         };

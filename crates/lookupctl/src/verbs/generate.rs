@@ -52,8 +52,8 @@ struct FibOptions {
     family: Family,
 
     /// Number of prefixes; by default as many as today's full table
-    #[arg(long, alias = "prefixes", value_name = "N", value_parser = parse_count)]
-    count: Option<u64>,
+    #[arg(long, alias = "prefixes", value_name = "N", value_parser = parse_positive)]
+    count: Option<usize>,
 
     /// Number of next hops
     #[arg(long, value_name = "N", default_value = "62", value_parser = parse_count)]
@@ -152,10 +152,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 impl FibOptions {
     fn run(&self) -> Result<()> {
         let full = TableSpec::full(self.family);
-        let prefixes = match self.count {
-            Some(count) => usize::try_from(count).context("--count is more than fits in memory")?,
-            None => full.prefixes,
-        };
+        let prefixes = self.count.unwrap_or(full.prefixes);
         let next_hops = u32::try_from(self.next_hops).context("--next-hops is over 4294967295")?;
         let spec = TableSpec { prefixes, next_hops, seed: self.common.seed };
         let fib = make(self.family, &spec)?;

@@ -59,6 +59,8 @@ fn updates_fit_their_table() {
 fn a_table_that_cannot_be_is_refused() {
     let folder = Folder::new();
     folder.run("gen fib --prefixes 4G").status(2);
+    folder.run("gen fib --count 0 -o none").status(2);
+    assert!(!folder.path("none").exists());
     folder.run("gen fib --prefixes 10 --next-hops 0").refused(&["next hop"]);
     folder.run("gen fib --prefixes 10 -o no/such/file").refused(&["no/such/file"]);
 }

@@ -209,10 +209,10 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         if !self.rules.is_empty() {
             // These rules come after the others, in order: so many of them come before each that is in doubt.
             let numbers: Vec<u32> = rules.sorted().iter().map(|(number, _)| number.get()).collect();
-            for one in &mut doubts.uncertain {
-                let ahead = numbers.partition_point(|&number| number < one.before);
-                one.before = u32::try_from(ahead).map_or(u32::MAX, |ahead| ahead.saturating_add(1));
-            }
+            doubts.renumber(|before| {
+                let ahead = numbers.partition_point(|&number| number < before);
+                u32::try_from(ahead).map_or(u32::MAX, |ahead| ahead.saturating_add(1))
+            });
         }
         let shift = if self.rules.is_empty() { 0 } else { self.rules.last_number() };
         self.doubts.append(doubts, shift);

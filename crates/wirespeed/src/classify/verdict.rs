@@ -1,4 +1,4 @@
-//! [`RuleVerdict`]: an answer, and whether a rule that was left out could change it.
+//! [`RuleVerdict`]: an answer, and whether it could be another one by what was left out of the rules.
 
 use super::reader::RuleMatch;
 
@@ -6,8 +6,10 @@ use super::reader::RuleMatch;
 ///
 /// Rules of a file that a packet's header fields can't decide are left out of the table
 /// ([`ClassifierBuilder::leave_out`](super::ClassifierBuilder::leave_out)). An answer is uncertain where such
-/// a rule could match the packet, would come before the answer's rule, and could give another action. A
-/// service decides here what becomes of such a packet:
+/// a rule could match the packet, would come before the answer's rule, and could give another action. It is
+/// also uncertain where the answer's rule is [wider](wirespeed_classify::read::Doubts::widened) than its file
+/// says, as filters of ClassBench are that look at TCP flags. A service decides here what becomes of such a
+/// packet:
 ///
 /// ```
 /// use wirespeed::classify::RuleVerdict;
@@ -24,9 +26,9 @@ use super::reader::RuleMatch;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RuleVerdict {
-    /// What the rules say. No rule that was left out could change it.
+    /// What the rules say. Nothing that was left out could change it.
     Certain(Option<RuleMatch>),
-    /// What the rules say that could be expressed. A rule that was left out could give another action.
+    /// What the rules say as far as they could be expressed. What was left out could give another answer.
     Uncertain(Option<RuleMatch>),
 }
 

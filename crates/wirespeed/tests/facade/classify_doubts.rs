@@ -171,6 +171,38 @@ fn doubts_of_several_files_stay_among_their_rules() {
 }
 
 #[test]
+fn filters_wider_than_said_are_built_and_their_answers_are_uncertain() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, image) = (dir.path().join("filters"), dir.path().join("image"));
+    let filters = "@10.0.0.0/8 0.0.0.0/0 0 : 65535 80 : 80 0x06/0xFF 0x0002/0x0002\n\
+                   @10.0.0.0/8 0.0.0.0/0 0 : 65535 0 : 65535 0x06/0xFF\n";
+    std::fs::write(&path, filters).unwrap();
+    let labels = Labels::<u32>::new();
+    // After rules with gaps among their numbers.
+    let first = file("number=5 dport=1 action=1\nnumber=9 dport=2 action=2\n", Vec::new());
+    let builder = Classifier::<Ipv4Tuple>::builder().read(first, &labels).list(&path, &labels, 7);
+    let mut classifier = builder.build().unwrap();
+    classifier.save(&image).unwrap();
+    let (in_doubt, certain): (Ipv4Tuple, Ipv4Tuple) = (
+        "src=10.0.0.1 dport=80 proto=tcp".parse().unwrap(),
+        "src=10.0.0.1 dport=1 proto=tcp".parse().unwrap(),
+    );
+    for reader in [classifier.reader(), RuleReader::open(&image).unwrap()] {
+        assert_eq!(reader.find(&in_doubt).map(|found| found.number.get()), Some(10));
+        assert!(!reader.verdict(&in_doubt).is_certain() && reader.verdict(&certain).is_certain());
+        let mut verdicts = [RuleVerdict::default(); 2];
+        reader.verdict_batch(&[in_doubt, certain], &mut verdicts);
+        assert_eq!(verdicts.map(RuleVerdict::is_certain), [false, true]);
+        let guard = reader.enter();
+        let why: Vec<_> = guard.doubts_of(&in_doubt).map(|one| (one.effect, one.why.line)).collect();
+        assert_eq!(why, [(Effect::Wider, 1)]);
+    }
+    // The next filter is as wide as it says.
+    classifier.apply(&[RuleUpdate::Remove(10)]).unwrap();
+    assert!(classifier.reader().verdict(&in_doubt).is_certain());
+}
+
+#[test]
 fn a_set_that_is_not_whole_is_refused_with_the_first_reasons() {
     let labels = Labels::<u32>::new();
     let doubts = (1..6).map(|line| uncertain("dport=1 action=2", line, Effect::Action)).collect();

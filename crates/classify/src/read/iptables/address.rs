@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::wrong::Wrong;
 use crate::read::chains::FieldSet;
+use crate::read::services;
 use crate::tuple::Field;
 
 /// What a text comes to.
@@ -80,12 +81,15 @@ pub(super) fn address_range(field: &Field, text: &str) -> Result<FieldSet, Wrong
 }
 
 /// Ports: `N`, `A:B`, `:B`, `A:`.
-pub(super) fn ports(field: &Field, text: &str) -> Result<Read, Wrong> {
+pub(super) fn ports(field: &Field, protocol: Option<u8>, text: &str) -> Result<Read, Wrong> {
     let wrong = || Wrong::Bad(format!("{text:?} is no port and no range of ports"));
     let one = |text: &str| match number(text) {
         Some(number) if number <= 0xffff => Ok(Some(u128::from(number))),
         Some(_) => Err(wrong()),
-        None if text.starts_with(|c: char| c.is_ascii_alphabetic()) && is_name(text) => Ok(None),
+        None if text.starts_with(|c: char| c.is_ascii_alphabetic()) && is_name(text) => {
+            let known = protocol.and_then(|protocol| services::port(text, Some(protocol)));
+            Ok(known.map(u128::from))
+        }
         None => Err(wrong()),
     };
     let (from, to) = match text.split_once(':') {
@@ -106,10 +110,10 @@ pub(super) fn ports(field: &Field, text: &str) -> Result<Read, Wrong> {
 }
 
 /// A list of ports.
-pub(super) fn port_list(field: &Field, text: &str) -> Result<Read, Wrong> {
+pub(super) fn port_list(field: &Field, protocol: Option<u8>, text: &str) -> Result<Read, Wrong> {
     let mut all = Vec::new();
     for one in text.split(',') {
-        match ports(field, one)? {
+        match ports(field, protocol, one)? {
             Read::Set(set) => all.push(set),
             Read::Name => return Ok(Read::Name),
         }
@@ -234,7 +238,7 @@ mod tests {
         }
         assert!(matches!(addresses(&Ipv4Tuple::SRC, "2001:db8::/32"), Err(Wrong::OtherFamily(_))));
         assert!(matches!(addresses(&Ipv6Tuple::SRC, "10.0.0.0/8"), Err(Wrong::OtherFamily(_))));
-        let port = |text: &str| match ports(&Ipv4Tuple::SPORT, text) {
+        let port = |text: &str| match ports(&Ipv4Tuple::SPORT, Some(6), text) {
             Ok(Read::Set(set)) => Some(set),
             _ => None,
         };
@@ -243,9 +247,12 @@ mod tests {
             (port("22"), port(":9"), port("9:"), port(":")),
             (range(22, 22), range(0, 9), range(9, 65535), range(0, 65535))
         );
-        assert!(matches!(ports(&Ipv4Tuple::SPORT, "ssh"), Ok(Read::Name)));
+        for (protocol, name) in [(None, "ssh"), (Some(6), "syslog"), (Some(6), "ours"), (Some(6), "ssh:ours")]
+        {
+            assert!(matches!(ports(&Ipv4Tuple::SPORT, protocol, name), Ok(Read::Name)), "{name}");
+        }
         for wrong in ["65536", "9:8", "022", "", "1-2", "1:2:3", "1:x:3"] {
-            assert!(ports(&Ipv4Tuple::SPORT, wrong).is_err(), "{wrong}");
+            assert!(ports(&Ipv4Tuple::SPORT, Some(6), wrong).is_err(), "{wrong}");
         }
     }
 }

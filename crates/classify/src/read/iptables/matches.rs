@@ -58,6 +58,8 @@ impl<T: Tuple> Conditions<T> {
         for given in &parsed.base {
             all.take(given, |given| base(given, context))?;
         }
+        // Names of ports are those of a protocol.
+        let protocol = parsed.protocol().and_then(|name| protocol(name).ok()?);
         for one in &parsed.matches {
             all.is_of_transport |=
                 matches!(&*one.name, "tcp" | "udp" | "sctp" | "dccp" | "icmp" | "icmp6" | "multiport");
@@ -67,7 +69,7 @@ impl<T: Tuple> Conditions<T> {
                 continue;
             }
             for given in &one.options {
-                all.take(given, |given| option(one, given, context))?;
+                all.take(given, |given| option(one, given, protocol, context))?;
             }
         }
         all.is_of_transport |=
@@ -263,7 +265,12 @@ fn as_a_whole(one: &Match) -> Result<Option<Fact>, Wrong> {
 }
 
 /// What an option of a match means; `None` of one that wants nothing.
-fn option<T: Tuple>(one: &Match, given: &Given, context: &Context<'_>) -> Result<Option<Means<T>>, Wrong> {
+fn option<T: Tuple>(
+    one: &Match,
+    given: &Given,
+    protocol: Option<u8>,
+    context: &Context<'_>,
+) -> Result<Option<Means<T>>, Wrong> {
     let value = given.value();
     let is_v6 = T::field_of("src").is_some_and(|field| field.width == 128);
     let unknown = || Err(Wrong::Unknown(format!("a match of {} ({given})", one.name)));
@@ -275,21 +282,21 @@ fn option<T: Tuple>(one: &Match, given: &Given, context: &Context<'_>) -> Result
         ("comment" | "nfacct" | "recent", _) => Ok(None),
         (_, "--source-port") => {
             let field = field::<T>("sport")?;
-            named(field, ports(field, value)?, given)
+            named(field, ports(field, protocol, value)?, given)
         }
         (_, "--destination-port") => {
             let field = field::<T>("dport")?;
-            named(field, ports(field, value)?, given)
+            named(field, ports(field, protocol, value)?, given)
         }
         (_, "--source-ports") => {
             let field = field::<T>("sport")?;
-            named(field, port_list(field, value)?, given)
+            named(field, port_list(field, protocol, value)?, given)
         }
         (_, "--destination-ports") => {
             let field = field::<T>("dport")?;
-            named(field, port_list(field, value)?, given)
+            named(field, port_list(field, protocol, value)?, given)
         }
-        (_, "--ports") => either_port(given),
+        (_, "--ports") => either_port(given, protocol),
         (_, "--syn") => fact(AssumptionKey::TcpFlags, Wanted::Flags { mask: 0x17, set: 0x02 }),
         (_, "--tcp-flags") => {
             let (mask, set) = (flags(value)?, flags(&given.arguments[1])?);
@@ -350,10 +357,10 @@ fn option<T: Tuple>(one: &Match, given: &Given, context: &Context<'_>) -> Result
 }
 
 /// A list of ports of which one is the source's or the destination's.
-fn either_port<T: Tuple>(given: &Given) -> Result<Option<Means<T>>, Wrong> {
+fn either_port<T: Tuple>(given: &Given, protocol: Option<u8>) -> Result<Option<Means<T>>, Wrong> {
     let (from, to) = (field::<T>("sport")?, field::<T>("dport")?);
     let (Read::Set(sources), Read::Set(destinations)) =
-        (port_list(from, given.value())?, port_list(to, given.value())?)
+        (port_list(from, protocol, given.value())?, port_list(to, protocol, given.value())?)
     else {
         return Err(Wrong::Unknown(format!("a name ({given})")));
     };

@@ -237,7 +237,7 @@ impl Set {
         };
         let protocols =
             FieldSet::ranges(proto, protocols.iter().map(|&number| (number.into(), number.into())));
-        match ports(field, &port.replace('-', ":")) {
+        match ports(field, None, &port.replace('-', ":")) {
             Ok(Read::Set(set)) => Ok(Region::of(proto, protocols).and(&Region::of(field, set))?),
             _ => Err(unknown()),
         }

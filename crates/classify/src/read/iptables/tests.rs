@@ -149,6 +149,12 @@ fn no_option_is_passed_over() {
         ),
         ("-A INPUT -6 -s 2001:db8::1 -j DROP", vec![]),
         ("-A INPUT -4 -s 1.1.1.1 -j DROP", vec!["src=1.1.1.1 DROP"]),
+        ("-A INPUT -p tcp --dport ssh -j ACCEPT", vec!["dport=22 proto=tcp ACCEPT"]),
+        ("-A INPUT -p udp -m udp --sport syslog: -j ACCEPT", vec!["sport=514-65535 proto=udp ACCEPT"]),
+        (
+            "-A INPUT -p tcp -m multiport --dports ftp-data:ssh,http-alt -j ACCEPT",
+            vec!["dport=20-22 proto=tcp ACCEPT", "dport=8080 proto=tcp ACCEPT"],
+        ),
         (
             "-A INPUT -s 1.1.1.1 -c 5 6 -j RETURN\n-A INPUT -s 1.0.0.0/8 -m comment --comment \"-j DROP\" -j ACCEPT",
             vec!["src=1.0.0.0-1.1.1.0 ACCEPT", "src=1.1.1.2-1.255.255.255 ACCEPT"],
@@ -206,7 +212,8 @@ fn what_no_tuple_holds_is_in_doubt() {
         ),
         ("-m mark --mark 1/1 -j ACCEPT", "tcp", "DROP? ACCEPT", "a match of mark (--mark 1/1)"),
         ("-s host.example -p tcp -j ACCEPT", "tcp", "DROP? ACCEPT", "a name (--source host.example)"),
-        ("-p tcp --dport ssh -j ACCEPT", "tcp", "DROP? ACCEPT", "a name (--destination-port ssh)"),
+        ("-p tcp --dport ours -j ACCEPT", "tcp", "DROP? ACCEPT", "a name (--destination-port ours)"),
+        ("-p tcp --dport syslog -j ACCEPT", "tcp", "DROP? ACCEPT", "a name (--destination-port syslog)"),
         ("-p quic -j ACCEPT", "tcp", "DROP? ACCEPT", "a protocol that isn't known (quic)"),
         (
             "-p icmp --icmp-type echo -j ACCEPT",

@@ -91,7 +91,7 @@ impl<T: Tuple> Key<T> {
                 let Some(port) = ports.and_then(T::field_of) else { return Ok(Self::unknown(no_field())) };
                 let of = protocols::<T>(&WITH_PORTS);
                 let beside = Some(Region::all().minus(&of)?);
-                return Ok(Self { what: What::Field(port, Names::OfField), of, is_transport: true, beside });
+                return Ok(Self { what: What::Field(port, Names::Ports), of, is_transport: true, beside });
             }
             "tcp" => 6,
             "udp" => 17,
@@ -115,7 +115,7 @@ impl<T: Tuple> Key<T> {
             ("icmpv6", "code") => What::Field(named::<T>("dport"), Names::Icmpv6Codes),
             ("tcp", "flags") => What::Fact(AssumptionKey::TcpFlags),
             ("tcp" | "udp" | "dccp" | "sctp" | "udplite", _) => match ports {
-                Some(port) => What::Field(named::<T>(port), Names::OfField),
+                Some(port) => What::Field(named::<T>(port), Names::Ports),
                 None => What::Unknown(no_field()),
             },
             _ => What::Unknown(no_field()),

@@ -1,5 +1,7 @@
 //! The names that nft writes for numbers.
 
+use crate::read::services;
+
 /// Types of ICMP messages (`nft describe icmp type`).
 const ICMP_TYPES: [(&str, u8); 15] = [
     ("echo-reply", 0),
@@ -72,6 +74,8 @@ const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ecn", "cwr"
 pub(super) enum Names {
     /// Names that the tuple has: of addresses, and of protocols.
     OfField,
+    /// Services, of which nft takes the port whatever the protocol.
+    Ports,
     IcmpTypes,
     IcmpCodes,
     Icmpv6Types,
@@ -83,6 +87,7 @@ impl Names {
     pub(super) fn number(self, name: &str) -> Option<u128> {
         let of: &[(&str, u8)] = match self {
             Self::OfField => return None,
+            Self::Ports => return services::port(name, None).map(u128::from),
             Self::IcmpTypes => &ICMP_TYPES,
             Self::IcmpCodes => &ICMP_CODES,
             Self::Icmpv6Types => &ICMPV6_TYPES,

@@ -86,6 +86,22 @@ fn the_chain_is_of_the_tuples_family() {
 }
 
 #[test]
+fn ports_by_the_names_of_services() {
+    let set = "{'set':['ssh',{'range':['ftp-data','ftp']}]}";
+    for (expr, tuples, wanted) in [
+        (of("tcp", "dport", "==", "'http'"), ["tcp dport=80", "tcp dport=81"], ["accept", "drop"]),
+        (of("tcp", "dport", "==", set), ["tcp dport=20", "tcp dport=22"], ["accept", "accept"]),
+        // nft takes a name for its port in any protocol.
+        (of("udp", "dport", "==", "'shell'"), ["udp dport=514", "udp dport=22"], ["accept", "drop"]),
+        (of("th", "sport", "!=", "'ntp'"), ["udp sport=123", "udp sport=124"], ["drop", "accept"]),
+        (of("tcp", "dport", "==", "'ours'"), ["tcp dport=1", "udp dport=1"], ["drop?", "drop"]),
+    ] {
+        let file = one::<Ipv4Tuple>(&format!("{expr},{{'accept':null}}"), &ReadOptions::default());
+        assert_eq!(tuples.map(|tuple| verdict(&file, tuple)), wanted, "{expr}");
+    }
+}
+
+#[test]
 fn a_chain_is_chosen_by_name_table_family_or_hook() {
     let elements = [
         chain("ip", "in", Some("drop")),
@@ -235,7 +251,7 @@ fn what_is_not_understood_is_in_doubt() {
         "{'match':{'op':'==','left':{'payload':{'protocol':'ip','field':'ttl'}},'right':5}},{'accept':null}",
         "{'match':{'op':'~','left':{'payload':{'protocol':'tcp','field':'dport'}},'right':5}},{'accept':null}",
         "{'match':{'op':'==','left':{'payload':{'protocol':'tcp','field':'dport'}},'right':5,'more':1}},{'accept':null}",
-        "{'match':{'op':'==','left':{'payload':{'protocol':'tcp','field':'dport'}},'right':'ssh'}},{'accept':null}",
+        "{'match':{'op':'==','left':{'payload':{'protocol':'tcp','field':'dport'}},'right':'ours'}},{'accept':null}",
         "{'match':{'op':'==','left':{'payload':{'protocol':'tcp','field':'dport'}},'right':65536}},{'accept':null}",
         "{'match':{'op':'==','left':{'payload':{'protocol':'tcp','field':'dport'}},'right':'@none'}},{'accept':null}",
         "{'match':{'op':'==','left':{'payload':{'protocol':'tcp','field':'dport'}},'right':{'set':[{'elem':{'val':5,'timeout':9}}]}}},{'accept':null}",

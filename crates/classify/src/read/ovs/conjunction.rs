@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use super::next;
+use super::{add, next};
 use crate::pattern::Pattern;
 use crate::read::RuleFile;
 use crate::read::report::{Fault, LeftOut, ReadError, Reading};
@@ -66,6 +66,9 @@ pub(super) struct Clause {
     dimension: usize,
     of: usize,
 }
+
+/// A rule with the flow whose action it has.
+type Of<'a, T> = (Rule<T>, &'a Member<T>);
 
 impl<T> Default for Conjunctions<T> {
     fn default() -> Self {
@@ -118,7 +121,8 @@ impl<T: Tuple> Conjunctions<T> {
         match rules {
             Ok(rules) => {
                 let (name, line, text) = (reading.report.name.clone(), 0, String::new());
-                let added = rules.into_iter().try_for_each(|rule| file.add(rule));
+                let put = |(rule, flow): Of<'_, T>| add(file, rule, flow.at, &flow.line);
+                let added = rules.into_iter().try_for_each(put);
                 return added.map_err(|why| ReadError::Bad { name, line, why, text });
             }
             Err(why) => {
@@ -138,8 +142,8 @@ impl<T: Tuple> Conjunctions<T> {
         Ok(())
     }
 
-    /// The rules, or why there are none.
-    fn rules(&self) -> Result<Vec<Rule<T>>, String> {
+    /// The rules, each with the flow whose action it has; or why there are none.
+    fn rules(&self) -> Result<Vec<Of<'_, T>>, String> {
         let mut rules = Vec::new();
         if let Some((id, _)) = self.answers.iter().find(|(id, _)| !self.all.contains_key(id)) {
             return Err(format!("a conj_id without a conjunction ({id})"));
@@ -155,12 +159,12 @@ impl<T: Tuple> Conjunctions<T> {
             }
             let is_last = at + 1 == conjunctions.len();
             for pattern in conjunction.patterns()? {
-                let taken = answers.iter().flat_map(|flow| flow.patterns.iter().map(move |of| (flow, of)));
+                let taken = answers.iter().flat_map(|&flow| flow.patterns.iter().map(move |of| (flow, of)));
                 let mut is_taken = false;
                 for (flow, of) in taken {
                     let Some(both) = and(&pattern, of) else { continue };
                     is_taken |= both == pattern;
-                    rules.push(Rule::new(both, conjunction.priority, flow.action));
+                    rules.push((Rule::new(both, conjunction.priority, flow.action), flow));
                 }
                 if !is_taken && !is_last {
                     return Err("a conjunction without a conj_id for all packets that meet it".to_owned());

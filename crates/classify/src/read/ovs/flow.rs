@@ -1,8 +1,11 @@
 //! [`Flow`]: a flow as it is written, and the patterns of a tuple that it comes to.
 
+use super::asks::Ask;
 use super::vlan::Vlan;
 use super::words::{Masked, Needs, Slot, ones, shorthand, word};
 use crate::pattern::Pattern;
+use crate::read::assume::{Assumption, AssumptionKey, Assumptions};
+use crate::read::chains::Truth;
 use crate::read::report::Fault;
 use crate::tuple::{Field, Tuple, VLAN_NONE};
 
@@ -43,7 +46,7 @@ pub(super) struct Flow<'l> {
     wants: Vec<(Slot, Masked)>,
     vlan: Vlan,
     /// What it asks for beside the fields of tuples.
-    facts: Vec<String>,
+    asks: Vec<Ask>,
     needs: Vec<(&'l str, Needs)>,
 }
 
@@ -63,6 +66,19 @@ pub(super) enum Meaning<T> {
     Patterns { patterns: Vec<Pattern<T>>, facts: Vec<String> },
 }
 
+/// What assumptions make of a flow.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Assumed<'a> {
+    /// Whether packets that they are true of don't meet it.
+    pub(super) is_never: bool,
+    /// What is left undecided, in words.
+    pub(super) facts: Vec<String>,
+    /// The assumptions that decided something.
+    pub(super) by: Vec<&'a Assumption>,
+    /// The keys of which one more would help.
+    pub(super) would_help: Vec<AssumptionKey>,
+}
+
 impl<'l> Flow<'l> {
     /// Reads a flow.
     pub(super) fn parse(line: &'l str) -> Result<Self, Fault> {
@@ -75,7 +91,7 @@ impl<'l> Flow<'l> {
             conj_id: None,
             wants: Vec::new(),
             vlan: Vlan::default(),
-            facts: Vec::new(),
+            asks: Vec::new(),
             needs: Vec::new(),
         };
         let (mut has_table, mut has_priority) = (false, false);
@@ -116,13 +132,16 @@ impl<'l> Flow<'l> {
             return Ok(());
         }
         let Some(word) = word(name) else {
-            self.facts.push(format!("no field of a tuple ({name})"));
-            return Ok(());
+            match name {
+                "tcp_flags" => self.needs.push((name, Needs::Transport(6))),
+                "ip_frag" | "nw_frag" => self.needs.push((name, Needs::Ip)),
+                _ => {}
+            }
+            return self.ask(name, Ask::parse(name, text)?);
         };
         let Some(mut wanted) = word.parse(text) else {
             if name == "in_port" && text.parse::<f64>().is_err() {
-                self.facts.push(format!("a port by its name ({text})"));
-                return Ok(());
+                return self.ask(name, Some(Ask::port(text)));
             }
             return Err(wrong());
         };
@@ -143,13 +162,43 @@ impl<'l> Flow<'l> {
 
     fn shorthand(&mut self, word: &str) -> Result<(), Fault> {
         let Some((ether_type, proto)) = shorthand(word) else {
-            self.facts.push(format!("no field of a tuple ({word})"));
-            return Ok(());
+            let what = format!("no field of a tuple ({word})");
+            return self.ask(word, Some(Ask::unknown(word, what)));
         };
         if let Some(value) = ether_type {
             self.want(word, Slot::EthType, Masked { value, mask: ones(16) })?;
         }
         proto.map_or(Ok(()), |value| self.want(word, Slot::Proto, Masked { value, mask: ones(8) }))
+    }
+
+    fn ask(&mut self, name: &str, ask: Option<Ask>) -> Result<(), Fault> {
+        let Some(ask) = ask else { return Ok(()) };
+        // Open vSwitch lets the last one count.
+        if self.asks.iter().any(|before| before.contradicts(&ask)) {
+            return Err(two(name));
+        }
+        self.asks.push(ask);
+        Ok(())
+    }
+
+    /// What assumptions make of what it asks for beside the fields of tuples.
+    pub(super) fn under<'a>(&self, assume: &'a Assumptions) -> Assumed<'a> {
+        let (mut facts, mut by, mut would_help) = (Vec::new(), Vec::new(), Vec::new());
+        for ask in &self.asks {
+            let (truth, mut because) = ask.under(assume);
+            match truth {
+                Truth::True => by.append(&mut because),
+                Truth::False => {
+                    let (facts, would_help) = (Vec::new(), Vec::new());
+                    return Assumed { is_never: true, facts, by: because, would_help };
+                }
+                Truth::Unknown => {
+                    facts.push(ask.what.clone());
+                    would_help.extend(ask.would_help(assume));
+                }
+            }
+        }
+        Assumed { is_never: false, facts, by, would_help }
     }
 
     fn want(&mut self, name: &str, slot: Slot, wanted: Masked) -> Result<(), Fault> {
@@ -171,13 +220,12 @@ impl<'l> Flow<'l> {
         self.wanted(slot).filter(|wanted| wanted.mask != 0).map(|wanted| wanted.value)
     }
 
-    /// What it means to a tuple.
-    pub(super) fn meaning<T: Tuple>(&self) -> Result<Meaning<T>, Fault> {
+    /// What it means to a tuple, where these facts have to hold beside what the tuple holds.
+    pub(super) fn meaning<T: Tuple>(&self, mut facts: Vec<String>) -> Result<Meaning<T>, Fault> {
         let ether_type = self.exact(Slot::EthType);
         if self.actions.is_some() {
             self.check_needs(ether_type)?;
         }
-        let mut facts = self.facts.clone();
         let is_switch = T::field_of("dl_type").is_some();
         // Frames with a second tag have its type in Open vSwitch, and that behind the tags in a tuple.
         if matches!(ether_type, Some(0x8100 | 0x88a8)) {

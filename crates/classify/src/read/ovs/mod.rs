@@ -12,7 +12,8 @@
 //! | flow | comes to |
 //! |---|---|
 //! | of fields that the tuple has | rules: one, or two where frames with and without a VLAN tag meet it |
-//! | of other fields, such as `ct_state` or `reg0` | an uncertain rule of the fields that the tuple has |
+//! | of what [assumptions](super::Assumptions) decide, such as `ct_state` | as they say; else an uncertain rule of the fields that the tuple has |
+//! | of other fields, such as `reg0` | an uncertain rule of the fields that the tuple has |
 //! | of a protocol that no such tuple is of | nothing; it is counted as elsewhere |
 //! | with a conjunction as its action | a part of the rules of that conjunction |
 //! | with a field but not the protocol that has it | uncertain: Open vSwitch drops the field |
@@ -21,6 +22,7 @@
 //! match the type only. Several flows of one priority may match one packet. OpenFlow does not say which one
 //! counts; here the first one does.
 
+mod asks;
 mod conjunction;
 mod flow;
 #[cfg(test)]
@@ -31,24 +33,26 @@ mod words;
 use rustc_hash::FxHashMap;
 use wirespeed_input::Input;
 
-use super::RuleFile;
+use super::assume::Assumptions;
 use super::report::{Fault, LeftOut, ReadError, Reading, RuleReport};
 use super::uncertain::{Effect, Uncertain};
+use super::{ReadOptions, RuleFile};
 use crate::pattern::Pattern;
 use crate::rule::Rule;
 use crate::tuple::Tuple;
 use conjunction::{Conjunctions, Member, clauses};
-use flow::{Flow, Meaning, Table};
+use flow::{Assumed, Flow, Meaning, Table};
 
 pub(super) fn read<T: Tuple>(
     input: &mut Input<'_>,
     reading: &mut Reading,
     file: &mut RuleFile<T>,
-    table: u8,
+    options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let mut flows = Flows {
         file,
-        table,
+        table: options.table,
+        assume: &options.assume,
         is_bare: None,
         conjunctions: Conjunctions::default(),
         actions: FxHashMap::default(),
@@ -67,6 +71,7 @@ pub(super) fn read<T: Tuple>(
         }
     })?;
     let Flows { file, conjunctions, .. } = flows;
+    reading.report.assumed.clone_from(&file.doubts.assumed);
     conjunctions.finish(file, reading)
 }
 
@@ -80,6 +85,8 @@ struct Flows<'f, T: Tuple> {
     file: &'f mut RuleFile<T>,
     /// The table that is asked for.
     table: u8,
+    /// What is known of packets.
+    assume: &'f Assumptions,
     /// Whether the file is one of bare matches, once a line has told.
     is_bare: Option<bool>,
     conjunctions: Conjunctions<T>,
@@ -102,15 +109,24 @@ impl<T: Tuple> Flows<'_, T> {
             let fault = Fault::bad("flows with actions and flows without in one file");
             return Err(self.nothing_known(at, fault, line));
         }
-        let meaning = match flow.meaning() {
+        let Assumed { is_never, facts, by, would_help } = flow.under(self.assume);
+        let meaning = match flow.meaning(facts) {
             Ok(meaning) => meaning,
             Err(fault) => return Err(self.may_be_any(at, flow.priority, fault, line)),
         };
         let (patterns, mut facts) = match meaning {
-            Meaning::Patterns { patterns, facts } => (patterns, facts),
             Meaning::Never => {
                 report.elsewhere += 1;
                 (Vec::new(), Vec::new())
+            }
+            Meaning::Patterns { patterns, facts } => {
+                for &one in &by {
+                    if !self.file.doubts.assumed.contains(one) {
+                        self.file.doubts.assumed.push(one.clone());
+                    }
+                }
+                report.would_help.extend(would_help);
+                if is_never { (Vec::new(), Vec::new()) } else { (patterns, facts) }
             }
         };
         // It may still be the flow that a conjunction lacks otherwise.
@@ -136,7 +152,7 @@ impl<T: Tuple> Flows<'_, T> {
         }
         let rules = patterns.into_iter().map(|pattern| Rule::new(pattern, flow.priority, action));
         if facts.is_empty() {
-            return rules.into_iter().try_for_each(|rule| self.file.add(rule)).map_err(Fault::Bad);
+            return rules.into_iter().try_for_each(|rule| add(self.file, rule, at, line)).map_err(Fault::Bad);
         }
         let why = facts.join(", ");
         for rule in rules {
@@ -178,6 +194,13 @@ impl<T: Tuple> Flows<'_, T> {
     fn nothing_known(&mut self, at: u64, fault: Fault, line: &str) -> Fault {
         self.may_be_any(at, u32::from(u16::MAX), fault, line)
     }
+}
+
+/// Adds a rule of a line.
+fn add<T: Tuple>(file: &mut RuleFile<T>, rule: Rule<T>, at: u64, line: &str) -> Result<(), String> {
+    file.add(rule)?;
+    file.lines.add(file.rules.last_number(), Some(at), line);
+    Ok(())
 }
 
 /// The number that the next rule will have.

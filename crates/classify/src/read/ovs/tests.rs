@@ -205,6 +205,8 @@ fn what_is_not_understood_is_left_out_or_refused() {
         ("udp,tcp_src=80 actions=drop", "tcp_src without the protocol that has it"),
         ("ip,nw_frag=later actions=drop", "no field of a tuple (nw_frag)"),
         ("tcp,tcp_flags=+syn actions=drop", "no field of a tuple (tcp_flags)"),
+        ("tcp_flags=+syn actions=drop", "tcp_flags without the protocol that has it"),
+        ("ip_frag=no actions=drop", "ip_frag without the protocol that has it"),
         ("reg0=1,metadata=5 actions=drop", "no field of a tuple (reg0), no field of a tuple (metadata)"),
         ("ip,nw_src!=10.0.0.1 actions=drop", "no field of a tuple (nw_src!)"),
         ("quic actions=drop", "no field of a tuple (quic)"),
@@ -231,6 +233,10 @@ fn what_is_not_understood_is_left_out_or_refused() {
         "ip,nw_tos=7 actions=drop",
         "dl_vlan=4096 actions=drop",
         "ip actionsdrop",
+        "ct_state=+foo actions=drop",
+        "ct_state=+trk,ct_state=+est actions=drop",
+        "ip,ip_frag=no,nw_frag=yes actions=drop",
+        "ct_zone=70000 actions=drop",
     ] {
         let error = read::<OpenFlowTuple>(flow, &ReadOptions::default());
         assert!(matches!(error, Err(ReadError::Bad { line: 1, .. })), "{flow}: {error:?}");
@@ -241,6 +247,104 @@ fn what_is_not_understood_is_left_out_or_refused() {
     }
     let mixed = "ip actions=drop\nip,nw_src=10.0.0.1\n";
     assert!(read::<OpenFlowTuple>(mixed, &ReadOptions::default()).is_err());
+}
+
+/// Flows of a table behind a `ct` action, and the states that decide them.
+const STATEFUL: &str = "cookie=0x0, table=0, priority=9,ct_state=+est+trk,tcp actions=output:1\n\
+    # the next line is 3\n\
+    priority=8,ct_state=+new+trk,tcp,tp_dst=22,ct_mark=0x1/0x1 actions=ct(commit),output:2\n\
+    priority=7,ct_state=-new+trk,ct_zone=5 actions=drop\n\
+    priority=6,in_port=eth0,udp actions=output:3\n\
+    priority=1 actions=NORMAL\n";
+
+#[test]
+fn assumptions_decide_flows() {
+    let under = |assume: &str| {
+        let assume = assume.split_whitespace().map(|one| one.parse().expect("an assumption"));
+        let assume = crate::read::Assumptions::new(assume).expect("assumptions");
+        let options = ReadOptions { assume, ..ReadOptions::default() };
+        read::<Ipv4Tuple>(STATEFUL, &options).expect("flows")
+    };
+    for (assume, wanted, used) in [
+        (
+            "ct=established ct-zone=5 in=eth1 mark=3",
+            &["proto=tcp priority=9 output:1", "priority=7 drop", "priority=1 NORMAL"][..],
+            "ct-zone=5 ct=established in=eth1",
+        ),
+        (
+            "ct=new ct-mark=3 in=eth0",
+            &[
+                "dport=22 proto=tcp priority=8 ct(commit),output:2",
+                "proto=udp priority=6 output:3",
+                "priority=1 NORMAL",
+            ],
+            "ct-mark=3 ct=new in=eth0",
+        ),
+        ("ct=new ct-mark=2 in=eth1", &["priority=1 NORMAL"], "ct-mark=2 ct=new in=eth1"),
+    ] {
+        let (file, report) = under(assume);
+        assert_eq!(words(&file), wanted, "{assume}");
+        assert!(file.doubts.is_empty() && report.left_out.is_empty(), "{assume}: {report}");
+        let assumed = |all: &[crate::read::Assumption]| {
+            let mut all: Vec<_> = all.iter().map(ToString::to_string).collect();
+            all.sort();
+            all.join(" ")
+        };
+        assert_eq!((assumed(&report.assumed), assumed(&file.doubts.assumed)), (used.into(), used.into()));
+        assert!(report.would_help.is_empty() && report.elsewhere == 0, "{assume}: {report}");
+    }
+    // What isn't assumed stays in doubt, and is said to help.
+    let (file, report) = under("ct=established in=eth1");
+    assert_eq!(doubts(&file), ["4: priority=7 drop: no field of a tuple (ct_zone)"]);
+    assert_eq!(report.would_help.iter().map(|key| key.as_str()).collect::<Vec<_>>(), ["ct-zone"]);
+    let (file, report) = under("");
+    assert_eq!((file.rules.len(), report.left_out.len()), (1, 4));
+    assert_eq!(
+        report.would_help.iter().map(|key| key.as_str()).collect::<Vec<_>>(),
+        ["ct", "in", "ct-mark", "ct-zone"]
+    );
+    // Neither flow is of such tuples, whatever is assumed.
+    let options = ReadOptions {
+        assume: crate::read::Assumptions::new(["ct=new".parse().expect("one")]).expect("one"),
+        ..ReadOptions::default()
+    };
+    let (file, report) =
+        read::<Ipv4Tuple>("ipv6,ct_state=+new actions=drop\nip actions=drop\n", &options).expect("flows");
+    assert_eq!((report.elsewhere, file.doubts.assumed.len()), (1, 0));
+}
+
+#[test]
+fn assumptions_decide_flows_of_conjunctions() {
+    let text = "priority=9,ct_state=+est,ip actions=conjunction(7,1/2)\n\
+        priority=9,ip,nw_src=10.0.0.0/8 actions=conjunction(7,2/2)\n\
+        priority=9,conj_id=7,ip actions=output:5\n\
+        priority=1 actions=NORMAL\n";
+    let under = |assume: &str| {
+        let assume = crate::read::Assumptions::new([assume.parse().expect("one")]).expect("one");
+        read::<Ipv4Tuple>(text, &ReadOptions { assume, ..ReadOptions::default() }).expect("flows")
+    };
+    let (file, report) = under("ct=established");
+    assert_eq!(words(&file), ["priority=1 NORMAL", "src=10.0.0.0/8 priority=9 output:5"]);
+    assert!(report.left_out.is_empty(), "{report}");
+    // The rule comes after that of line 4, which no conjunction is of.
+    let lines: Vec<_> = (1..=2).map(|number| file.lines.of(number).and_then(|line| line.line)).collect();
+    assert_eq!(lines, [Some(4), Some(3)]);
+    let (file, report) = under("ct=new");
+    assert_eq!(words(&file), ["priority=1 NORMAL"]);
+    assert!(report.left_out.is_empty() && file.doubts.is_empty(), "{report}");
+    assert_eq!(under("mark=1").1.left_out.len(), 3);
+}
+
+#[test]
+fn rules_tell_the_lines_of_their_flows() {
+    let (file, _) = flows::<OpenFlowTuple>(
+        "NXST_FLOW reply (xid=0x4):\n cookie=0x0, table=0, ip,vlan_tci=0x0000/0x0fff actions=drop\n\n arp actions=NORMAL # all\n",
+    );
+    let of = |number| file.lines.of(number).map(|line| (line.line, &*line.text));
+    // Frames with a tag and without meet the first.
+    assert_eq!(of(1), Some((Some(2), "cookie=0x0, table=0, ip,vlan_tci=0x0000/0x0fff actions=drop")));
+    assert_eq!(of(2), of(1));
+    assert_eq!(of(3), Some((Some(4), "arp actions=NORMAL")));
 }
 
 #[test]

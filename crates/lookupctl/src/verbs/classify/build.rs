@@ -90,6 +90,8 @@ struct Report {
     build_seconds: f64,
     /// Rules left out that could change answers: lookup says of which.
     left_out: usize,
+    /// Rules that are wider than their file says: lookup says which answers that makes uncertain.
+    widened: usize,
     /// What was assumed of packets, and decided something.
     assuming: Vec<String>,
     sections: Vec<Section>,
@@ -123,6 +125,7 @@ impl TupleVisitor for Job<'_> {
             bytes_per_rule: share(bytes, rules.len() as u64),
             build_seconds: compiled.build_time.as_secs_f64(),
             left_out: doubt::lines(&beside.doubts).len(),
+            widened: beside.doubts.widened().len(),
             assuming: doubt::assuming(&beside.doubts),
             sections: sections(&image),
         })
@@ -145,6 +148,13 @@ impl Report {
             let left_out = counted(self.left_out, "rule");
             output.line(format_args!(
                 "  not whole, without {left_out}; lookup says which answers that could change"
+            ))?;
+        }
+        if self.widened > 0 {
+            let are = if self.widened == 1 { "is" } else { "are" };
+            let widened = counted(self.widened, "rule");
+            output.line(format_args!(
+                "  {widened} {are} wider than said; lookup says which answers that makes uncertain"
             ))?;
         }
         self.sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))

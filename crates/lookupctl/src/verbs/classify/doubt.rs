@@ -1,5 +1,5 @@
-//! Doubts about answers, and how they are told: the assumptions about packets, and the rules that were left
-//! out and could make an answer another one.
+//! Doubts about answers, and how they are told: the assumptions about packets, the rules that were left out
+//! and could make an answer another one, and those that are wider than their file says.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,13 +10,14 @@ use wirespeed_classify::RuleSet;
 use wirespeed_classify::read::{Doubts, Effect, LeftOut, Uncertain};
 
 use super::actions::Actions;
-use crate::number::grouped;
+use crate::number::{counted, grouped};
 use crate::threads::share_out;
 
 /// Rules left out that a line of text names.
 const SHOWN: usize = 3;
 
-/// A rule that was left out and could change an answer, as JSON has it.
+/// A rule that was left out and could change an answer, or that is wider than said and is the answer, as JSON
+/// has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Because {
     line: u64,
@@ -24,6 +25,9 @@ pub(super) struct Because {
     text: String,
     /// Its possible effect; null if that could be anything.
     action: Option<String>,
+    /// Whether it is the answer's own rule, which is wider than said.
+    #[serde(skip)]
+    is_wider: bool,
 }
 
 impl Because {
@@ -47,13 +51,15 @@ impl Because {
     fn one<T: RuleTuple>(one: &Uncertain<T>, actions: &Actions) -> Self {
         let LeftOut { line, why, text, .. } = &one.why;
         let action = (one.effect == Effect::Action).then(|| actions.of(&one.rule));
-        Self { line: *line, reason: why.clone(), text: text.clone(), action }
+        let is_wider = one.effect == Effect::Wider;
+        Self { line: *line, reason: why.clone(), text: text.clone(), action, is_wider }
     }
 
     /// `line 7 (a connection's state) could ACCEPT it`
     fn said(&self) -> String {
-        let Self { line, reason, action, .. } = self;
+        let Self { line, reason, action, is_wider, .. } = self;
         let could = match action.as_deref() {
+            None if *is_wider => "need not match it".to_owned(),
             None => "could do anything".to_owned(),
             Some(verdict) if VERDICTS.iter().any(|known| verdict.eq_ignore_ascii_case(known)) => {
                 format!("could {verdict} it")
@@ -98,10 +104,29 @@ pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(u64, String)> {
     doubts.uncertain.iter().map(|one| (one.why.line, one.why.why.clone())).collect()
 }
 
+/// Words on a set that is not whole, and why; `None` where nothing was left out.
+pub(super) fn not_whole<T>(doubts: &Doubts<T>) -> Option<String> {
+    let why = || format!("not whole: rules were left out that could change answers: {}", left_out(doubts));
+    (!doubts.uncertain.is_empty()).then(why)
+}
+
 /// They, in words.
 pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
     let all: Vec<_> = lines(doubts).into_iter().map(|(line, why)| format!("line {line} ({why})")).collect();
     listed(&all, SHOWN)
+}
+
+/// The rules that are wider than said, in words; `None` where there are none.
+pub(super) fn widened<T: RuleTuple>(doubts: &Doubts<T>) -> Option<String> {
+    let all = doubts.widened();
+    let first = all.iter().map(|one| &one.why).min_by_key(|why| why.line)?;
+    let (are, whole) = if all.len() == 1 { ("is", "its") } else { ("are", "their") };
+    Some(format!(
+        "{} {are} wider than {whole} file says, from line {} on ({}): an answer by such a rule is uncertain",
+        counted(all.len(), "rule"),
+        first.line,
+        first.why
+    ))
 }
 
 /// Says on stderr what an image tells of doubts.
@@ -109,8 +134,11 @@ pub(super) fn say<T: RuleTuple>(doubts: &Doubts<T>) {
     if let Some(assumed) = assumed(&assuming(doubts)) {
         eprintln!("  {assumed}");
     }
-    if !doubts.is_empty() {
-        eprintln!("  not whole: rules were left out that could change answers: {}", left_out(doubts));
+    if let Some(left_out) = not_whole(doubts) {
+        eprintln!("  {left_out}");
+    }
+    if let Some(widened) = widened(doubts) {
+        eprintln!("  {widened}");
     }
 }
 
@@ -147,7 +175,7 @@ mod tests {
 
     fn because(line: u64, action: Option<&str>) -> Because {
         let (reason, text) = ("a mark".to_owned(), "-A".to_owned());
-        Because { line, reason, text, action: action.map(str::to_owned) }
+        Because { line, reason, text, action: action.map(str::to_owned), is_wider: false }
     }
 
     #[test]
@@ -155,6 +183,8 @@ mod tests {
         assert_eq!(said(&[]), None);
         let one = said(&[because(7, Some("ACCEPT"))]);
         assert_eq!(one.as_deref(), Some("line 7 (a mark) could ACCEPT it"));
+        let wider = said(&[Because { is_wider: true, ..because(7, None) }]);
+        assert_eq!(wider.as_deref(), Some("line 7 (a mark) need not match it"));
         let actions = [Some("output:2"), None, Some("drop"), Some("1"), Some("2")];
         let many: Vec<_> = (1..).zip(actions).map(|(line, action)| because(line, action)).collect();
         assert_eq!(

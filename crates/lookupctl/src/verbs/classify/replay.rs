@@ -81,7 +81,7 @@ On a GPU each batch sees one state of the rules, as on the CPU; where the GPU is
 The checksum is the sum of the results (numbers of rules, from 1) of one pass over the trace after the last update, modulo 2^64: equal \
 for every engine, device and number of threads.
 matched counts, among the lookups done, those of tuples that a rule matches in that pass; uncertain those of its answers that a rule \
-which --lenient left out could change.
+which --lenient left out could change, or that are a rule which is wider than its file says.
 Updates are lines such as 'A number=7 src=10.0.0.0/8 priority=3' (rule 7 is that from now on), 'A udp priority=1' (after all others) \
 and 'W number=7'.";
 

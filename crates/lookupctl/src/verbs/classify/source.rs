@@ -56,9 +56,9 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "FILE")]
     pub(super) ipset: Option<OsString>,
 
-    /// Table to read of ovs-ofctl dump-flows
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    flow_table: u8,
+    /// Table to read, of ovs-ofctl dump-flows (the default is 0)
+    #[arg(long, value_name = "N")]
+    flow_table: Option<u8>,
 
     /// Leave out rules that can't be decided by header fields, and lines that are wrong, where the file would
     /// else be refused; what is \
@@ -120,9 +120,25 @@ impl ReadArguments {
             ("chain", self.chain.is_some()),
             ("table", self.table.is_some()),
             ("ipset", self.ipset.is_some()),
+            ("flow-table", self.flow_table.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) => bail!("--{name} is for rules that are read, and not for {what}"),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses options that rules of a format have no use for.
+    fn refuse_in(&self, name: &str, format: RuleFormat) -> Result<()> {
+        let has_chains = matches!(format, RuleFormat::Iptables | RuleFormat::Nft);
+        let given = [
+            ("chain", self.chain.is_some(), has_chains),
+            ("table", self.table.is_some(), has_chains),
+            ("ipset", self.ipset.is_some(), format == RuleFormat::Iptables),
+            ("flow-table", self.flow_table.is_some(), format == RuleFormat::Ovs),
+        ];
+        match given.iter().find(|(_, is_given, is_of_use)| *is_given && !is_of_use) {
+            Some((option, ..)) => bail!("{name}: --{option} means nothing to rules of the format {format}"),
             None => Ok(()),
         }
     }
@@ -175,16 +191,19 @@ impl Raw {
             lenient: read.lenient,
             chain: read.chain.clone(),
             table_name: read.table.clone(),
-            table: read.flow_table,
+            table: read.flow_table.unwrap_or_default(),
             assume: Assumptions::new(read.assume.iter().cloned())?,
             sets: read.sets()?,
             ..ReadOptions::default()
         };
         let (file, report) = read_rules_from(&self.bytes[..], &self.name, &options)?;
+        read.refuse_in(&self.name, report.format)?;
         if file.rules.is_empty() {
             let why = report.left_out.first();
             let why = why.map_or_else(String::new, |one| format!(" that can be expressed; {one}"));
-            bail!("{}: no rules{why}", self.name);
+            let helps = helps(&report)
+                .map_or_else(String::new, |helps| format!(": state what they ask for, as by {helps}"));
+            bail!("{}: no rules{why}{helps}", self.name);
         }
         Ok(Loaded { file, report, seconds: began.elapsed().as_secs_f64() })
     }
@@ -221,10 +240,17 @@ impl ReadArguments {
     }
 }
 
+/// Options that would decide rules that were left out; `None` where there are none.
+fn helps(report: &RuleReport) -> Option<String> {
+    let all = report.would_help.iter().map(|key| format!("--assume {}", key.example()));
+    let all: Vec<_> = all.collect();
+    (!all.is_empty()).then(|| all.join(" "))
+}
+
 impl<T: RuleTuple> Loaded<T> {
     /// Whether nothing was left out that could change an answer.
     pub(super) fn is_whole(&self) -> bool {
-        self.report.left_out.is_empty() && self.file.doubts.is_empty()
+        self.report.left_out.is_empty() && self.file.doubts.uncertain.is_empty()
     }
 
     /// Why a file is refused that isn't whole: the first thing that was left out, and what to do about it.
@@ -233,12 +259,8 @@ impl<T: RuleTuple> Loaded<T> {
         const SHOWN: usize = 3;
         let left_out = &self.report.left_out;
         let all: Vec<_> = left_out.iter().map(ToString::to_string).collect();
-        let helps = &self.report.would_help;
-        let assume: Vec<_> = helps.iter().map(|key| format!("--assume {}", key.example())).collect();
-        let state = match &assume[..] {
-            [] => String::new(),
-            all => format!("state what they ask for, as by {}, or ", all.join(" ")),
-        };
+        let state = helps(&self.report)
+            .map_or_else(String::new, |helps| format!("state what they ask for, as by {helps}, or "));
         format!(
             "{} can't be decided by a packet's header fields, and could change answers: {}: {state}go on with --lenient, which says \
              of each answer what could change it",

@@ -126,7 +126,7 @@ impl fmt::Display for Report {
         if let Some(uncertain) = self.uncertain.filter(|&uncertain| uncertain > 0) {
             writeln!(
                 f,
-                "uncertain {} of {} answers, as rules were left out",
+                "uncertain {} of {} answers, as rules were left out or are wider than said",
                 Grouped(uncertain),
                 grouped(*keys)
             )?;

@@ -161,6 +161,55 @@ fn lenient_answers_say_what_could_change_them() {
 }
 
 #[test]
+fn filters_wider_than_said_are_told_with_every_answer_that_is_one() {
+    let folder = Folder::new();
+    let filters = "@10.0.0.0/8 192.0.2.0/24 0 : 65535 80 : 80 0x06/0xFF 0x0002/0x0002\n\
+                   @10.0.0.0/8 0.0.0.0/0 0 : 65535 0 : 65535 0x06/0xFF 0x0000/0x0000\n\
+                   @0.0.0.0/0 0.0.0.0/0 0 : 65535 53 : 53 0x00/0x00 0x0010/0x0012\n";
+    folder.write("filters", filters);
+    folder
+        .write("trace", "src=10.0.0.1 dst=192.0.2.1 dport=80 tcp\nsrc=10.0.0.1 dport=80 tcp\ndport=53 udp\n");
+    let built = folder.run("classify build --rules filters -o filters.img --json").ok().json().remove(0);
+    assert_eq!((&built["left_out"], &built["widened"]), (&json!(0), &json!(2)));
+    let built = folder.run("classify build --rules filters -o filters.img").ok();
+    assert!(built.stdout.contains("2 rules are wider than said"), "{built:?}");
+    for from in ["--rules filters", "--image filters.img"] {
+        let run = |tuple: &str| folder.run(&format!("classify lookup {from} {tuple}"));
+        let line = run("--json src=10.0.0.1 dst=192.0.2.1 dport=80 tcp").ok().json().remove(0);
+        let because = &line["uncertain_because"].as_array().unwrap()[..];
+        let [one] = because else { panic!("{line}") };
+        assert_eq!((&line["rule"], &line["widened"]), (&json!(1), &json!(2)), "{line}");
+        assert_eq!((&one["line"], &one["action"]), (&json!(1), &json!(null)), "{line}");
+        assert_eq!(one["reason"], "TCP flags (0x0002/0x0002) are no field of a tuple");
+        let certain = run("--json src=10.0.0.1 dport=80 tcp").ok().json().remove(0);
+        assert_eq!((&certain["rule"], &certain["uncertain_because"]), (&json!(2), &json!([])));
+        let told = run("dport=53 udp").ok();
+        assert!(told.stdout.contains("uncertain: line 3 (TCP flags (0x0010/0x0012)"), "{told:?}");
+        assert!(told.stdout.contains("need not match it") && told.stderr.contains("wider than"), "{told:?}");
+        let replay =
+            format!("classify replay {from} --trace trace --seconds 0.02 --device cpu --json --count 3");
+        assert_eq!(folder.run(&replay).ok().json()[0]["uncertain"], 2, "{from}");
+    }
+    for file in ["filters", "filters.img"] {
+        let told = &folder.run(&format!("classify info {file} --engine linear --json")).ok().json()[0];
+        assert_eq!((&told["whole"], &told["widened"]), (&json!(true), &json!(2)), "{told}");
+        let told = folder.run(&format!("classify info {file} --engine linear")).ok();
+        assert!(told.stdout.contains("are wider than") && !told.stdout.contains("whole"), "{told:?}");
+    }
+    let report = &folder.run("classify verify --rules filters --engine linear --json").ok().json()[0];
+    let count = |key: &str| report[key].as_u64().unwrap();
+    assert!(0 < count("uncertain") && count("uncertain") < count("tuples"), "{report}");
+    assert_eq!((count("left_out"), count("widened")), (0, 2));
+    let told = folder.run("classify verify --rules filters --engine linear").ok();
+    assert!(told.stdout.contains("uncertain because of 2 rules that are wider than said"), "{told:?}");
+    assert!(!told.stdout.contains("whole"), "{told:?}");
+    // Lines that are no filters are left out, and told beside.
+    folder.write("both", format!("{filters}@no filter\n"));
+    let told = folder.run("classify verify --rules both --lenient --engine linear").ok();
+    assert!(told.stdout.contains("not whole") && told.stdout.contains(", and of 2 rules that"), "{told:?}");
+}
+
+#[test]
 fn an_image_repeats_what_was_assumed() {
     let folder = folder();
     let ran = folder.run(&format!("classify build --rules ufw {NEW} -o ufw.img")).ok();
@@ -191,6 +240,77 @@ fn an_image_repeats_what_was_assumed() {
     let ran = folder.run(&format!("classify lookup --rules ufw {NEW} --assume mark=3 {TO_443} --json")).ok();
     assert!(ran.stderr.contains("mark=3 decides nothing"), "{ran:?}");
     assert_eq!(ran.json()[0]["assuming"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn flows_are_decided_by_assumptions_and_tell_their_lines() {
+    let folder = Folder::new();
+    folder.write(
+        "flows",
+        "table=1,priority=9,ct_state=+est+trk,ip actions=output:1\n\
+         table=1,priority=8,ct_state=+new+trk,tcp,tp_dst=22 actions=output:2\n\
+         table=1,priority=1 actions=drop\n",
+    );
+    let tuple = "dl_type=0x0800 nw_proto=tcp tp_dst=22";
+    folder.run(&format!("classify lookup --rules flows --flow-table 1 {tuple}")).refused(&[
+        "2 rules",
+        "line 1",
+        "--assume ct=new",
+    ]);
+    folder.write("one", "ct_state=+trk,ip actions=drop\n");
+    folder.run(&format!("classify lookup --rules one {tuple}")).refused(&["no rules", "--assume ct=new"]);
+    for (state, action, line) in
+        [("new", "output:2", 2), ("established", "output:1", 1), ("untracked", "drop", 3)]
+    {
+        let assume = format!("--rules flows --flow-table 1 --assume ct={state}");
+        folder.run(&format!("classify build {assume} -o flows.img")).ok();
+        for from in [&*assume, "--image flows.img"] {
+            let told = folder.run(&format!("classify lookup {from} {tuple} --json")).ok().json().remove(0);
+            assert_eq!((&told["action"], &told["line"]), (&json!(action), &json!(line)), "{from}: {told}");
+            assert_eq!(told["assuming"], json!([format!("ct={state}")]), "{from}");
+            assert_eq!(told["uncertain_because"], json!([]), "{from}");
+            assert!(told["line_text"].as_str().unwrap().ends_with(action), "{from}");
+        }
+    }
+    let ran = folder.run(&format!("classify lookup --rules flows --flow-table 1 --assume ct=new {tuple}"));
+    assert!(ran.ok().stdout.contains("(line 2: table=1,priority=8,"));
+}
+
+#[test]
+fn ports_may_have_the_names_of_services() {
+    let folder = Folder::new();
+    folder.write(
+        "saved",
+        "*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport https -j ACCEPT\n\
+         -A INPUT -p tcp -m tcp --dport ours -j ACCEPT\nCOMMIT\n",
+    );
+    let run = "classify lookup --rules saved dport=443 tcp";
+    folder.run(run).refused(&["1 rule", "line 4", "a name (--destination-port ours)"]);
+    assert_eq!(folder.run(&format!("{run} --lenient --json")).ok().json()[0]["action"], "ACCEPT");
+}
+
+#[test]
+fn options_that_mean_nothing_to_a_format_are_refused() {
+    let folder = folder();
+    folder.write("sets", "create bad hash:net family inet\n");
+    folder.write("words", "proto=tcp action=1\n");
+    folder.write("flows", "priority=1 actions=drop\n");
+    for (rules, option, format) in [
+        ("words", "--ipset sets", "plain"),
+        ("words", "--chain INPUT", "plain"),
+        ("words", "--flow-table 1", "plain"),
+        ("flows", "--table filter", "ovs"),
+        ("flows", "--ipset sets", "ovs"),
+        ("ufw --lenient", "--flow-table 0", "iptables"),
+    ] {
+        let name = option.split(' ').next().unwrap();
+        let says = format!("{name} means nothing to rules of the format {format}");
+        folder.run(&format!("classify lookup --rules {rules} {option} tcp")).refused(&[&says]);
+        folder.run(&format!("classify info {rules} {option}")).refused(&[&says]);
+    }
+    folder
+        .run("classify replay --set fw --flow-table 1")
+        .refused(&["--flow-table is for rules that are read"]);
 }
 
 #[test]

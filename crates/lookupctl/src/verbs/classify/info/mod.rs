@@ -19,7 +19,7 @@ use wirespeed_image::Image;
 
 use super::actions::{Known, of_image};
 use super::compiled::Compiled;
-use super::doubt::{assumed, assuming, left_out};
+use super::doubt::{assumed, assuming, not_whole, widened};
 use super::source::{BuildArguments, Loaded, Raw, ReadArguments};
 use crate::Outcome;
 use crate::engine::{self, Selection};
@@ -114,6 +114,8 @@ struct Report {
     records: u64,
     /// Rules of other chains and tables.
     elsewhere: u64,
+    /// Rules that are wider than their file says: answers that are one of these are uncertain.
+    widened: u64,
     /// Whether nothing was left out that could change an answer.
     whole: bool,
     /// What was assumed of packets, and decided something.
@@ -247,7 +249,8 @@ impl TupleVisitor for OfImage<'_> {
                 tuple,
                 records: count,
                 elsewhere: 0,
-                whole: doubts.is_empty(),
+                widened: doubts.widened().len() as u64,
+                whole: doubts.uncertain.is_empty(),
                 assuming: assuming(&doubts),
                 left_out: left_out.into_iter().collect(),
                 census,
@@ -262,11 +265,8 @@ impl TupleVisitor for OfImage<'_> {
         if let Some(assumed) = assumed(&assuming(&doubts)) {
             output.line(format_args!("  {assumed}"))?;
         }
-        if !doubts.is_empty() {
-            let left_out = left_out(&doubts);
-            output.line(format_args!(
-                "  not whole: rules were left out that could change answers: {left_out}"
-            ))?;
+        for told in [not_whole(&doubts), widened(&doubts)].iter().flatten() {
+            output.line(format_args!("  {told}"))?;
         }
         census.iter().try_for_each(|census| census.print(output))?;
         engine.print(output, options.sections)
@@ -284,6 +284,7 @@ impl Report {
             tuple: T::NAME,
             records: read.records,
             elsewhere: read.elsewhere,
+            widened: read.widened,
             whole: loaded.is_whole(),
             assuming: assuming(&loaded.file.doubts),
             left_out: left_out.map(LeftOut::of).collect(),

@@ -236,8 +236,11 @@ struct Line<'a> {
     nearly: Vec<NearLine>,
     /// How many there are, of which some are told.
     nearly_count: usize,
-    /// Rules that were left out and could make it another answer.
+    /// Rules that were left out and could make it another answer; and the rule itself, if it is wider than
+    /// its file says.
     uncertain_because: Vec<Because>,
+    /// How many rules of the set are wider than their file says.
+    widened: usize,
     /// What was assumed of the packet beside its fields, and decided something.
     assuming: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -296,6 +299,7 @@ impl<T: RuleTuple> Session<'_, T> {
                     .collect(),
                 nearly_count: near.as_ref().map_or(0, |near| near.count),
                 uncertain_because: because,
+                widened: self.beside.doubts.widened().len(),
                 assuming,
                 steps: steps.map(|steps| steps.into_iter().map(StepLine::from).collect()),
             };

@@ -29,7 +29,7 @@ use super::trace;
 use crate::Outcome;
 use crate::device::On;
 use crate::engine::{self, Selection};
-use crate::number::{Grouped, counted_u64};
+use crate::number::{Grouped, counted_u64, grouped};
 use crate::output::{Output, progress};
 use crate::stdin::at_most_one;
 use crate::threads::{self, all_cores, share_out};
@@ -84,7 +84,7 @@ Examples:
 Each tuple is looked up alone, in a small batch and in a large one; on a GPU in batches small and large. The right answers come from a \
 map for each mask, and for some tuples from a scan of all rules, too.
 Where --lenient left rules out, every engine can be right and the firewall still do something else: told is how many of the answers a \
-rule that was left out could change.
+rule that was left out could change. So are answers that are a rule which is wider than its file says: a filter of ClassBench with TCP flags.
 Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the rules says so, and is not \
 wrong.";
 
@@ -163,13 +163,15 @@ struct Beside {
     left_out: usize,
     /// They, in words.
     because: String,
+    /// Rules that are wider than said.
+    widened: usize,
     assuming: Vec<String>,
 }
 
 impl Beside {
     fn of<T>(doubts: &Doubts<T>) -> Self {
         let (left_out, because) = (doubt::lines(doubts).len(), doubt::left_out(doubts));
-        Self { left_out, because, assuming: doubt::assuming(doubts) }
+        Self { left_out, because, widened: doubts.widened().len(), assuming: doubt::assuming(doubts) }
     }
 }
 
@@ -182,10 +184,12 @@ struct Report {
     updates: usize,
     tuples: u64,
     mismatches: u64,
-    /// Tuples whose answer a rule that was left out could change.
+    /// Tuples whose answer a rule that was left out could change, or is a rule that is wider than said.
     uncertain: u64,
     /// Rules left out.
     left_out: usize,
+    /// Rules that are wider than their file says.
+    widened: usize,
     /// They, in words.
     #[serde(skip)]
     because: String,
@@ -257,7 +261,7 @@ impl<T: RuleTuple> Job<'_, T> {
                 .with_context(|| format!("{engine} on the GPU"))?,
         };
         bar.finish_and_clear();
-        let Beside { left_out, because, assuming } = &self.beside;
+        let Beside { left_out, because, widened, assuming } = &self.beside;
         Ok(Report {
             engine: engine.as_str(),
             device: if remote.is_some() { On::Gpu } else { On::Cpu }.name(),
@@ -267,6 +271,7 @@ impl<T: RuleTuple> Job<'_, T> {
             mismatches: verdict.mismatches,
             uncertain: truth.uncertain,
             left_out: *left_out,
+            widened: *widened,
             because: because.clone(),
             assuming: assuming.clone(),
             seconds: began.elapsed().as_secs_f64(),
@@ -335,15 +340,19 @@ impl Report {
     fn aside(&self) -> String {
         let assumed =
             doubt::assumed(&self.assuming).map_or_else(String::new, |assumed| format!(", {assumed}"));
-        if self.left_out == 0 {
-            return assumed;
-        }
-        let (uncertain, because) = (Grouped(self.uncertain), &self.because);
-        let answers = counted_u64(self.tuples, "answer");
+        let wide = |and| match self.widened {
+            0 => String::new(),
+            1 => format!("{and}1 rule that is wider than said"),
+            count => format!("{and}{} rules that are wider than said", grouped(count)),
+        };
+        let (start, why) = match (self.left_out, self.widened) {
+            (0, 0) => return assumed,
+            (0, _) => ("", wide("")),
+            (_, _) => ("the set is not whole: ", format!("{}{}", self.because, wide(", and of "))),
+        };
+        let (uncertain, answers) = (Grouped(self.uncertain), counted_u64(self.tuples, "answer"));
         let are = if self.uncertain == 1 { "is" } else { "are" };
-        format!(
-            "{assumed}, but the set is not whole: {uncertain} of {answers} {are} uncertain because of {because}"
-        )
+        format!("{assumed}, but {start}{uncertain} of {answers} {are} uncertain because of {why}")
     }
 }
 
