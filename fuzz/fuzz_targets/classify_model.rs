@@ -79,7 +79,7 @@ fn live<T: Tuple, E: Engine<T>>(input: &[u8]) {
             assert_eq!(table.lookup(tuple), number, "{} alone: {tuple}", E::NAME);
         }
     }
-    assert_eq!(live.rules().len(), model.len());
+    assert_eq!(live.model().len(), model.len());
 }
 
 /// A rule of few values and many masks: addresses under prefixes or masks with holes, ports alone or in

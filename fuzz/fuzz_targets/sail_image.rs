@@ -31,7 +31,7 @@ fn bases<A: Addresses>() -> Vec<(EngineName, Vec<u8>)> {
 }
 
 /// Makes the image of a table.
-struct Compile<'a, A>(&'a Rib<A>);
+struct Compile<'a, A: Address>(&'a Rib<A>);
 
 impl<A: Address> Visitor<A> for Compile<'_, A> {
     type Output = Vec<u8>;

@@ -14,6 +14,7 @@ mod ptx;
 mod record;
 mod report;
 mod sail_paper;
+mod sanitize;
 mod sources;
 mod step;
 mod unsafe_list;
@@ -43,6 +44,8 @@ enum Verb {
     Record(record::Options),
     /// Makes the tables and the chart of the documents anew from benches/record
     Report(report::Options),
+    /// Runs tests of live tables and of the GPU's runtime under a sanitizer
+    Sanitize(sanitize::Options),
     /// Writes UNSAFE.md from the code
     Unsafe(unsafe_list::Options),
     /// Lists comments whose words or width are not as they should be, or wraps those that are too long
@@ -66,6 +69,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),
         Verb::Report(options) => report::run(&options),
+        Verb::Sanitize(options) => sanitize::run(&options),
         Verb::Unsafe(options) => unsafe_list::run(&options),
         Verb::Words(options) => words::run(&options),
         Verb::GamtPaper(options) => gamt_paper::run(&options),

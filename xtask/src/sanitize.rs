@@ -1,0 +1,153 @@
+//! `sanitize`: tests of live tables and of the GPU's runtime under a sanitizer of the compiler.
+//!
+//! A sanitizer sees only what was compiled with it, so the standard library is built with it, too: that takes
+//! a nightly compiler and the library's sources. What is built lies in a directory of its own, one for each
+//! sanitizer. Kernels and their server are a process apart, which its own compiler watches.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+
+use crate::step;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// What to look for
+    sanitizer: Sanitizer,
+    /// The toolchain to build with
+    #[arg(long, default_value = "nightly")]
+    toolchain: String,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Sanitizer {
+    /// Data races
+    Thread,
+    /// Reads and writes outside of allocations, and leaks
+    Address,
+}
+
+impl Sanitizer {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::Address => "address",
+        }
+    }
+}
+
+/// The one target: a standard library with a sanitizer needs one that is named.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// One run of cargo.
+struct Step {
+    name: &'static str,
+    /// What is built, in cargo's words.
+    targets: &'static str,
+    /// What the paths of its tests are to hold, one of these words; all are run where there is none.
+    tests: &'static str,
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "images and live tables", targets: "-p wirespeed-image --lib", tests: "" },
+    // Engines of each domain.
+    Step {
+        name: "readers of engines' live tables",
+        targets: "-p wirespeed-fold -p wirespeed-namelookup -p wirespeed-classify --test conformance",
+        tests: "live_readers",
+    },
+    Step { name: "runtime of GPUs", targets: "-p wirespeed-gpu --test runtime", tests: "" },
+    // The kernels' host build is the device. Tables on it follow live ones, and it is lost in mid-run.
+    Step {
+        name: "tables on a device",
+        targets: "-p wirespeed-gpu --test on_device",
+        tests: "ip:: runtime::",
+    },
+];
+
+/// Builds and runs all steps, stopping at the first that fails.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    check_toolchain(&options.toolchain)?;
+    let name = options.sanitizer.name();
+    let directory = step::root().join("target/sanitize").join(name);
+    for step in STEPS {
+        let title = format!("{name}: {}", step.name);
+        all_are_there(step, test(options, &directory, step).arg("--list"))
+            .with_context(|| format!("{title}: the list of tests"))?;
+        step::run(&title, &mut test(options, &directory, step))?;
+    }
+    eprintln!("xtask: sanitizer {name}: no finding");
+    Ok(())
+}
+
+/// `cargo test` of a step with the chosen toolchain, through rustup as in [`fuzz`](crate::fuzz).
+fn test(options: &Options, directory: &Path, step: &Step) -> Command {
+    let mut command = rustup(&options.toolchain, "cargo");
+    command.args(["test", "-Zbuild-std", "--target", TARGET, "--target-dir"]).arg(directory);
+    command.args(step.targets.split_whitespace()).arg("--").args(step.tests.split_whitespace());
+    command.current_dir(step::root()).env("RUSTFLAGS", format!("-Zsanitizer={}", options.sanitizer.name()));
+    for of_sanitizer in ["ASAN_OPTIONS", "TSAN_OPTIONS"] {
+        // A file that is cut while it is mapped ends a process by SIGBUS, which a test waits for: a sanitizer
+        // that takes the signal ends the process in its own way.
+        let asked = std::env::var(of_sanitizer).unwrap_or_default();
+        command.env(of_sanitizer, format!("{asked}:handle_sigbus=0"));
+    }
+    command
+}
+
+/// An error unless each of a step's words is in the path of a test: what is renamed is not to be left out.
+fn all_are_there(step: &Step, list: &mut Command) -> Result<()> {
+    let listed = list.stderr(Stdio::inherit()).output().context("can't start rustup")?;
+    ensure!(listed.status.success(), "{}", listed.status);
+    let listed = String::from_utf8(listed.stdout)?;
+    if let Some(word) = without_test(step.tests, &listed) {
+        anyhow::bail!("no test has {word} in its path");
+    }
+    Ok(())
+}
+
+/// The first of some words that no line of a list of tests holds.
+fn without_test<'w>(words: &'w str, listed: &str) -> Option<&'w str> {
+    let is_there = |word: &str| listed.lines().any(|line| line.ends_with(": test") && line.contains(word));
+    words.split_whitespace().find(|word| !is_there(word))
+}
+
+/// A program of a toolchain.
+fn rustup(toolchain: &str, program: &str) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", toolchain, program]);
+    // Set by the cargo that runs this, for its own toolchain.
+    command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    command
+}
+
+/// An error that says what to install, unless the toolchain and the standard library's sources are there.
+fn check_toolchain(toolchain: &str) -> Result<()> {
+    let install = format!("rustup toolchain install {toolchain} --component rust-src");
+    let asked = rustup(toolchain, "rustc").args(["--print", "sysroot"]).output();
+    let asked = asked.context("can't start rustup, which is to run the toolchain")?;
+    ensure!(asked.status.success(), "the toolchain {toolchain} is not installed: {install}");
+    let sysroot = String::from_utf8(asked.stdout)?;
+    let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/Cargo.lock");
+    ensure!(
+        sources.exists(),
+        "the toolchain {toolchain} is without the standard library's sources: {install}"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_was_renamed_is_missed() {
+        let listed = "acta::live_readers: test\nacta::images: test\nfold::speed: benchmark\n";
+        assert_eq!(without_test("acta::live_readers images", listed), None);
+        assert_eq!(without_test("acta::live_readers acta::live", listed), None);
+        assert_eq!(without_test("acta::live_readers fold::speed", listed), Some("fold::speed"));
+        assert_eq!(without_test("", ""), None);
+    }
+}
