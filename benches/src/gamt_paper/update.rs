@@ -55,7 +55,7 @@ impl Played {
 pub struct Offline<A: Address, E: Engine<A>> {
     rib: Rib<A>,
     engine: E,
-    /// As it was built: patches are made and go nowhere. No engine that is played here reads it.
+    /// The table that was built: patches are made and go nowhere. No engine that is played here reads it.
     table: E::Table,
     options: BuildOptions,
     changed: Vec<Prefix<A>>,

@@ -72,7 +72,7 @@ impl From<&str> for Choice {
 /// The engines of a table, to be held against the oracle or measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// Those that are of use.
+    /// The engines that are of use.
     All,
     /// All that there are.
     Every,

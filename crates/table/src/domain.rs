@@ -132,6 +132,6 @@ pub trait Model<D: Domain>: Debug + Send + Sized + 'static {
 pub enum Undone {
     /// Told of the same changes once more, an engine comes back to where it was.
     Retold,
-    /// It has to be built anew.
+    /// An engine has to be built anew.
     Lost,
 }

@@ -10,7 +10,7 @@ use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, 
 
 use super::device::{Copy, Device, Shared, device, lock};
 
-/// Of what an engine is, for one that is of addresses.
+/// Marks an engine of addresses.
 pub(crate) struct OfAddresses;
 
 /// An engine whose tables answer from the device, and of what it is.

@@ -264,8 +264,8 @@ impl NameTable {
         news
     }
 
-    /// Appends what [`take_changed`](Self::take_changed) gives, without taking it: [`settle`](Self::settle) or
-    /// [`undo`](Self::undo) comes next.
+    /// Appends what [`take_changed`](Self::take_changed) gives, without taking it: [`settle`](Self::settle)
+    /// or [`undo`](Self::undo) comes next.
     pub(crate) fn news(&mut self, news: &mut Vec<NodeId>) {
         let Some(changes) = self.changed.take() else { return };
         news.reserve(changes.nodes.len());

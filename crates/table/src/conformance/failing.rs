@@ -12,8 +12,8 @@ use crate::options::BuildOptions;
 use crate::standing::Standing;
 
 thread_local! {
-    /// The operations that fail, counted from 0 in the order in which engines of this thread are asked: builds
-    /// and what they are told of changes, together.
+    /// The operations that fail, counted from 0 in the order in which engines of this thread are asked:
+    /// builds and what they are told of changes, together.
     static FAILING: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
     static OPERATIONS: Cell<u32> = const { Cell::new(0) };
 }

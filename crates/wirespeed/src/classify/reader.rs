@@ -377,8 +377,8 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
     }
 }
 
-/// RuleTuple that are looked up before their actions are: enough for a batch to be fast, few enough to stay in
-/// the first cache.
+/// RuleTuple that are looked up before their actions are: enough for a batch to be fast, few enough to stay
+/// in the first cache.
 const BLOCK: usize = 1024;
 
 /// A number that a lookup returned, with its action.

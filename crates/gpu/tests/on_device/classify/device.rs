@@ -13,7 +13,7 @@ use wirespeed_image::device::{OnDevice, Program};
 use crate::device::{Device, batch};
 use crate::mirror::{Mirrored, MirroredTable};
 
-/// Of what an engine is, for one that is of rules.
+/// Marks an engine of rules.
 pub(crate) struct OfRules;
 
 impl<T: Tuple, E: Engine<T, Table: OnDevice>> Engine<T> for Mirrored<E, OfRules> {

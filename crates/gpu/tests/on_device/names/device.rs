@@ -16,7 +16,7 @@ use wirespeed_namelookup::{
 use crate::device::Device;
 use crate::mirror::{Mirrored, MirroredTable};
 
-/// Of what an engine is, for one that is of names.
+/// Marks an engine of names.
 pub(crate) struct OfNames;
 
 /// Tables that input numbers are cut for.
