@@ -54,53 +54,55 @@ struct Linear {
         u64 tile = u64(N) * block.threads();
         for (u64 at = block.index() * tile + thread; at < batch.count; at += block.count() * tile) {
             Tuple tuples[N] = {};
-            // The lane that a tuple is answered by; none yet while all bits are set.
-            u32 lanes[N];
+            // The number that answers a tuple; none yet while all bits are set, which no number is.
+            u32 found[N];
             u32 open = 0;
             WS_UNROLL
             for (int i = 0; i < N; i++) {
                 u64 number = at + u64(i) * block.threads();
-                lanes[i] = 0;
+                found[i] = 0;
                 if (number >= batch.count) continue;
                 if (first != 0 && given_number(batch, number) != 0) continue;
                 tuples[i].load(batch, number);
-                lanes[i] = ~0u;
+                found[i] = ~0u;
                 open++;
             }
             for (u32 group = 0; group < count && open != 0; group++) {
-                search<Tuple, N>(tuples, here + group * (Tuple::WORDS * 2 * u32(LINEAR_LANES)), group * u32(LINEAR_LANES), lanes,
-                                 &open);
+                search<Tuple, N>(tuples, here + group * (Tuple::WORDS * 2 * u32(LINEAR_LANES)),
+                                 numbers + (u64(first) + group) * LINEAR_LANES, found, &open);
             }
             WS_UNROLL
             for (int i = 0; i < N; i++) {
                 u64 number = at + u64(i) * block.threads();
                 if (number >= batch.count) continue;
-                if (first != 0 && (lanes[i] == 0 || lanes[i] == ~0u)) continue;
-                u32 found = lanes[i] == ~0u ? 0 : element(numbers + u64(first) * LINEAR_LANES + (lanes[i] - 1));
-                give_number(batch, number, found);
+                if (first != 0 && (found[i] == 0 || found[i] == ~0u)) continue;
+                give_number(batch, number, found[i] == ~0u ? 0 : found[i]);
             }
         }
     }
 
-    // Tuples against the 16 lanes of a group; a lane that is found is written with one added.
+    // Tuples against the 16 lanes of a group, which have these numbers. A lane of number 0 is no entry, whatever it matches: no engine
+    // writes one that matches anything, and passes over later groups take 0 for no answer.
     template <class Tuple, int N>
-    static WS_FN void search(const Tuple* tuples, const u32* group, u32 first, u32* lanes, u32* open) {
+    static WS_FN void search(const Tuple* tuples, const u32* group, const u32* numbers, u32* found, u32* open) {
         // Words after which those that nobody matches any more are left.
         constexpr int HALF = Tuple::WORDS > 4 ? 4 : Tuple::WORDS;
         for (u32 lane = 0; lane < LINEAR_LANES; lane += 4) {
             u32 differ[N][4];
             compare<Tuple, N, 0, HALF>(tuples, group + lane, differ);
-            if (!any_match<N>(differ, lanes)) continue;
+            if (!any_match<N>(differ, found)) continue;
             if constexpr (HALF < Tuple::WORDS) {
                 compare<Tuple, N, HALF, Tuple::WORDS>(tuples, group + lane, differ);
-                if (!any_match<N>(differ, lanes)) continue;
+                if (!any_match<N>(differ, found)) continue;
             }
             WS_UNROLL
             for (int i = 0; i < N; i++) {
                 WS_UNROLL
                 for (int j = 0; j < 4; j++) {
-                    if (differ[i][j] == 0 && lanes[i] == ~0u) {
-                        lanes[i] = first + lane + u32(j) + 1;
+                    if (differ[i][j] != 0 || found[i] != ~0u) continue;
+                    u32 number = element(numbers + lane + j);
+                    if (number != 0) {
+                        found[i] = number;
                         --*open;
                     }
                 }
@@ -127,14 +129,14 @@ struct Linear {
 
     // Whether a tuple without an answer may have one among four lanes.
     template <int N>
-    static WS_FN bool any_match(const u32 (*differ)[4], const u32* lanes) {
+    static WS_FN bool any_match(const u32 (*differ)[4], const u32* found) {
         bool any = false;
         WS_UNROLL
         for (int i = 0; i < N; i++) {
             bool here = false;
             WS_UNROLL
             for (int j = 0; j < 4; j++) here |= differ[i][j] == 0;
-            any |= here & (lanes[i] == ~0u);
+            any |= here & (found[i] == ~0u);
         }
         return any;
     }

@@ -10,8 +10,8 @@
 //!
 //! Over all lanes of all groups entries are best first: the first lane with `tuple & mask == value` in every
 //! word is the answer. Who searches parts of a table at once takes the lowest lane that any part found. A
-//! lane without an entry matches nothing: its mask is 0 and its values are all ones; its number and priority
-//! are 0. Priorities are not read by a lookup.
+//! lane without an entry has number and priority 0, and matches nothing: its mask is 0 and its values are all
+//! ones. Were one of number 0 to match, lookups would pass it by. Priorities are not read by a lookup.
 
 use std::marker::PhantomData;
 

@@ -34,7 +34,8 @@ impl<T: Tuple> Lookup<T> for LinearTable<T> {
         let mut steps = Vec::new();
         for (group, entries) in view.entries.chunks_exact(group_elements(T::WORDS)).enumerate() {
             let index = (group * group_elements(T::WORDS)) as u64;
-            let found = first_lane(entries, tuple);
+            let numbers = &view.numbers[group * LANES..][..LANES];
+            let found = first_lane(entries, numbers, tuple);
             let meaning = match found {
                 Some(lane) => format!("lane {lane} of group {group} is the first that matches"),
                 None => format!("no entry of group {group} matches"),

@@ -3,9 +3,9 @@
 use super::layout::{LANES, View, group_elements};
 use crate::tuple::Tuple;
 
-/// The first lane of a group that matches, for compilers to make vectors of.
+/// The first lane of a group that has an entry which matches, for compilers to make vectors of.
 #[inline(always)]
-pub(super) fn first_lane<T: Tuple>(entries: &[u32], tuple: &T) -> Option<usize> {
+pub(super) fn first_lane<T: Tuple>(entries: &[u32], numbers: &[u32], tuple: &T) -> Option<usize> {
     let mut differ = [0; LANES];
     for (pairs, word) in entries.chunks_exact(2 * LANES).zip(tuple.words()) {
         let (values, masks) = pairs.split_at(LANES);
@@ -13,7 +13,7 @@ pub(super) fn first_lane<T: Tuple>(entries: &[u32], tuple: &T) -> Option<usize> 
             differ[lane] |= word & masks[lane] ^ values[lane];
         }
     }
-    differ.iter().position(|&bits| bits == 0)
+    differ.iter().zip(numbers).position(|(&bits, &number)| bits == 0 && number != 0)
 }
 
 /// A batch on any CPU.
@@ -21,8 +21,9 @@ pub(super) fn portable<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u3
     for (tuple, result) in tuples.iter().zip(results) {
         let mut groups =
             view.entries.chunks_exact(group_elements(T::WORDS)).zip(view.numbers.chunks_exact(LANES));
-        let found =
-            groups.find_map(|(entries, numbers)| first_lane(entries, tuple).map(|lane| numbers[lane]));
-        *result = found.unwrap_or(0);
+        let first = |(entries, numbers): (&[u32], &[u32])| {
+            first_lane(entries, numbers, tuple).map(|lane| numbers[lane])
+        };
+        *result = groups.find_map(first).unwrap_or(0);
     }
 }

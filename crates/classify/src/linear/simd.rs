@@ -33,6 +33,20 @@ pub(super) fn run<T: Tuple>(level: VectorLevel, view: View<'_>, tuples: &[T], re
     false
 }
 
+/// The number of the first lane of those that match; a lane of number 0 has no entry.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn first_number(mut lanes: u32, numbers: &[u32]) -> Option<u32> {
+    while lanes != 0 {
+        let number = numbers[lanes.trailing_zeros() as usize];
+        if number != 0 {
+            return Some(number);
+        }
+        lanes &= lanes - 1;
+    }
+    None
+}
+
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod avx512 {
@@ -42,6 +56,7 @@ mod avx512 {
     };
 
     use super::super::layout::{LANES, MOST_WORDS, View, group_elements};
+    use super::first_number;
     use crate::tuple::Tuple;
 
     /// A tuple after the other, a group at a time.
@@ -62,8 +77,8 @@ mod avx512 {
             view.entries.chunks_exact(group_elements(T::WORDS)).zip(view.numbers.chunks_exact(LANES));
         for (entries, numbers) in groups {
             let found = matching::<T>(entries, &words);
-            if found != 0 {
-                return numbers[found.trailing_zeros() as usize];
+            if let Some(number) = first_number(found.into(), numbers) {
+                return number;
             }
         }
         0
@@ -100,6 +115,7 @@ mod avx2 {
     };
 
     use super::super::layout::{LANES, MOST_WORDS, View, group_elements};
+    use super::first_number;
     use crate::tuple::Tuple;
 
     /// Lanes of a vector, half a group.
@@ -123,8 +139,8 @@ mod avx2 {
             view.entries.chunks_exact(group_elements(T::WORDS)).zip(view.numbers.chunks_exact(LANES));
         for (entries, numbers) in groups {
             let found = matching::<T>(entries, &words, 0) | matching::<T>(entries, &words, HALF) << HALF;
-            if found != 0 {
-                return numbers[found.trailing_zeros() as usize];
+            if let Some(number) = first_number(found, numbers) {
+                return number;
             }
         }
         0

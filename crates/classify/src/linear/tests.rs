@@ -1,16 +1,18 @@
 //! What the suite can't see: every way of a CPU, and that order and room are kept.
 
+use wirespeed_image::{PatchBuilder, Table};
 use wirespeed_rng::Rng;
 use wirespeed_table::VectorLevel;
 
+use super::layout::NUMBERS;
 use super::order::{Full, Held, Key, Order};
 use super::portable::portable;
-use super::{Linear, simd};
+use super::{Linear, LinearTable, simd};
 use crate::oracle::{Oracle, Right};
 use crate::pattern::Pattern;
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
-use crate::{BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
+use crate::{BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlowTuple, RuleSet, Tuple};
 
 /// Rules and tuples of few bits, so that many match.
 fn every_way_agrees<T: Tuple>() {
@@ -86,4 +88,36 @@ fn order_is_kept_until_it_is_full() {
     }
     let len = order.groups().iter().map(Vec::len).sum::<usize>();
     assert!(len >= groups * 15 - 15, "full with {len}");
+}
+
+/// No engine writes such a lane. Kernels that go over groups in parts take 0 for no answer yet, so all do.
+#[test]
+fn a_lane_of_number_0_is_passed_by_whatever_it_matches() {
+    let rules: RuleSet<Ipv4Tuple> = ["tcp priority=9", "tcp priority=5", "udp priority=7"]
+        .iter()
+        .map(|text| text.parse::<Rule<Ipv4Tuple>>().expect("a rule"))
+        .collect();
+    let (_, table) = Linear::<Ipv4Tuple>::build(&rules, &BuildOptions::default()).expect("a small table");
+    let tuples = ["tcp", "udp", "gre"].map(|text| text.parse::<Ipv4Tuple>().expect("a tuple"));
+    let first = table.image().section::<u32>(NUMBERS).iter().position(|&number| number == 1);
+    let mut patch = PatchBuilder::new();
+    patch.set(NUMBERS, first.expect("rule 1 is there") as u64, 0);
+    let mut damaged = table.clone();
+    damaged.apply(&patch.finish(None)).expect("it is a number");
+    let answers = |table: &LinearTable<Ipv4Tuple>| {
+        let (mut batch, mut vectors) = ([9; 3], Vec::new());
+        portable(table.view(), &tuples, &mut batch);
+        for level in VectorLevel::ALL {
+            let mut found = [9; 3];
+            if simd::run(level, table.view(), &tuples, &mut found) {
+                vectors.push(found);
+            }
+        }
+        assert!(vectors.iter().all(|found| *found == batch), "{vectors:?}, {batch:?}");
+        assert_eq!(tuples.map(|tuple| table.lookup(&tuple)), batch);
+        batch
+    };
+    assert_eq!((answers(&table), answers(&damaged)), ([1, 3, 0], [2, 3, 0]));
+    assert!(table.explain(&tuples[0]).last().expect("steps").meaning.starts_with("result 1"));
+    assert!(damaged.explain(&tuples[0]).last().expect("steps").meaning.starts_with("result 2"));
 }
