@@ -142,11 +142,10 @@ fn updates<E: Engine<NameDomain>>(table: NameTable, names: &[NameBuf]) {
     let mut results = vec![0; batch.len()];
     reader.enter().lookup_batch(batch.names(), &mut results);
     let right = batch
-        .model()
         .names()
         .iter()
         .zip(&results)
-        .all(|(name, &result)| live.names().lookup(name).result == result);
+        .all(|(name, &result)| live.model().names().lookup(name).result == result);
     assert!(right, "{}: a wrong result after updates", E::NAME);
 }
 
