@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use wirespeed::engine::{AUTO, EngineName, Engines, Visitor, choose_by, of_domain, visit};
+use wirespeed::engine::{AUTO, Addresses, EngineName, Engines, Visitor, choose_by, of_domain, visit};
 use wirespeed_fib::{Rib, Strides, V4, V6};
 
 /// The engines that are of use, where several are wanted by one word.
@@ -36,10 +36,12 @@ impl Choice {
     }
 
     /// The engine for a table of addresses. An error where strides are asked for and it has its own.
-    pub(crate) fn resolve_with<A>(self, rib: &Rib<A>, has_gpu: bool, strides: &Strides) -> Result<EngineName>
-    where
-        A: Engines<Source = Rib<A>> + wirespeed_fib::Address,
-    {
+    pub(crate) fn resolve_with<A: Addresses>(
+        self,
+        rib: &Rib<A>,
+        has_gpu: bool,
+        strides: &Strides,
+    ) -> Result<EngineName> {
         let engine = self.resolve::<A>(rib, has_gpu)?;
         if *strides != Strides::Fastest && !matches!(engine, EngineName::Gamt | EngineName::GamtS) {
             let (t, s) = (EngineName::Gamt, EngineName::GamtS);
@@ -49,15 +51,12 @@ impl Choice {
     }
 
     /// Visits the engine for a table of addresses on the CPU.
-    pub(crate) fn visit<A, V: Visitor<A>>(
+    pub(crate) fn visit<A: Addresses, V: Visitor<A>>(
         self,
         rib: &Rib<A>,
         strides: &Strides,
         visitor: V,
-    ) -> Result<V::Output>
-    where
-        A: Engines<Source = Rib<A>> + wirespeed_fib::Address,
-    {
+    ) -> Result<V::Output> {
         Ok(visit(self.resolve_with(rib, false, strides)?, visitor)?)
     }
 }
@@ -91,10 +90,7 @@ impl Selection {
     }
 
     /// Refuses strides for engines that have their own.
-    pub(crate) fn check_strides<A>(self, rib: &Rib<A>, strides: &Strides) -> Result<()>
-    where
-        A: Engines<Source = Rib<A>> + wirespeed_fib::Address,
-    {
+    pub(crate) fn check_strides<A: Addresses>(self, rib: &Rib<A>, strides: &Strides) -> Result<()> {
         match self {
             Self::All | Self::Every => Ok(()),
             Self::One(choice) => choice.resolve_with(rib, false, strides).map(drop),
