@@ -44,13 +44,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `cargo fuzz ARGUMENTS` with the chosen toolchain: through rustup, because cargo itself doesn't know
-/// `+nightly`.
+/// `cargo fuzz ARGUMENTS` with the chosen toolchain.
 fn fuzz(options: &Options, arguments: &[&str]) -> Command {
-    let mut command = Command::new("rustup");
-    command.args(["run", &options.toolchain, "cargo", "fuzz"]).args(arguments).current_dir(step::root());
-    // Set by the cargo that runs this, for its own toolchain.
-    command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    let mut command = step::rustup(&options.toolchain, "cargo");
+    command.arg("fuzz").args(arguments);
     command
 }
 

@@ -44,9 +44,9 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// One run of cargo.
 struct Step {
     name: &'static str,
-    /// What is built, in cargo's words.
+    /// Arguments of cargo that name the tests to build.
     targets: &'static str,
-    /// What the paths of its tests are to hold, one of these words; all are run where there is none.
+    /// Words of which the path of a test has to hold one; all tests are run where there is none.
     tests: &'static str,
 }
 
@@ -82,12 +82,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` of a step with the chosen toolchain, through rustup as in [`fuzz`](crate::fuzz).
+/// `cargo test` of a step with the chosen toolchain.
 fn test(options: &Options, directory: &Path, step: &Step) -> Command {
-    let mut command = rustup(&options.toolchain, "cargo");
+    let mut command = step::rustup(&options.toolchain, "cargo");
     command.args(["test", "-Zbuild-std", "--target", TARGET, "--target-dir"]).arg(directory);
     command.args(step.targets.split_whitespace()).arg("--").args(step.tests.split_whitespace());
-    command.current_dir(step::root()).env("RUSTFLAGS", format!("-Zsanitizer={}", options.sanitizer.name()));
+    command.env("RUSTFLAGS", format!("-Zsanitizer={}", options.sanitizer.name()));
     for of_sanitizer in ["ASAN_OPTIONS", "TSAN_OPTIONS"] {
         // A file that is cut while it is mapped ends a process by SIGBUS, which a test waits for: a sanitizer
         // that takes the signal ends the process in its own way.
@@ -114,19 +114,10 @@ fn without_test<'w>(words: &'w str, listed: &str) -> Option<&'w str> {
     words.split_whitespace().find(|word| !is_there(word))
 }
 
-/// A program of a toolchain.
-fn rustup(toolchain: &str, program: &str) -> Command {
-    let mut command = Command::new("rustup");
-    command.args(["run", toolchain, program]);
-    // Set by the cargo that runs this, for its own toolchain.
-    command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-    command
-}
-
 /// An error that says what to install, unless the toolchain and the standard library's sources are there.
 fn check_toolchain(toolchain: &str) -> Result<()> {
     let install = format!("rustup toolchain install {toolchain} --component rust-src");
-    let asked = rustup(toolchain, "rustc").args(["--print", "sysroot"]).output();
+    let asked = step::rustup(toolchain, "rustc").args(["--print", "sysroot"]).output();
     let asked = asked.context("can't start rustup, which is to run the toolchain")?;
     ensure!(asked.status.success(), "the toolchain {toolchain} is not installed: {install}");
     let sysroot = String::from_utf8(asked.stdout)?;

@@ -13,6 +13,15 @@ pub(crate) fn root() -> PathBuf {
     own.parent().unwrap_or(own).to_path_buf()
 }
 
+/// A program of a toolchain in the root: through rustup, because cargo itself doesn't know `+nightly`.
+pub(crate) fn rustup(toolchain: &str, program: &str) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", toolchain, program]).current_dir(root());
+    // Set by the cargo that runs this, for its own toolchain.
+    command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    command
+}
+
 /// `cargo ARGUMENTS` in the root, through the cargo that runs this.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use wirespeed::engine::{AUTO, Addresses, EngineName, Engines, Visitor, choose_by, of_domain, visit};
+use wirespeed::engine::{AUTO, Addresses, EngineName, Engines, Visitor, choose, of_domain, visit};
 use wirespeed_fib::{Rib, Strides, V4, V6};
 
 /// The engines that are of use, where several are wanted by one word.
@@ -31,8 +31,7 @@ impl Choice {
             Self::Auto => AUTO,
             Self::Named(engine) => engine.as_str(),
         };
-        let best = || if has_gpu { D::best_on_gpu(source) } else { D::best(source) };
-        Ok(choose_by::<D>(name, best)?)
+        Ok(choose::<D>(name, source, has_gpu)?)
     }
 
     /// The engine for a table of addresses. An error where strides are asked for and it has its own.

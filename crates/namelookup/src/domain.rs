@@ -73,13 +73,10 @@ impl From<NameTable> for NameModel {
 
 impl NameModel {
     /// The names, with the reduced ones where these are to be compiled.
-    pub fn new(mut names: NameTable, is_aggregated: bool) -> Self {
+    pub fn new(names: NameTable, is_aggregated: bool) -> Self {
         match is_aggregated {
             false => Self::Whole(names),
-            true => {
-                prepare(&mut names);
-                Self::Aggregated(Aggregated::new(names))
-            }
+            true => Self::Aggregated(Aggregated::new(names)),
         }
     }
 
@@ -113,11 +110,6 @@ impl NameModel {
     }
 }
 
-/// Makes room for new names, or the first update that brings some would move all nodes.
-fn prepare(names: &mut NameTable) {
-    names.prepare(names.node_count() * MORE_NODES / 100);
-}
-
 impl Model<NameDomain> for NameModel {
     fn source(&self) -> &NameTable {
         self.compiled()
@@ -135,9 +127,12 @@ impl Model<NameDomain> for NameModel {
     }
 
     fn start(&mut self) {
-        if let Self::Whole(names) = self {
-            prepare(names);
-        }
+        let names = match self {
+            Self::Whole(names) => names,
+            Self::Aggregated(both) => both.both_mut()[0],
+        };
+        // Or the first update that brings new names would move all nodes.
+        names.prepare(names.node_count() * MORE_NODES / 100);
         self.each(NameTable::track);
     }
 

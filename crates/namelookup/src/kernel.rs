@@ -6,6 +6,11 @@ use wirespeed_image::device::{OnDevice, Programs, Stem};
 /// Bytes of shared memory for a block's names: for 512 of usual length and 1,024, for 256, for none.
 const STAGED: [u32; 3] = [32 << 10, 14 << 10, 0];
 
+/// What fits in 32 bits of an argument.
+pub(crate) fn few(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
 /// A program for each, whose argument has so many bytes for names.
 pub(crate) fn staged<T: OnDevice, X: NoUninit>(
     stem: Stem,

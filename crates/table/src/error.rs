@@ -26,7 +26,7 @@ pub enum BuildError {
     Strides {
         /// The engine.
         engine: &'static str,
-        /// What is wrong with them.
+        /// The reason.
         why: String,
     },
 }

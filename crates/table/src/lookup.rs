@@ -55,11 +55,11 @@ pub trait Lookup<D: Domain>: Send + Sync {
 /// How full an array of a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// What its places are, in the plural.
+    /// The name of its places, in the plural.
     pub what: &'static str,
-    /// What there is room for.
+    /// Places that there are.
     pub places: u64,
-    /// What is taken.
+    /// Places that are taken.
     pub taken: u64,
 }
 

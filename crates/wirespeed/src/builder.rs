@@ -10,7 +10,7 @@ use wirespeed_fib::{Address, Fib, NextHop, Prefix, Rib};
 use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 
 use crate::device::{Device, DeviceSettings};
-use crate::engine::{AUTO, Addresses, choose_by};
+use crate::engine::{AUTO, Addresses, choose};
 use crate::error::Error;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
@@ -194,8 +194,7 @@ impl<A: Addresses> Builder<A> {
             None if engine == AUTO => Cap::Auto,
             None => Cap::Named,
         };
-        let best = || if device.fleet.is_some() { A::best_on_gpu(&rib) } else { A::best(&rib) };
-        let engine = choose_by::<A>(&engine, best)?;
+        let engine = choose::<A>(&engine, &rib, device.fleet.is_some())?;
         Table::build(rib, engine, next_hops, cap, device)
     }
 

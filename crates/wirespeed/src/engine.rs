@@ -127,19 +127,16 @@ impl RuleTuple for Ipv4Tuple {}
 impl RuleTuple for Ipv6Tuple {}
 impl RuleTuple for OpenFlowTuple {}
 
-/// The engine that a user asks for: a name, or `auto`, which leaves it to [`Engines::best`].
-pub fn choose<D: Engines>(name: &str, source: &D::Source) -> Result<EngineName, UnknownEngine> {
-    choose_by::<D>(name, || D::best(source))
-}
-
-/// The engine that a user asks for: a name, or `auto`, which leaves it to a function such as
-/// [`Engines::best_on_gpu`].
-pub fn choose_by<D: Engines>(
+/// The engine that a user asks for: a name, or `auto`, which leaves it to [`Engines::best`], or to
+/// [`Engines::best_on_gpu`] if a GPU looks up.
+pub fn choose<D: Engines>(
     name: &str,
-    best: impl FnOnce() -> EngineName,
+    source: &D::Source,
+    has_gpu: bool,
 ) -> Result<EngineName, UnknownEngine> {
     match name {
-        AUTO => Ok(best()),
+        AUTO if has_gpu => Ok(D::best_on_gpu(source)),
+        AUTO => Ok(D::best(source)),
         name => of_domain::<D>()
             .find(|engine| engine.as_str() == name)
             .ok_or_else(|| UnknownEngine::of::<D>(name)),
@@ -344,15 +341,15 @@ mod tests {
         let none = D::Source::default();
         assert!(of_domain::<D>().any(|engine| engine == D::best(&none)));
         assert!(of_domain::<D>().any(|engine| engine == D::best_on_gpu(&none)));
-        assert_eq!(choose::<D>(AUTO, &none), Ok(D::best(&none)));
-        assert_eq!(choose_by::<D>(AUTO, || D::best_on_gpu(&none)), Ok(D::best_on_gpu(&none)));
+        assert_eq!(choose::<D>(AUTO, &none, false), Ok(D::best(&none)));
+        assert_eq!(choose::<D>(AUTO, &none, true), Ok(D::best_on_gpu(&none)));
         for engine in of_domain::<D>() {
             assert_eq!(D::visit(engine, Name), Some(engine.as_str()));
-            assert_eq!(choose::<D>(engine.as_str(), &none), Ok(engine));
+            assert_eq!(choose::<D>(engine.as_str(), &none, false), Ok(engine));
             let kind = D::visit(engine, Kind).expect("it is of the domain");
             assert!(reads::<D>(of_kind::<D>(kind).expect("the engine reads it"), kind));
         }
-        let error = choose::<D>("sail-x", &none).unwrap_err();
+        let error = choose::<D>("sail-x", &none, true).unwrap_err();
         assert_eq!((error.name.as_str(), error.what), ("sail-x", D::WHAT));
         for engine in EngineName::ALL {
             let is_its = of_domain::<D>().any(|its| its == *engine);
@@ -398,9 +395,9 @@ mod tests {
     fn an_unknown_engine_names_the_known() {
         let error = UnknownEngine { name: "x".into(), what: "IPv4", known: vec!["a", "b"] };
         assert_eq!(error.to_string(), "no engine \"x\" for IPv4; there are auto, a, b");
-        let error = choose::<NameDomain>("sail-l", &Default::default()).unwrap_err().to_string();
+        let error = choose::<NameDomain>("sail-l", &Default::default(), false).unwrap_err().to_string();
         assert!(error.contains("\"sail-l\" for names; there are auto, acta, mata"), "{error}");
-        let error = choose::<Ipv4Tuple>("sail-l", &Default::default()).unwrap_err().to_string();
+        let error = choose::<Ipv4Tuple>("sail-l", &Default::default(), false).unwrap_err().to_string();
         assert!(error.contains("\"sail-l\" for rules; there are auto, quilt, linear"), "{error}");
     }
 }

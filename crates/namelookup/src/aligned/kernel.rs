@@ -6,7 +6,7 @@ use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections
 
 use super::form::Form;
 use super::layout::{self, ARRAYS, AlignedTable, BASE_BITS, HEAD, RECORD, RESULTS, STRIDE, TRANSITIONS};
-use crate::kernel::staged;
+use crate::kernel::{few, staged};
 
 /// `Mata` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -46,7 +46,6 @@ impl<F: Form> OnDevice for AlignedTable<F> {
     fn programs(&self, sections: Sections<'_>) -> Programs {
         let image = self.image();
         let head = image.section::<u64>(HEAD);
-        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let result_bytes = image.width(RESULTS).unwrap_or(1);
         let argument = Argument {
             transitions: sections.at(TRANSITIONS),
@@ -54,9 +53,9 @@ impl<F: Form> OnDevice for AlignedTable<F> {
             results: sections.at(RESULTS),
             head: sections.at(HEAD),
             slots: image.section::<u64>(TRANSITIONS).len() as u64,
-            array_count: small((image.section::<u64>(ARRAYS).len() / RECORD) as u64),
-            stride: small(head[STRIDE]),
-            base_bits: small(head[BASE_BITS]),
+            array_count: few((image.section::<u64>(ARRAYS).len() / RECORD) as u64),
+            stride: few(head[STRIDE]),
+            base_bits: few(head[BASE_BITS]),
             unused: 0,
             result_bytes,
             staged: 0,

@@ -5,7 +5,7 @@ use wirespeed_image::Table;
 use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
 use super::layout::{self, HEAD, RESULTS, SttTable, TABLE};
-use crate::kernel::staged;
+use crate::kernel::{few, staged};
 
 /// `Stt` of the kernel's source.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -36,14 +36,13 @@ impl OnDevice for SttTable {
 
     fn programs(&self, sections: Sections<'_>) -> Programs {
         let image = self.image();
-        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let result_bytes = image.width(RESULTS).unwrap_or(1);
         let argument = Argument {
             table: sections.at(TABLE),
             results: sections.at(RESULTS),
             head: sections.at(HEAD),
-            rows: small(self.rows()),
-            states: small(self.states()),
+            rows: few(self.rows()),
+            states: few(self.states()),
             // A byte a step.
             stride: 1,
             unused: 0,

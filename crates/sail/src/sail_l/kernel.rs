@@ -2,11 +2,11 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
-use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 use wirespeed_image::{SectionId, Table};
 
 use super::layout::{BCN16, SailLTable, chunk_ids, levels, next_hops};
-use crate::kernel::{Level16, STAGED, constants, staged, stem, stems};
+use crate::kernel::{Level16, constants, programs, stems};
 
 /// The kernels' module.
 const MODULE: &str = "sail_l";
@@ -42,7 +42,6 @@ struct V6 {
     n128: DevicePtr,
 }
 
-/// Has two programs for IPv4: the first stages level 16, the second reads it from memory.
 impl<A: Address> OnDevice for SailLTable<A> {
     fn kernels() -> Vec<Stem> {
         stems::<A>(MODULE)
@@ -54,10 +53,9 @@ impl<A: Address> OnDevice for SailLTable<A> {
 
     fn programs(&self, sections: Sections<'_>) -> Programs {
         let bytes = self.entry_width() as usize;
-        let width = Width::of(bytes)?;
         let level16 = Level16 { elements: sections.at(BCN16), chunks: self.chunks(1) };
         let id_width = |section: SectionId| u64::from(self.image().width(section).unwrap_or(0));
-        Ok(match A::FAMILY {
+        match A::FAMILY {
             Family::V4 => {
                 let argument = V4 {
                     level16,
@@ -66,11 +64,7 @@ impl<A: Address> OnDevice for SailLTable<A> {
                     n32: sections.at(next_hops(2)),
                     c24_width: id_width(chunk_ids(1)),
                 };
-                let program = |stem| Self::program(stem, &argument, bytes);
-                vec![
-                    program(staged::<A>(MODULE, width))?.with_shared(STAGED),
-                    program(stem::<A>(MODULE, width))?,
-                ]
+                programs::<A, Self>(MODULE, bytes, &argument)
             }
             Family::V6 => {
                 let between = |at: usize| Level {
@@ -83,8 +77,8 @@ impl<A: Address> OnDevice for SailLTable<A> {
                     between: std::array::from_fn(between),
                     n128: sections.at(next_hops(levels::<A>() - 1)),
                 };
-                vec![Self::program(stem::<A>(MODULE, width), &argument, bytes)?]
+                programs::<A, Self>(MODULE, bytes, &argument)
             }
-        })
+        }
     }
 }

@@ -2,10 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::{Address, Family};
-use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Program, Programs, Sections, Stem, Width};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Program, Programs, Sections, Stem};
 
 use super::layout::{BCA16, SailMTable, elements, next_hops};
-use crate::kernel::{Level16, STAGED, constants, staged, stem, stems};
+use crate::kernel::{Level16, constants, programs, stems};
 
 /// The kernels' module.
 const MODULE: &str = "sail_m";
@@ -42,7 +42,7 @@ struct V6 {
     next_hops: NextHops,
 }
 
-/// Lookups in FIB 0. Of IPv4 the first program stages level 16, the second reads it from memory.
+/// Lookups in FIB 0.
 impl<A: Address> OnDevice for SailMTable<A> {
     fn kernels() -> Vec<Stem> {
         stems::<A>(MODULE)
@@ -54,7 +54,6 @@ impl<A: Address> OnDevice for SailMTable<A> {
 
     fn programs(&self, sections: Sections<'_>) -> Programs {
         let bytes = self.entry_width() as usize;
-        let width = Width::of(bytes)?;
         let level16 = Level16 { elements: sections.at(BCA16), chunks: self.chunks(1) as u64 };
         let next_hops = NextHops {
             n: sections.at(next_hops::<A>()),
@@ -62,22 +61,18 @@ impl<A: Address> OnDevice for SailMTable<A> {
             slots: self.slots() as u64,
         };
         let id_width = u64::from(self.id_width());
-        Ok(match A::FAMILY {
+        match A::FAMILY {
             Family::V4 => {
                 let (bca24, a32) = (sections.at(elements(1)), sections.at(elements(2)));
                 let argument = V4 { level16, bca24, a32, width: id_width, next_hops };
-                let program = |stem| Self::program(stem, &argument, bytes);
-                vec![
-                    program(staged::<A>(MODULE, width))?.with_shared(STAGED),
-                    program(stem::<A>(MODULE, width))?,
-                ]
+                programs::<A, Self>(MODULE, bytes, &argument)
             }
             Family::V6 => {
                 let deeper = std::array::from_fn(|at| sections.at(elements(at + 1)));
                 let argument = V6 { level16, deeper, width: id_width, next_hops };
-                vec![Self::program(stem::<A>(MODULE, width), &argument, bytes)?]
+                programs::<A, Self>(MODULE, bytes, &argument)
             }
-        })
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use wirespeed_gpu::runtime::Fleet;
 use super::classifier::Classifier;
 use super::device;
 use crate::device::{Device, DeviceSettings};
-use crate::engine::{AUTO, RuleTuple, choose_by};
+use crate::engine::{AUTO, RuleTuple, choose};
 use crate::error::Error;
 use crate::labels::{Labels, parse};
 use crate::memory::half;
@@ -321,8 +321,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         }
         let mut device = self.device;
         device.open(&device::options::<T>())?;
-        let best = || if device.fleet.is_some() { T::best_on_gpu(&self.rules) } else { T::best(&self.rules) };
-        let engine = choose_by::<T>(&self.engine, best)?;
+        let engine = choose::<T>(&self.engine, &self.rules, device.fleet.is_some())?;
         // There are two copies of a live table, and an engine's cap is for one.
         let memory_cap = self.memory_cap.or_else(half);
         let options = BuildOptions {

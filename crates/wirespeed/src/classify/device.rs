@@ -30,7 +30,7 @@ pub fn beside<T: RuleTuple, X: OnDevice + Lookup<T>>(
     Ok(Offload::new(remote, by, measured(threads, tuples.len(), || table.lookup_batch(tuples, &mut numbers))))
 }
 
-/// RuleTuple like those that may be looked up in a set; as many as the GPUs take at a time.
+/// Tuples like those that may be looked up in a set; as many as the GPUs take at a time.
 pub(super) fn sample<T: RuleTuple>(rules: &RuleSet<T>, fleet: &Fleet) -> Vec<T> {
     let count = fleet.largest_batch().clamp(MEASURED, 1 << 18);
     generate::tuples(rules, count, 1.0, 1)

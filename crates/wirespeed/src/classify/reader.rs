@@ -377,7 +377,7 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
     }
 }
 
-/// RuleTuple that are looked up before their actions are: enough for a batch to be fast, few enough to stay
+/// Tuples that are looked up before their actions are: enough for a batch to be fast, few enough to stay
 /// in the first cache.
 const BLOCK: usize = 1024;
 

@@ -244,7 +244,7 @@ impl NameBuilder {
         }
         let mut device = self.device;
         device.open(&device::options())?;
-        let engine = choose::<NameDomain>(&self.engine, &self.names)?;
+        let engine = choose::<NameDomain>(&self.engine, &self.names, device.fleet.is_some())?;
         // There are two copies of a live table, and an engine's cap is for one.
         let memory_cap = self.memory_cap.or_else(half);
         let options = BuildOptions {

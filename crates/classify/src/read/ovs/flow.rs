@@ -71,7 +71,7 @@ pub(super) enum Meaning<T> {
 pub(super) struct Assumed<'a> {
     /// Whether packets that they are true of don't meet it.
     pub(super) is_never: bool,
-    /// What is left undecided, in words.
+    /// Conditions that are left undecided, in words.
     pub(super) facts: Vec<String>,
     /// The assumptions that decided something.
     pub(super) by: Vec<&'a Assumption>,

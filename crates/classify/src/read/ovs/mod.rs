@@ -85,7 +85,7 @@ struct Flows<'f, T: Tuple> {
     file: &'f mut RuleFile<T>,
     /// The table that is asked for.
     table: u8,
-    /// What is known of packets.
+    /// Assumptions about the packets.
     assume: &'f Assumptions,
     /// Whether the file is one of bare matches, once a line has told.
     is_bare: Option<bool>,
