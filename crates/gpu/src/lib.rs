@@ -16,7 +16,7 @@
 mod check;
 pub mod classify;
 mod copies;
-mod dispatch;
+pub mod dispatch;
 pub mod driver;
 mod error;
 mod follow;
