@@ -74,7 +74,16 @@ impl Case {
         let has_state = rng.chance(0.4);
         let text = Rules { rng: &mut rng, has_state }.text();
         let assumed: &[&str] = match has_state {
-            true => &["in=a1", "out=b0", "mark=0", "ct=new", "tcp-flags=syn", "limit=under"],
+            true => &[
+                "in=a1",
+                "out=b0",
+                "mark=0",
+                "ct=new",
+                "ct-mark=0",
+                "ct-zone=0",
+                "tcp-flags=syn",
+                "limit=under",
+            ],
             false => &["in=a1", "out=b0", "mark=0", "fragment=no"],
         };
         let protocols: &[u8] = if has_state { &[6, 17] } else { &[6, 17, 1, 47, 132, 136, 33, 50] };
@@ -227,7 +236,7 @@ impl Rules<'_> {
             "10.1.0.0/16",
         ];
         let wide = ["2001:db8::1", "2001:db8:1::/48", "{ 2001:db8::2, 2001:db8:1::3 }"];
-        match self.rng.index(if self.has_state { 19 } else { 16 }) {
+        match self.rng.index(if self.has_state { 20 } else { 16 }) {
             0 | 1 => format!(
                 "{} {port} {not}{}",
                 self.one(&["tcp", "udp", "sctp", "udplite", "dccp"]),
@@ -289,6 +298,11 @@ impl Rules<'_> {
                     "tcp flags & (fin|rst) != 0",
                 ])
                 .to_owned(),
+            18 => format!(
+                "ct {} {not}{}",
+                self.one(&["zone", "zone", "mark"]),
+                self.one(&["0", "1", "0-2", "{ 0, 5 }", "{ 1-3, 7 }"])
+            ),
             _ => "limit rate 1000/second burst 10000 packets".to_owned(),
         }
     }

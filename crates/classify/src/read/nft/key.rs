@@ -165,6 +165,9 @@ impl<T: Tuple> Key<T> {
             (Some("state"), Some(1)) => Self::of(What::Fact(AssumptionKey::Ct)),
             (Some("direction"), Some(1)) => Self::of(What::Fact(AssumptionKey::CtDirection)),
             (Some("mark"), Some(1)) => Self::of(What::Fact(AssumptionKey::CtMark)),
+            (Some("zone"), Some(1)) => Self::of(What::Fact(AssumptionKey::CtZone)),
+            // A zone may be that of one direction alone, and the default one in the other.
+            (Some("zone"), _) => Self::unknown("a match by ct zone of one direction"),
             (Some(key), _) => Self::unknown(format!("a match by ct {key}")),
             _ => Self::unknown("a match by ct"),
         }

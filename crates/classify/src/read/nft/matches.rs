@@ -269,7 +269,7 @@ fn facts(
     let what = format!("a match of {}", of.as_str());
     match of {
         AssumptionKey::TcpFlags => tcp_flags(mask, compare, values, what).map(|fact| vec![vec![fact]]),
-        AssumptionKey::Mark | AssumptionKey::CtMark => {
+        AssumptionKey::Mark | AssumptionKey::CtMark | AssumptionKey::CtZone => {
             let one = |value: &&Value| mark(of, mask, compare, value, &what);
             any_or_all(values.iter().map(one).collect::<Option<_>>()?, compare)
         }
@@ -304,7 +304,7 @@ fn interface(value: &Value) -> Option<Wanted> {
     }
 }
 
-/// A fact of a mark. Comparisons but for inequality are in what is wanted.
+/// A fact of a mark or a zone. Comparisons but for inequality are in what is wanted.
 fn mark(
     of: AssumptionKey,
     mask: Option<&Value>,
