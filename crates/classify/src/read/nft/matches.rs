@@ -184,6 +184,11 @@ fn simple<T: Tuple>(
             }
             None => unknown(format!("{} of {}", shown_all(values), of.as_str())),
         },
+        What::Status if mask.is_none() && !is_set => match status(compare, values) {
+            Some(facts) => Ok(vec![Condition::of(key, key.of.clone(), facts)]),
+            None => unknown(format!("{} of ct status", shown_all(values))),
+        },
+        What::Status => unknown("a match by ct status".to_owned()),
         What::Family { .. } => unknown("a family under a mask".to_owned()),
     }
 }
@@ -363,6 +368,26 @@ fn flags(value: &Value) -> Option<u8> {
             ("|", Value::Array(list)) => all(list),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+/// Facts of a connection's translations: some of them, or none of them. What has no connection has neither.
+fn status(compare: Compare, values: &[&Value]) -> Option<Vec<Fact>> {
+    let words: Vec<&str> = match values {
+        [Value::String(word)] => vec![word],
+        [Value::Array(list)] => list.iter().map(Value::as_str).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    if words.is_empty() || words.iter().any(|word| !matches!(*word, "snat" | "dnat")) {
+        return None;
+    }
+    let what = "a match of ct status";
+    let is_some = Fact::one_of(AssumptionKey::Ct, &words, what);
+    let has_connection = Fact::one_of(AssumptionKey::Ct, &["untracked", "invalid"], what).negated_if(true);
+    match compare {
+        Compare::Some => Some(vec![is_some]),
+        Compare::None => Some(vec![has_connection, is_some.negated_if(true)]),
         _ => None,
     }
 }

@@ -219,6 +219,11 @@ fn facts_are_decided_by_assumptions() {
     let of_reply = zone.replace("'zone'", "'zone','dir':'reply'");
     let into_zone = format!("{{'mangle':{{'key':{{'ct':{{'key':'zone'}}}},'value':5}}}},{zone}");
     let not_mark = not_zone.replace("zone", "mark");
+    let status = "{'match':{'op':'in','left':{'ct':{'key':'status'}},'right':'dnat'}},{'accept':null}";
+    let not_status = status.replace("'in'", "'!'");
+    let either = status.replace("'dnat'", "['snat','dnat']");
+    let seen = status.replace("dnat", "seen-reply");
+    let whole = status.replace("'in'", "'=='");
     let untracked_zone = format!("{{'notrack':null}},{zone}");
     for (expr, assumed, tuple, wanted) in [
         (state, "ct=established", "tcp", "accept"),
@@ -252,6 +257,18 @@ fn facts_are_decided_by_assumptions() {
         (&of_reply, "ct-zone=5", "tcp", "drop?"),
         (&into_zone, "ct-zone=5", "tcp", "drop?"),
         (&untracked_zone, "ct-zone=5", "tcp", "drop?"),
+        (status, "ct=new+dnat", "tcp", "accept"),
+        (status, "ct=new+snat", "tcp", "drop"),
+        (status, "ct=new", "tcp", "drop"),
+        (status, "ct=untracked", "tcp", "drop"),
+        (status, "in=lo", "tcp", "drop?"),
+        (&not_status, "ct=new", "tcp", "accept"),
+        (&not_status, "ct=new+dnat", "tcp", "drop"),
+        (&not_status, "ct=invalid", "tcp", "drop"),
+        (&either, "ct=established+snat", "tcp", "accept"),
+        (&either, "ct=established", "tcp", "drop"),
+        (&seen, "ct=established", "tcp", "drop?"),
+        (&whole, "ct=established+dnat", "tcp", "drop?"),
         // What has no connection has no zone, nor another one, nor a mark.
         (zone, "ct=untracked", "tcp", "drop"),
         (&not_zone, "ct=invalid ct-zone=0", "tcp", "drop"),
