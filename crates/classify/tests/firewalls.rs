@@ -275,7 +275,7 @@ fn firewalld() {
     );
 }
 
-/// The zones of [`firewalld`], written for nftables: what is known of the one's packets holds for the other's.
+/// The zones of [`firewalld`], written for nftables.
 #[test]
 fn firewalld_by_nftables() {
     let name = "firewalld.nft.json";

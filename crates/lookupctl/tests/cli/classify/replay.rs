@@ -51,8 +51,8 @@ fn the_checksum_is_that_of_the_rules_after_the_updates() {
     assert!(again["updates"]["applied"].as_u64().unwrap() > 4, "{again}");
 }
 
-/// As with routes and names: `applied` are the updates that were taken, whether there was something to change
-/// or not. Of rules it is told how many changed nothing.
+/// `applied` counts the updates that were taken, whether there was something to change or not, as with routes
+/// and names. Of rules it is told how many changed nothing.
 #[test]
 fn a_rule_that_is_not_there_is_taken_out_in_vain_and_told() {
     let folder = folder();
