@@ -7,19 +7,22 @@ use crate::error::RuleError;
 use crate::expand::FieldRange;
 use crate::pattern::Pattern;
 use crate::rule::Rule;
-use crate::tuple::{FieldMatch, Kind, Tuple, TupleError, protocol_number};
+use crate::tuple::{FieldMatch, Kind, Tuple, TupleError, decimal, protocol_number};
 
 /// Text that is no rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleTextError {
+    /// Text that says nothing, as a line that was cut would.
+    #[error("nothing is said: a rule of all packets is written priority=0")]
+    Empty,
     /// Something in it is no field, or no value of one.
     #[error(transparent)]
     Tuple(#[from] TupleError),
     /// Its ranges can't be.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// A priority or an action that is no number of 32 bits.
+    /// A priority or an action that is no decimal number of 32 bits without leading zeros.
     #[error("{0:?} is no {1}")]
     Number(String, &'static str),
 }
@@ -31,8 +34,9 @@ impl<T: Tuple> FromStr for Rule<T> {
     /// may be anything. A priority or an action that is not given is 0.
     fn from_str(text: &str) -> Result<Self, RuleTextError> {
         let mut parts = Parts::<T>::default();
-        let (mut has_priority, mut has_action) = (false, false);
+        let (mut has_priority, mut has_action, mut is_empty) = (false, false, true);
         for word in text.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
+            is_empty = false;
             match word.split_once('=') {
                 Some(("priority", _)) if std::mem::replace(&mut has_priority, true) => {
                     return Err(TupleError::Twice("priority").into());
@@ -46,13 +50,12 @@ impl<T: Tuple> FromStr for Rule<T> {
                 None => parts.protocol(word)?,
             }
         }
-        parts.rule()
+        if is_empty { Err(RuleTextError::Empty) } else { parts.rule() }
     }
 }
 
 fn whole(number: &str, what: &'static str) -> Result<u32, RuleTextError> {
-    let digits = number.bytes().all(|b| b.is_ascii_digit());
-    let parsed = digits.then(|| number.parse().ok()).flatten();
+    let parsed = decimal(number).and_then(|number| u32::try_from(number).ok());
     parsed.ok_or_else(|| RuleTextError::Number(number.to_owned(), what))
 }
 
@@ -135,8 +138,34 @@ mod tests {
             "dl_dst=fa:16:3e:b0:80:d0, dl_vlan=7 tcp,action=1".parse().expect("a rule");
         assert_eq!(flow.to_string(), "dl_dst=fa:16:3e:b0:80:d0 dl_vlan=7 nw_proto=tcp priority=0 action=1");
         for wrong in [
+            "",
+            " ,\t",
+            "src=",
+            "src=1",
             "src=1.2.3.4/33",
+            "src=10.0.0.1/8",
+            "sport=010",
+            "sport = 10",
+            "proto=06",
+            "proto=",
+            "proto",
+            "dport=1-",
+            "dport=1 - 5",
+            "dport=+1",
+            "dport=1,2",
+            "dport=16/16",
+            "dport=*/8",
+            "dport=* dport=1",
+            "DPORT=1",
             "priority=-1",
+            "priority=+1",
+            "priority=007",
+            "priority=0x7",
+            "priority=",
+            "priority=4294967296",
+            "action=",
+            "action=01",
+            "number=1",
             "action=x",
             "dport=5-3",
             "dport=1 dport=2",

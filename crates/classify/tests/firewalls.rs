@@ -275,6 +275,104 @@ fn firewalld() {
     );
 }
 
+/// The zones of [`firewalld`], written for nftables.
+#[test]
+fn firewalld_by_nftables() {
+    let name = "firewalld.nft.json";
+    is_exact::<Ipv4Tuple>(
+        name,
+        "filter_INPUT",
+        "ct=new in=eth0",
+        &[
+            ("dport=22 tcp", "accept"),
+            ("dport=443 tcp", "accept"),
+            ("dport=443 udp", "reject"),
+            ("dport=8000 tcp", "accept"),
+            ("dport=8080 tcp", "accept"),
+            ("dport=8081 tcp", "reject"),
+            ("src=198.51.100.9 dport=443 tcp", "drop"),
+            ("src=198.51.100.9 sport=8 proto=icmp", "drop"),
+            ("src=198.51.101.9 dport=443 tcp", "accept"),
+            ("src=192.0.2.3 dport=5432 tcp", "accept"),
+            ("src=192.0.3.3 dport=5432 tcp", "reject"),
+            ("src=203.0.113.5 dport=9100 tcp", "reject"),
+            ("src=192.0.2.3 dport=9100 tcp", "reject"),
+            ("sport=8 proto=icmp", "accept"),
+            ("sport=13 proto=icmp", "reject"),
+            ("dport=53 udp", "reject"),
+            ("dst=224.0.0.251 dport=5353 udp", "reject"),
+            ("proto=gre", "reject"),
+            ("src=10.9.1.1 dport=23 tcp", "accept"),
+            ("src=10.9.1.1 proto=gre", "accept"),
+            ("src=10.10.1.1 proto=gre", "reject"),
+        ],
+    );
+    is_exact::<Ipv4Tuple>(
+        name,
+        "filter_INPUT",
+        "ct=new in=eth1",
+        &[
+            ("dport=22 tcp", "accept"),
+            ("dport=443 tcp", "reject"),
+            ("dport=137 udp", "accept"),
+            ("dst=224.0.0.251 dport=5353 udp", "accept"),
+            ("src=198.51.100.9 dport=22 tcp", "accept"),
+        ],
+    );
+    // Rules of IPv4 say nothing of these.
+    is_exact::<Ipv6Tuple>(
+        name,
+        "filter_INPUT",
+        "ct=new in=eth1",
+        &[
+            ("dport=22 tcp", "accept"),
+            ("dst=ff02::fb dport=5353 udp", "accept"),
+            ("dst=ff02::fc dport=5353 udp", "reject"),
+            ("dst=fe80::1 dport=546 udp", "accept"),
+            ("dst=2001:db8::1 dport=546 udp", "reject"),
+            ("sport=135 proto=icmpv6", "accept"),
+        ],
+    );
+    is_exact::<Ipv4Tuple>(
+        name,
+        "filter_INPUT",
+        "ct=new in=wlan0",
+        &[("dport=443 tcp", "accept"), ("dport=137 udp", "reject")],
+    );
+    for (assume, wanted) in [
+        ("ct=established in=eth0", "accept"),
+        ("ct=new+dnat in=eth0", "accept"),
+        ("ct=invalid in=eth0", "drop"),
+        ("ct=new in=lo", "accept"),
+    ] {
+        is_exact::<Ipv4Tuple>(name, "filter_INPUT", assume, &[("proto=gre", wanted)]);
+    }
+    is_exact::<Ipv4Tuple>(
+        name,
+        "filter_FORWARD",
+        "ct=new in=eth0 out=eth1",
+        &[("dport=22 tcp", "reject"), ("src=10.9.1.1", "accept")],
+    );
+    is_exact::<Ipv4Tuple>(name, "filter_FORWARD", "ct=new in=eth0 out=eth0", &[("dport=22 tcp", "accept")]);
+    is_exact::<Ipv6Tuple>(
+        name,
+        "filter_OUTPUT",
+        "ct=new out=eth0",
+        &[("dst=2002:a00::1 dport=22 tcp", "reject"), ("dst=2001:db8::1 dport=22 tcp", "accept")],
+    );
+    is_in_doubt::<Ipv4Tuple>(
+        name,
+        "filter_INPUT",
+        "ct=new",
+        &[
+            ("dport=22 tcp", "accept"),
+            ("dport=443 tcp", "accept? reject"),
+            ("dport=137 udp", "reject? accept"),
+            ("src=10.9.1.1 dport=23 tcp", "accept"),
+        ],
+    );
+}
+
 #[test]
 fn docker() {
     let name = "docker.v4.rules";

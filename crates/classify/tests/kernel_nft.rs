@@ -1,12 +1,13 @@
-//! Verdicts of the kernel: rules of nftables at random are loaded into a network namespace, packets go
-//! through its forward chain, and what comes out was accepted. What was loaded is read as
-//! `nft -j list ruleset` says it.
+//! Verdicts of the kernel: rules of nftables at random, and those that firewalld made, are loaded into a
+//! network namespace, packets go through its forward chain, and what comes out was accepted. What was loaded
+//! is read as `nft -j list ruleset` says it.
 //!
 //! It takes root, `unshare`, `ip`, `nft` and python3, and says `skipped:` without them.
 //! `WIRESPEED_KERNEL_CASES` is how many rule sets there are.
 
 #![allow(clippy::cast_possible_truncation)] // small numbers, made here
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +27,7 @@ fn verdicts_are_those_of_the_kernel() {
     }
     let cases = std::env::var("WIRESPEED_KERNEL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(24);
     let folder = tempfile::tempdir().expect("a folder");
-    let all: Vec<Case> = (0..cases).map(Case::at_random).collect();
+    let all: Vec<Case> = (0..cases).map(Case::at_random).chain([Case::of_firewalld()]).collect();
     all.iter().enumerate().for_each(|(at, case)| case.write(folder.path(), at));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/nft.py");
     let output = Command::new("unshare").arg("-n").arg("python3").arg(script).arg(folder.path()).output();
@@ -60,6 +61,8 @@ fn can_be_done() -> Result<(), String> {
 /// A rule set and packets.
 struct Case {
     text: String,
+    /// The chain at the hook of forwarding, where there are several.
+    chain: Option<&'static str>,
     /// What is true of all packets.
     assumed: &'static [&'static str],
     v4: Vec<Ipv4Tuple>,
@@ -74,7 +77,16 @@ impl Case {
         let has_state = rng.chance(0.4);
         let text = Rules { rng: &mut rng, has_state }.text();
         let assumed: &[&str] = match has_state {
-            true => &["in=a1", "out=b0", "mark=0", "ct=new", "tcp-flags=syn", "limit=under"],
+            true => &[
+                "in=a1",
+                "out=b0",
+                "mark=0",
+                "ct=new",
+                "ct-mark=0",
+                "ct-zone=0",
+                "tcp-flags=syn",
+                "limit=under",
+            ],
             false => &["in=a1", "out=b0", "mark=0", "fragment=no"],
         };
         let protocols: &[u8] = if has_state { &[6, 17] } else { &[6, 17, 1, 47, 132, 136, 33, 50] };
@@ -110,7 +122,42 @@ impl Case {
                 packets.push(ipv6(src, dst, proto, transport));
             }
         }
-        Self { text, assumed, v4, v6, packets }
+        Self { text, chain: None, assumed, v4, v6, packets }
+    }
+
+    /// The rules that firewalld made, with the chain of what comes in where the packets are forwarded, and a
+    /// network's interface as that of its zone.
+    fn of_firewalld() -> Self {
+        let text = include_str!("data/firewalld.nft.json")
+            .replace("\"hook\": \"forward\"", "\"hook\": \"other\"")
+            .replace("\"hook\": \"input\"", "\"hook\": \"forward\"")
+            .replace("\"hook\": \"other\"", "\"hook\": \"input\"")
+            .replace("\"eth0\"", "\"a1\"");
+        let mut rng = Rng::new(0x6e66_7401);
+        let nets = [[10, 9, 0], [10, 10, 0], [192, 0, 2], [198, 51, 100], [203, 0, 113]];
+        let (mut v4, mut packets, mut flows) = (Vec::new(), Vec::new(), HashSet::new());
+        while v4.len() < PACKETS {
+            let [a, b, c] = nets[rng.index(nets.len())];
+            let (src, dst) = ([a, b, c, 1 + rng.index(100) as u8], [10, 77, 0, 1 + rng.index(9) as u8]);
+            // Of other protocols some packets are no beginning of a connection.
+            let proto = [6, 17, 1, 50][rng.index(4)];
+            let ports = match proto {
+                50 => [0, 0],
+                // Errors would be of no connection.
+                1 => [[8, 0], [13, 0]][rng.index(2)],
+                _ => {
+                    let to = [22, 23, 137, 443, 5353, 5432, 7999, 8000, 8080, 8081, 9100];
+                    [40_000 + rng.index(1000) as u16, to[rng.index(to.len())]]
+                }
+            };
+            // Each is the first of its connection.
+            if flows.insert((src, dst, ports, proto)) {
+                packets.push(ipv4(src, dst, proto, transport(proto, ports, v4.len() as u32)));
+                v4.push(Ipv4Tuple::new(src.into(), dst.into(), ports[0], ports[1], proto));
+            }
+        }
+        let assumed = &["in=a1", "out=b0", "ct=new"];
+        Self { text, chain: Some("filter_INPUT"), assumed, v4, v6: Vec::new(), packets }
     }
 
     fn write(&self, folder: &Path, at: usize) {
@@ -143,6 +190,7 @@ impl Case {
         let assume = Assumptions::new(self.assumed.iter().map(|text| text.parse().expect("an assumption")));
         let options = ReadOptions {
             format: Some(RuleFormat::Nft),
+            chain: self.chain.map(str::to_owned),
             assume: assume.expect("no two of a key"),
             ..ReadOptions::default()
         };
@@ -227,7 +275,7 @@ impl Rules<'_> {
             "10.1.0.0/16",
         ];
         let wide = ["2001:db8::1", "2001:db8:1::/48", "{ 2001:db8::2, 2001:db8:1::3 }"];
-        match self.rng.index(if self.has_state { 19 } else { 16 }) {
+        match self.rng.index(if self.has_state { 20 } else { 16 }) {
             0 | 1 => format!(
                 "{} {port} {not}{}",
                 self.one(&["tcp", "udp", "sctp", "udplite", "dccp"]),
@@ -289,6 +337,11 @@ impl Rules<'_> {
                     "tcp flags & (fin|rst) != 0",
                 ])
                 .to_owned(),
+            18 => format!(
+                "ct {} {not}{}",
+                self.one(&["zone", "zone", "mark"]),
+                self.one(&["0", "1", "0-2", "{ 0, 5 }", "{ 1-3, 7 }"])
+            ),
             _ => "limit rate 1000/second burst 10000 packets".to_owned(),
         }
     }

@@ -37,13 +37,14 @@ mod strides;
 mod tables;
 mod threads;
 mod trace;
+mod usage;
 mod verbs;
 mod warnings;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use arguments::Arguments;
 
@@ -63,6 +64,12 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
+            let words: Vec<String> =
+                std::env::args_os().skip(1).map(|word| word.to_string_lossy().into()).collect();
+            if let Some(line) = usage::line(&error, &Arguments::command(), &words) {
+                eprintln!("lookupctl: {line}");
+                return ExitCode::from(2);
+            }
             // Help is for `| head`, too: a pipe that closes early is no failure.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));

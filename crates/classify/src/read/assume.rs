@@ -40,10 +40,11 @@ pub enum AssumptionKey {
     Out,
     /// The packet's mark, a number, as it is before the first rule.
     Mark,
-    /// The connection's mark, a number, as it is before the first rule.
+    /// The connection's mark, a number, as it is before the first rule. No rule of iptables or nft that asks
+    /// for it meets a packet that is untracked or invalid, as that has no connection.
     CtMark,
-    /// The zone of connections that the packet's connection was looked up in, a number of 16 bits. Flows of
-    /// Open vSwitch ask for it.
+    /// The zone of connections that the packet's connection was looked up in, a number of 16 bits. Rules of
+    /// nft and flows of Open vSwitch ask for it; those of nft meet no packet that has no connection.
     CtZone,
     /// Whether rates are `under` all limits, or `over` them. Counts of hits in lists of recent sources are
     /// such limits.

@@ -5,7 +5,7 @@ use wirespeed_input::Input;
 use super::RuleFile;
 use super::report::{Fault, ReadError, Reading};
 use crate::rule::Rule;
-use crate::tuple::Tuple;
+use crate::tuple::{Tuple, decimal};
 
 pub(super) fn read<T: Tuple>(
     input: &mut Input<'_>,
@@ -29,5 +29,6 @@ fn take<T: Tuple>(line: &str, file: &mut RuleFile<T>) -> Result<(), Fault> {
 pub(super) fn numbered(line: &str) -> Result<(Option<u32>, &str), Fault> {
     let Some(rest) = line.strip_prefix("number=") else { return Ok((None, line)) };
     let (number, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    Ok((Some(number.parse().map_err(|_| Fault::bad("not a rule's number"))?), rest))
+    let parsed = decimal(number).and_then(|number| u32::try_from(number).ok());
+    Ok((Some(parsed.ok_or_else(|| Fault::bad("not a rule's number"))?), rest))
 }

@@ -1,5 +1,5 @@
 //! Traces: tuples to look up, in order. Each line is one in words, or five decimal numbers as ClassBench
-//! writes them (source, destination, ports, protocol; what comes after these is passed over).
+//! writes them (source, destination, ports, protocol; numbers that come after these are passed over).
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use wirespeed_input::{Input, Source, open};
 use super::ReadOptions;
 use super::format::RuleFormat;
 use super::report::{Fault, ReadError, Reading, RuleReport};
-use crate::tuple::{Tuple, TupleError, no_field};
+use crate::tuple::{Tuple, TupleError, decimal, no_field};
 
 /// Reads a trace.
 pub fn read_trace<T: Tuple>(
@@ -71,8 +71,13 @@ pub fn tuple_of_line<T: Tuple>(line: &str) -> Result<T, TupleError> {
     if columns < COLUMNS.len() {
         return Err(TupleError::Columns(columns));
     }
-    COLUMNS.iter().zip(&mut words).try_fold(T::default(), |tuple, (name, word)| {
+    let tuple = COLUMNS.iter().zip(&mut words).try_fold(T::default(), |tuple, (name, word)| {
         let field = T::field_of(name).ok_or_else(|| no_field::<T>(name))?;
-        Ok(tuple.with(field, field.parse(word)?))
-    })
+        Ok::<_, TupleError>(tuple.with(field, field.parse_column(word)?))
+    })?;
+    // Flags, and the filter that the tuple was made of.
+    match words.find(|word| decimal(word).is_none()) {
+        None => Ok(tuple),
+        Some(word) => Err(TupleError::Behind(word.to_owned())),
+    }
 }

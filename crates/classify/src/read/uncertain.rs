@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_wider_than_said_is_in_doubt() {
         let mut doubts = Doubts::none();
-        let (rules, why) = (rules(), one("", 1, Effect::Any).why);
+        let (rules, why) = (rules(), one("priority=0", 1, Effect::Any).why);
         for number in [3, 1, 2] {
             let rule = rules.rule(number).expect("a rule").clone();
             doubts.widen(number, rule, why.clone());

@@ -18,7 +18,8 @@ pub struct Field {
     pub kind: Kind,
 }
 
-/// How the numbers of a field are written. All are read as decimal and `0x` numbers too.
+/// How the numbers of a field are written. Those that are no addresses are read as decimal numbers without
+/// leading zeros and as `0x` numbers too, and Ethernet's addresses as `0x` numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -71,6 +72,34 @@ pub enum ValueError {
         text: String,
         /// The field's bits.
         width: u16,
+    },
+    /// A decimal number that others read as octal.
+    #[error("{text:?} of {field} has a leading zero, which could mean octal")]
+    LeadingZero {
+        /// The field.
+        field: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A mask of a field of numbers that isn't in hex: it could be taken for a length.
+    #[error("{text:?} is no mask of {field}: one is 0x and hex digits")]
+    Mask {
+        /// The field.
+        field: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A value with bits that its mask doesn't have.
+    #[error("{bits} are set in {text} of {field}: without them it is {masked}")]
+    BesideMask {
+        /// The field.
+        field: &'static str,
+        /// What the bits are called.
+        bits: &'static str,
+        /// The text.
+        text: String,
+        /// What it would be without these bits.
+        masked: String,
     },
     /// A range that ends before it starts.
     #[error("the range {from}-{to} of {field} ends before it starts")]
@@ -132,42 +161,81 @@ impl Field {
 
     /// The number that a text says.
     pub fn parse(&self, text: &str) -> Result<u128, ValueError> {
-        let wrong = || ValueError::Form { field: self.name, text: text.to_owned() };
-        let number = self.kind.parse(text).or_else(|| number(text)).ok_or_else(wrong)?;
-        if number > self.all() {
-            return Err(ValueError::Width { field: self.name, text: text.to_owned(), width: self.width });
-        }
-        Ok(number)
+        let is_plain = match self.kind {
+            Kind::Ipv4 | Kind::Ipv6 => false,
+            Kind::Mac => is_hex(text),
+            Kind::Number | Kind::Hex | Kind::Protocol => true,
+        };
+        self.checked(text, self.kind.parse(text).or_else(|| number(text).filter(|_| is_plain)))
     }
 
-    /// What a text wants of the field: `V`, `V/LENGTH` of an address, `V/MASK`, `FROM-TO`, or `*`.
+    /// The number that a column of a trace says, where addresses may be decimal numbers.
+    pub(crate) fn parse_column(&self, text: &str) -> Result<u128, ValueError> {
+        self.checked(text, self.kind.parse(text).or_else(|| number(text)))
+    }
+
+    /// What a text was read as, where the field can hold it.
+    fn checked(&self, text: &str, number: Option<u128>) -> Result<u128, ValueError> {
+        let (field, shown) = (self.name, || text.to_owned());
+        match number {
+            Some(number) if number <= self.all() => Ok(number),
+            Some(_) => Err(ValueError::Width { field, text: shown(), width: self.width }),
+            None if has_leading_zero(text) => Err(ValueError::LeadingZero { field, text: shown() }),
+            None => Err(ValueError::Form { field, text: shown() }),
+        }
+    }
+
+    /// What a text wants of the field: `V`, `V/LENGTH` of an address, `V/MASK`, `FROM-TO`, or `*`. A value
+    /// has no bit beside its mask. A mask of numbers is in hex.
     pub fn parse_match(&self, text: &str) -> Result<FieldMatch, ValueError> {
-        let wrong = || ValueError::Form { field: self.name, text: text.to_owned() };
         if text == "*" {
             return Ok(FieldMatch::Masked { value: 0, mask: 0 });
         }
         if let Some((value, mask)) = text.split_once('/') {
-            let is_address = matches!(self.kind, Kind::Ipv4 | Kind::Ipv6);
-            let length = mask.parse::<u16>().ok().filter(|_| is_address);
-            let mask = match length {
-                Some(length) if length > self.width => return Err(wrong()),
-                Some(length) => self.prefix(length),
-                None => self.parse(mask)?,
+            let (value, mask) = (self.parse(value)?, self.parse_mask(mask)?);
+            return if value & !mask == 0 {
+                Ok(FieldMatch::Masked { value, mask })
+            } else {
+                Err(self.beside_mask(text, value, mask))
             };
-            return Ok(FieldMatch::Masked { value: self.parse(value)? & mask, mask });
         }
         // Some names have a hyphen: ipv6-icmp.
         if let Ok(value) = self.parse(text) {
             return Ok(FieldMatch::Masked { value, mask: self.all() });
         }
         if let Some((from, to)) = text.split_once('-') {
-            let (from, to) = (self.parse(from.trim())?, self.parse(to.trim())?);
+            let (from, to) = (self.parse(from)?, self.parse(to)?);
             if from > to {
                 return Err(ValueError::Range { field: self.name, from, to });
             }
             return Ok(FieldMatch::Range(from, to));
         }
         Ok(FieldMatch::Masked { value: self.parse(text)?, mask: self.all() })
+    }
+
+    /// The mask that a text says, or the length of a prefix.
+    fn parse_mask(&self, text: &str) -> Result<u128, ValueError> {
+        let is_length = self.is_address() && text.bytes().all(|b| b.is_ascii_digit());
+        if is_length {
+            let length = decimal(text).and_then(|length| u16::try_from(length).ok());
+            let length = length.filter(|&length| length <= self.width);
+            return self.checked(text, length.map(|length| self.prefix(length)));
+        }
+        if matches!(self.kind, Kind::Number | Kind::Hex | Kind::Protocol) && !is_hex(text) {
+            return Err(ValueError::Mask { field: self.name, text: text.to_owned() });
+        }
+        self.parse(text)
+    }
+
+    fn beside_mask(&self, text: &str, value: u128, mask: u128) -> ValueError {
+        let bits = if self.is_address() { "host bits" } else { "bits beside the mask" };
+        let masked = self.show_match(FieldMatch::Masked { value: value & mask, mask });
+        ValueError::BesideMask { field: self.name, bits, text: text.to_owned(), masked }
+    }
+
+    /// Whether it is an address of IP, which may have the length of a prefix.
+    const fn is_address(&self) -> bool {
+        matches!(self.kind, Kind::Ipv4 | Kind::Ipv6)
     }
 
     /// A number as people write it.
@@ -181,7 +249,7 @@ impl Field {
             FieldMatch::Masked { mask: 0, .. } => "*".to_owned(),
             FieldMatch::Masked { value, mask } if mask == self.all() => self.show(value).to_string(),
             FieldMatch::Masked { value, mask } => {
-                let is_address = matches!(self.kind, Kind::Ipv4 | Kind::Ipv6);
+                let is_address = self.is_address();
                 let length = u16::try_from(mask.count_ones()).expect("at most 128 bits");
                 match is_address && mask == self.prefix(length) {
                     true => format!("{}/{length}", self.show(value)),
@@ -220,12 +288,26 @@ fn mac(text: &str) -> Option<u128> {
 }
 
 fn number(text: &str) -> Option<u128> {
-    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => (digits, 16),
-        None => (text, 10),
-    };
-    let is_right = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
-    is_right.then(|| u128::from_str_radix(digits, radix).ok())?
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(_) if !is_hex(text) => None,
+        Some(digits) => u128::from_str_radix(digits, 16).ok(),
+        None => decimal(text),
+    }
+}
+
+fn is_hex(text: &str) -> bool {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// A number of decimal digits alone, without leading zeros.
+pub(crate) fn decimal(text: &str) -> Option<u128> {
+    let is_right = text.bytes().all(|b| b.is_ascii_digit()) && !has_leading_zero(text);
+    is_right.then(|| text.parse().ok())?
+}
+
+fn has_leading_zero(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 struct Shown {
@@ -327,13 +409,68 @@ mod tests {
             assert_eq!(field.parse_match(text), Ok(wanted), "{text}");
             assert_eq!(field.show_match(wanted), text);
         }
-        // A length is one of addresses only.
-        assert_eq!(PORT.parse_match("7/4"), Ok(masked(4, 4)));
-        for (field, text) in
-            [(PORT, "65536"), (PORT, "+1"), (PORT, ""), (PORT, "9-8"), (SRC, "10.0.0.0/33"), (SRC, "10.0.0")]
-        {
-            assert!(field.parse_match(text).is_err(), "{text}");
+    }
+
+    #[test]
+    fn what_could_mean_something_else_is_refused() {
+        let proto = Field::new("proto", 0, 8, Kind::Protocol);
+        let dl_src = Field::new("dl_src", 0, 48, Kind::Mac);
+        let wide = Field::new("src", 0, 128, Kind::Ipv6);
+        for (field, text, says) in [
+            (SRC, "10.0.0.1/8", "host bits are set in 10.0.0.1/8 of src: without them it is 10.0.0.0/8"),
+            (SRC, "10.0.0.1/0", "host bits are set in 10.0.0.1/0 of src: without them it is *"),
+            (SRC, "10.0.0.1/255.0.0.0", "without them it is 10.0.0.0/8"),
+            // A wildcard of routers, where the bits say what does not count.
+            (SRC, "10.0.0.0/0.0.0.255", "host bits are set"),
+            (wide, "2001:db8::1/32", "without them it is 2001:db8::/32"),
+            (PORT, "0x15/0xfff0", "bits beside the mask are set in 0x15/0xfff0 of sport"),
+            (PORT, "16/16", "\"16\" is no mask of sport"),
+            (PORT, "7/4", "\"4\" is no mask of sport"),
+            (PORT, "0/", "\"\" is no mask of sport"),
+            (PORT, "1-5/0xf", "\"1-5\" is no value of sport"),
+            (PORT, "*/0xf", "\"*\" is no value of sport"),
+            (proto, "0/tcp", "\"tcp\" is no mask of proto"),
+            (PORT, "010", "\"010\" of sport has a leading zero"),
+            (PORT, "00", "leading zero"),
+            (PORT, "1-010", "leading zero"),
+            (proto, "06", "leading zero"),
+            (SRC, "10.0.0.0/08", "\"08\" of src has a leading zero"),
+            (SRC, "10.0.0.0/33", "\"33\" is no value of src"),
+            (SRC, "10.0.0.0/+8", "\"+8\" is no value of src"),
+            (SRC, "10.0.0.0/70000", "\"70000\" is no value of src"),
+            (SRC, "10.0.0.0/", "\"\" is no value of src"),
+            (SRC, "10.0.0.0/8/8", "\"8/8\" is no value of src"),
+            (SRC, "10.0.0.0/0xff000000", "no value of src"),
+            (SRC, "10.0.0", "no value of src"),
+            (SRC, "010.0.0.1", "no value of src"),
+            (SRC, "1", "no value of src"),
+            (SRC, "0x0a000001", "no value of src"),
+            (SRC, "1-5", "no value of src"),
+            (wide, "1", "no value of src"),
+            (dl_src, "5", "no value of dl_src"),
+            (dl_src, "02:00:00:00:00:01/02:00:00:00:00:00", "bits beside the mask are set"),
+            (PORT, "65536", "over the 16 bits"),
+            (PORT, "9-8", "ends before it starts"),
+            (PORT, "1-", "\"\" is no value of sport"),
+            (PORT, "-5", "\"\" is no value of sport"),
+            (PORT, "1-2-3", "no value of sport"),
+            (PORT, "1 - 5", "no value of sport"),
+            (PORT, " 1", "no value of sport"),
+            (PORT, "", "no value of sport"),
+            (PORT, "+1", "no value of sport"),
+            (PORT, "-1", "no value of sport"),
+            (PORT, "1e3", "no value of sport"),
+            (PORT, "0x", "no value of sport"),
+            (PORT, "0x+1", "no value of sport"),
+            (PORT, "1_000", "no value of sport"),
+            (PORT, "٣", "no value of sport"),
+        ] {
+            let error = field.parse_match(text).expect_err(text).to_string();
+            assert!(error.contains(says), "{text}: {error}");
         }
+        assert_eq!(dl_src.parse("0x20000000000"), Ok(0x0200_0000_0000));
+        assert_eq!((SRC.parse_column("16"), SRC.parse_column("10.0.0.1")), (Ok(16), Ok(0x0a00_0001)));
+        assert!(SRC.parse_column("016").is_err());
         assert_eq!(mac("00:1:ff:aa:B:10"), Some(0x0001_ffaa_0b10));
         assert_eq!((mac("0:1:2:3:4"), mac("0:1:2:3:4:5:6"), mac("+1:1:2:3:4:5")), (None, None, None));
     }

@@ -32,6 +32,7 @@ use crate::domain::UpdateError;
 use crate::rules::{Changed, RuleSet};
 use crate::update::RuleUpdate;
 
+pub(crate) use field::decimal;
 pub use field::{Field, FieldMatch, Kind, ValueError, protocol_name, protocol_number};
 pub use frame::{FrameError, Layer};
 pub use ipv4::Ipv4Tuple;

@@ -9,6 +9,9 @@ use super::{Kind, Tuple};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TupleError {
+    /// Text that has no field.
+    #[error("no field is given")]
+    Empty,
     /// A word without `=`.
     #[error("{0:?} is not of the form FIELD=VALUE")]
     Word(String),
@@ -17,6 +20,9 @@ pub enum TupleError {
         "{0} columns: source, destination, ports and protocol are five, or fields are given as FIELD=VALUE"
     )]
     Columns(usize),
+    /// A column behind the five that is no number.
+    #[error("{0:?} behind the five columns is no number")]
+    Behind(String),
     /// A field that this tuple doesn't have.
     #[error("a tuple of {tuple} has no field {field:?}; it has {}", .has.join(", "))]
     Field {
@@ -59,7 +65,7 @@ pub(super) fn parse<T: Tuple>(text: &str) -> Result<T, TupleError> {
         tuple.set_field(field, field.parse(value)?);
         given.set_field(field, field.all());
     }
-    Ok(tuple)
+    if given == T::default() { Err(TupleError::Empty) } else { Ok(tuple) }
 }
 
 fn alone<T: Tuple>(word: &str) -> Option<&'static super::Field> {
@@ -84,9 +90,27 @@ mod tests {
         assert_eq!(tuple, Ipv4Tuple::new([10, 0, 0, 1].into(), [192, 0, 2, 7].into(), 40000, 443, 6));
         assert_eq!(tuple.to_string(), text);
         assert_eq!("tcp, dport=443 nw_dst=192.0.2.7 src=10.0.0.1 sport=40000".parse(), Ok(tuple));
-        for wrong in
-            ["src", "src=1.2.3", "port=3", "dport=70000", "dport=1 dport=1", "proto=tcp udp", "src=0 src=0"]
-        {
+        for wrong in [
+            "",
+            " , ",
+            "src",
+            "src=",
+            "src=1.2.3",
+            "src=1",
+            "src=10.0.0.0/8",
+            "src=*",
+            "port=3",
+            "dport=70000",
+            "dport=010",
+            "dport=+1",
+            "dport=1-2",
+            "dport = 1",
+            "dport=1 dport=1",
+            "dport=0 tp_dst=0",
+            "proto=06",
+            "proto=tcp udp",
+            "src=0.0.0.0 src=0.0.0.0",
+        ] {
             assert!(wrong.parse::<Ipv4Tuple>().is_err(), "{wrong}");
         }
     }

@@ -4,7 +4,7 @@ Runs in a network namespace of its own, of one router between two veth pairs:
 
     a0 --> a1 [forward chain] b0 --> b1
 
-For each N in a folder, N.nft is loaded, N.json becomes what `nft -j list ruleset` says of it, N.packets holds IP packets (a line of
+For each N in a folder, N.nft is loaded (rules, or what `nft -j list ruleset` wrote), N.json becomes what `nft -j list ruleset` says of it, N.packets holds IP packets (a line of
 hexadecimal digits each), and N.seen becomes the numbers of those that came out. A packet ends with its magic word and its number.
 """
 
@@ -85,9 +85,13 @@ def judge(packets):
 
 
 def load(path):
-    """Loads rules, but for lines that nft refuses, such as those that want two protocols at once."""
+    """Loads rules, in nft's words but for lines that it refuses, such as those that want two protocols at once."""
     with open(path) as of:
-        lines = of.read().split("\n")
+        text = of.read()
+    if text.startswith("{"):
+        subprocess.run(["nft", "-j", "-f", "-"], input=text, text=True, check=True)
+        return
+    lines = text.split("\n")
     while True:
         done = subprocess.run(["nft", "-f", "-"], input="\n".join(lines), text=True, capture_output=True)
         if done.returncode == 0:

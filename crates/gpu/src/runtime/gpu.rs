@@ -359,9 +359,21 @@ impl Shared {
         self.ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Why nobody answers.
+    /// The device is of no more use. Of several reasons the first counts.
+    pub(super) fn lose(&self, why: GpuError) {
+        if self.lost.set(why.clone()).is_ok() {
+            tracing::error!(device = self.properties.name, "{why}");
+        }
+        self.pool.close(why);
+    }
+
+    /// Why nobody answers: the owner has ended, or it is about to say so, and what asked it counts as lost
+    /// from now on.
     pub(super) fn why_lost(&self) -> GpuError {
-        self.lost.get().cloned().unwrap_or_else(|| GpuError::Lost("its owner thread has ended".into()))
+        if self.lost.get().is_none() {
+            self.lose(GpuError::Lost("its owner thread has ended".into()));
+        }
+        self.lost.get().cloned().expect("it is lost now if it wasn't")
     }
 }
 

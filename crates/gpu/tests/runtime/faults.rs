@@ -113,7 +113,10 @@ fn a_panic_of_the_owner_ends_like_a_loss() {
     let table = gpu.upload(&image(|_| 0), gather).unwrap();
     control.hangs.store(true, Ordering::SeqCst);
     let before = send(&gpu, &table, &keys(0, 10), None);
-    std::thread::sleep(Duration::from_millis(20));
+    // It is under way before the other one comes.
+    while control.launches.lock().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
     control.panics.store(true, Ordering::SeqCst);
     within(Duration::from_secs(5), || {
         for ticket in [send(&gpu, &table, &keys(0, 10), None), before] {
@@ -122,4 +125,27 @@ fn a_panic_of_the_owner_ends_like_a_loss() {
         assert!(gpu.batch(1).is_err());
         drop((gpu, table));
     });
+}
+
+#[test]
+fn whoever_learns_of_a_loss_finds_all_of_it() {
+    for seed in 0..150 {
+        let (gpu, control) = start(seed);
+        let table = gpu.upload(&image(|_| 0), gather).unwrap();
+        control.panics.store(true, Ordering::SeqCst);
+        match seed % 3 {
+            // A panic with a batch in hand, with a patch, and no panic but a loss.
+            0 => assert_lost(send(&gpu, &table, &keys(0, 10), None).wait().results().map(|_| ())),
+            1 => assert_lost(table.patch(&all(1)).and_then(|_| table.settle()).as_ref().map(|_| ())),
+            _ => {
+                control.lose_after(0);
+                assert_lost(send(&gpu, &table, &keys(0, 10), None).wait().results().map(|_| ()));
+            }
+        }
+        assert!(gpu.lost().is_some() && gpu.batch(1).is_err(), "seed {seed}");
+    }
+}
+
+fn assert_lost(result: Result<(), &GpuError>) {
+    assert!(matches!(result, Err(GpuError::Lost(_))), "{result:?}");
 }

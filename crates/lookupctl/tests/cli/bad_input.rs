@@ -125,3 +125,28 @@ fn images_that_are_none() {
     }
     folder.run("info cut").refused(&["cut: "]);
 }
+
+#[test]
+fn a_wrong_command_line_is_told_in_one_line() {
+    let folder = Folder::new();
+    for (line, says) in [
+        (
+            "info --bogus",
+            "unexpected argument '--bogus' found; to pass '--bogus' as a value, use '-- --bogus'",
+        ),
+        ("inf", "unrecognized subcommand 'inf'; a similar subcommand exists: 'info'; try 'lookupctl --help'"),
+        ("lookup", "required arguments were not provided: "),
+        ("classify lookup", "not provided: --rules <FILE>; try 'lookupctl classify lookup --help'"),
+        ("replay --engine foo", "invalid value 'foo' for '--engine <NAME>' [possible values: auto, "),
+        ("replay --image a --fib b", "cannot be used with '--fib <FILE>'; try 'lookupctl replay --help'"),
+    ] {
+        let ran = folder.run(line);
+        ran.refused(&[says, "; try 'lookupctl"]);
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    }
+    // Help isn't an error.
+    let ran = folder.run("info --help").ok();
+    assert!(ran.stdout.contains("Usage: lookupctl info") && ran.stderr.is_empty(), "{ran:?}");
+    let ran = folder.run("names").status(2);
+    assert!(ran.stderr.contains("Usage: lookupctl names"), "{ran:?}");
+}

@@ -65,6 +65,14 @@ impl Fact {
     pub(in crate::read) fn under<'a>(&self, assume: &'a Assumptions) -> (Truth, Option<&'a Assumption>) {
         let unknown = (Truth::Unknown, None);
         let Some((key, wanted)) = &self.of else { return unknown };
+        // Without a connection a match of its mark or zone doesn't hold, be it negated or not.
+        let without = assume.get(AssumptionKey::Ct).filter(|state| {
+            matches!(key, AssumptionKey::CtMark | AssumptionKey::CtZone)
+                && matches!(state.value(), "untracked" | "invalid")
+        });
+        if without.is_some() {
+            return (Truth::False, without);
+        }
         // Connection tracking puts fragments together before any chain sees them.
         let tracked = assume.get(AssumptionKey::Ct).filter(|state| !state.value().starts_with("untracked"));
         let implied = tracked.filter(|_| *key == AssumptionKey::Fragment);

@@ -333,9 +333,12 @@ impl Table {
             Does::Returns => Then::Return,
             Does::Nothing | Does::FillsSet | Does::ChangesTos => Then::Continue,
             Does::Marks => Then::Change(vec![AssumptionKey::Mark, AssumptionKey::CtMark]),
-            Does::Tracks => {
-                Then::Change(vec![AssumptionKey::Ct, AssumptionKey::CtDirection, AssumptionKey::CtMark])
-            }
+            Does::Tracks => Then::Change(vec![
+                AssumptionKey::Ct,
+                AssumptionKey::CtDirection,
+                AssumptionKey::CtMark,
+                AssumptionKey::CtZone,
+            ]),
             Does::Depends => Then::Unknown(format!("what {target} does depends on more than a tuple")),
         })
     }

@@ -40,6 +40,8 @@ pub(super) enum What {
     Family { own: [&'static str; 2], number: u64 },
     /// A fact: words that may be assumed.
     Fact(AssumptionKey),
+    /// The status of a connection, of which its translations may be assumed.
+    Status,
     /// The offset of a fragment, under the mask of all its bits.
     FragmentOffset,
     /// Something that no tuple holds and nothing can be assumed of, in words.
@@ -165,6 +167,10 @@ impl<T: Tuple> Key<T> {
             (Some("state"), Some(1)) => Self::of(What::Fact(AssumptionKey::Ct)),
             (Some("direction"), Some(1)) => Self::of(What::Fact(AssumptionKey::CtDirection)),
             (Some("mark"), Some(1)) => Self::of(What::Fact(AssumptionKey::CtMark)),
+            (Some("status"), Some(1)) => Self::of(What::Status),
+            (Some("zone"), Some(1)) => Self::of(What::Fact(AssumptionKey::CtZone)),
+            // A zone may be that of one direction alone, and the default one in the other.
+            (Some("zone"), _) => Self::unknown("a match by ct zone of one direction"),
             (Some(key), _) => Self::unknown(format!("a match by ct {key}")),
             _ => Self::unknown("a match by ct"),
         }

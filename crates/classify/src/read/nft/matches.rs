@@ -184,6 +184,11 @@ fn simple<T: Tuple>(
             }
             None => unknown(format!("{} of {}", shown_all(values), of.as_str())),
         },
+        What::Status if mask.is_none() && !is_set => match status(compare, values) {
+            Some(facts) => Ok(vec![Condition::of(key, key.of.clone(), facts)]),
+            None => unknown(format!("{} of ct status", shown_all(values))),
+        },
+        What::Status => unknown("a match by ct status".to_owned()),
         What::Family { .. } => unknown("a family under a mask".to_owned()),
     }
 }
@@ -269,7 +274,7 @@ fn facts(
     let what = format!("a match of {}", of.as_str());
     match of {
         AssumptionKey::TcpFlags => tcp_flags(mask, compare, values, what).map(|fact| vec![vec![fact]]),
-        AssumptionKey::Mark | AssumptionKey::CtMark => {
+        AssumptionKey::Mark | AssumptionKey::CtMark | AssumptionKey::CtZone => {
             let one = |value: &&Value| mark(of, mask, compare, value, &what);
             any_or_all(values.iter().map(one).collect::<Option<_>>()?, compare)
         }
@@ -304,7 +309,7 @@ fn interface(value: &Value) -> Option<Wanted> {
     }
 }
 
-/// A fact of a mark. Comparisons but for inequality are in what is wanted.
+/// A fact of a mark or a zone. Comparisons but for inequality are in what is wanted.
 fn mark(
     of: AssumptionKey,
     mask: Option<&Value>,
@@ -363,6 +368,26 @@ fn flags(value: &Value) -> Option<u8> {
             ("|", Value::Array(list)) => all(list),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+/// Facts of a connection's translations: some of them, or none of them. What has no connection has neither.
+fn status(compare: Compare, values: &[&Value]) -> Option<Vec<Fact>> {
+    let words: Vec<&str> = match values {
+        [Value::String(word)] => vec![word],
+        [Value::Array(list)] => list.iter().map(Value::as_str).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    if words.is_empty() || words.iter().any(|word| !matches!(*word, "snat" | "dnat")) {
+        return None;
+    }
+    let what = "a match of ct status";
+    let is_some = Fact::one_of(AssumptionKey::Ct, &words, what);
+    let has_connection = Fact::one_of(AssumptionKey::Ct, &["untracked", "invalid"], what).negated_if(true);
+    match compare {
+        Compare::Some => Some(vec![is_some]),
+        Compare::None => Some(vec![has_connection, is_some.negated_if(true)]),
         _ => None,
     }
 }

@@ -114,6 +114,7 @@ impl Reader<'_> {
                 AssumptionKey::Ct,
                 AssumptionKey::CtDirection,
                 AssumptionKey::CtMark,
+                AssumptionKey::CtZone,
             ]))),
             "mangle" => Ok(Statement::Does(mangle(value))),
             "limit" if value.is_object() => match value.get("inv") {
@@ -229,6 +230,13 @@ fn mangle(value: &Value) -> Then {
         ("meta", Some("pkttype")) => Then::Change(vec![AssumptionKey::PacketType]),
         ("meta", Some("nftrace" | "priority" | "secmark")) => Then::Continue,
         ("ct", Some("mark")) => Then::Change(vec![AssumptionKey::CtMark]),
+        // Of a packet that is not tracked yet, which is looked up there then.
+        ("ct", Some("zone")) => Then::Change(vec![
+            AssumptionKey::Ct,
+            AssumptionKey::CtDirection,
+            AssumptionKey::CtMark,
+            AssumptionKey::CtZone,
+        ]),
         ("ct", Some("event" | "label" | "secmark" | "helper")) => Then::Continue,
         ("tcp option", _) => Then::Continue,
         _ => unlike(),

@@ -213,6 +213,18 @@ fn facts_are_decided_by_assumptions() {
     let changed = format!("{{'mangle':{{'key':{{'meta':{{'key':'mark'}}}},'value':7}}}},{mark}");
     let flags = "{'match':{'op':'==','left':{'&':[{'payload':{'protocol':'tcp','field':'flags'}},['syn','ack']]},'right':'syn'}},{'accept':null}";
     let limit = "{'limit':{'rate':5,'burst':5,'per':'second'}},{'accept':null}";
+    let zone = "{'match':{'op':'==','left':{'ct':{'key':'zone'}},'right':5}},{'accept':null}";
+    let zones = "{'match':{'op':'==','left':{'ct':{'key':'zone'}},'right':{'set':[1,{'range':[4,6]}]}}},{'accept':null}";
+    let not_zone = zone.replace("==", "!=");
+    let of_reply = zone.replace("'zone'", "'zone','dir':'reply'");
+    let into_zone = format!("{{'mangle':{{'key':{{'ct':{{'key':'zone'}}}},'value':5}}}},{zone}");
+    let not_mark = not_zone.replace("zone", "mark");
+    let status = "{'match':{'op':'in','left':{'ct':{'key':'status'}},'right':'dnat'}},{'accept':null}";
+    let not_status = status.replace("'in'", "'!'");
+    let either = status.replace("'dnat'", "['snat','dnat']");
+    let seen = status.replace("dnat", "seen-reply");
+    let whole = status.replace("'in'", "'=='");
+    let untracked_zone = format!("{{'notrack':null}},{zone}");
     for (expr, assumed, tuple, wanted) in [
         (state, "ct=established", "tcp", "accept"),
         (state, "ct=new", "tcp", "drop"),
@@ -235,8 +247,35 @@ fn facts_are_decided_by_assumptions() {
         (flags, "tcp-flags=syn", "udp sport=5", "drop"),
         (limit, "limit=under", "tcp", "accept"),
         (limit, "limit=over", "tcp", "drop"),
+        (zone, "ct-zone=5", "tcp", "accept"),
+        (zone, "ct-zone=6", "tcp", "drop"),
+        (zone, "in=lo", "tcp", "drop?"),
+        (zones, "ct-zone=6", "tcp", "accept"),
+        (zones, "ct-zone=3", "tcp", "drop"),
+        (&not_zone, "ct-zone=5", "tcp", "drop"),
+        (&not_zone, "ct-zone=0", "tcp", "accept"),
+        (&of_reply, "ct-zone=5", "tcp", "drop?"),
+        (&into_zone, "ct-zone=5", "tcp", "drop?"),
+        (&untracked_zone, "ct-zone=5", "tcp", "drop?"),
+        (status, "ct=new+dnat", "tcp", "accept"),
+        (status, "ct=new+snat", "tcp", "drop"),
+        (status, "ct=new", "tcp", "drop"),
+        (status, "ct=untracked", "tcp", "drop"),
+        (status, "in=lo", "tcp", "drop?"),
+        (&not_status, "ct=new", "tcp", "accept"),
+        (&not_status, "ct=new+dnat", "tcp", "drop"),
+        (&not_status, "ct=invalid", "tcp", "drop"),
+        (&either, "ct=established+snat", "tcp", "accept"),
+        (&either, "ct=established", "tcp", "drop"),
+        (&seen, "ct=established", "tcp", "drop?"),
+        (&whole, "ct=established+dnat", "tcp", "drop?"),
+        // What has no connection has no zone, nor another one, nor a mark.
+        (zone, "ct=untracked", "tcp", "drop"),
+        (&not_zone, "ct=invalid ct-zone=0", "tcp", "drop"),
+        (&not_mark, "ct=untracked ct-mark=0", "tcp", "drop"),
+        (&not_mark, "ct=new ct-mark=0", "tcp", "accept"),
     ] {
-        let file = one::<Ipv4Tuple>(expr, &under(&[assumed]));
+        let file = one::<Ipv4Tuple>(expr, &under(&assumed.split(' ').collect::<Vec<_>>()));
         assert_eq!(verdict(&file, tuple), wanted, "{expr} under {assumed}");
     }
 }

@@ -7,6 +7,7 @@
 //! | `tcp_flags` | `tcp-flags` |
 //! | `ip_frag`, `nw_frag` | `fragment` |
 //! | `in_port` with a name | `in` |
+//! | registers, `metadata`, `tun_id` and other fields of tunnels | nothing |
 //!
 //! An assumption is about packets as they come to the table that is read. A packet has no state in Open
 //! vSwitch, `ct=untracked`, until an action `ct` has sent it on to a table.
@@ -91,7 +92,10 @@ impl Ask {
             }),
             _ => Of::Nothing,
         };
-        let what = format!("no field of a tuple ({name})");
+        let what = match of {
+            Of::Nothing => format!("{} ({name})", undecided(name)),
+            _ => format!("no field of a tuple ({name})"),
+        };
         Ok(Some(Self { name: name.to_owned(), what, of }))
     }
 
@@ -150,6 +154,22 @@ impl Ask {
             Of::InPort(_) => (Some(AssumptionKey::In), None),
         };
         first.into_iter().chain(second).filter(|&key| assume.get(key).is_none())
+    }
+}
+
+/// Why nothing decides what a word asks for. There are 16 registers, under three names each, and dozens of
+/// fields of tunnels: assumptions of these would say again what the flows before them do.
+fn undecided(name: &str) -> &'static str {
+    let is_numbered = |before: &str| {
+        name.strip_prefix(before)
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    if ["reg", "xreg", "xxreg"].into_iter().any(is_numbered) || name == "metadata" {
+        "no field of a tuple but what other flows write"
+    } else if name.starts_with("tun_") {
+        "no field of a tuple but one of a tunnel"
+    } else {
+        "no field of a tuple"
     }
 }
 
@@ -261,6 +281,21 @@ mod tests {
 
     fn assuming(texts: &str) -> Assumptions {
         Assumptions::new(texts.split_whitespace().map(|text| text.parse().expect("one"))).expect("several")
+    }
+
+    #[test]
+    fn what_nothing_decides_is_told_why() {
+        for (name, says) in [
+            ("reg0", "what other flows write (reg0)"),
+            ("xxreg3", "what other flows write (xxreg3)"),
+            ("metadata", "what other flows write (metadata)"),
+            ("tun_id", "but one of a tunnel (tun_id)"),
+            ("register", "no field of a tuple (register)"),
+            ("ct_zone", "no field of a tuple (ct_zone)"),
+        ] {
+            let ask = Ask::parse(name, "1").ok().flatten().expect("something");
+            assert!(ask.what.ends_with(says), "{}", ask.what);
+        }
     }
 
     #[test]

@@ -207,7 +207,10 @@ fn what_is_not_understood_is_left_out_or_refused() {
         ("tcp,tcp_flags=+syn actions=drop", "no field of a tuple (tcp_flags)"),
         ("tcp_flags=+syn actions=drop", "tcp_flags without the protocol that has it"),
         ("ip_frag=no actions=drop", "ip_frag without the protocol that has it"),
-        ("reg0=1,metadata=5 actions=drop", "no field of a tuple (reg0), no field of a tuple (metadata)"),
+        (
+            "reg0=1,metadata=5 actions=drop",
+            "no field of a tuple but what other flows write (reg0), no field of a tuple but what other flows write (metadata)",
+        ),
         ("ip,nw_src!=10.0.0.1 actions=drop", "no field of a tuple (nw_src!)"),
         ("quic actions=drop", "no field of a tuple (quic)"),
         ("in_port=eth0 actions=drop", "a port by its name (eth0)"),

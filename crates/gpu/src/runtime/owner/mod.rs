@@ -372,10 +372,7 @@ impl Owner {
     /// The device is of no more use: all that is under way ends with that, and all that comes.
     fn fail(&mut self, why: &GpuError) {
         let why = if why.is_fatal() { why.clone() } else { GpuError::Lost(why.to_string()) };
-        if self.shared.lost.set(why.clone()).is_ok() {
-            tracing::error!(device = self.shared.properties.name, "{why}");
-        }
-        self.shared.pool.close(why.clone());
+        self.shared.lose(why.clone());
         self.staging = None;
         for flight in std::mem::take(&mut self.flights) {
             match flight.cargo {

@@ -90,9 +90,10 @@ impl Owner {
         {
             self.fail(&worse);
         }
-        slot.outcome = Outcome::failed(error.clone());
-        self.hand_out(slot);
+        // First, so that whoever learns of a loss by this finds nothing that still looks whole.
         self.note(&error);
+        slot.outcome = Outcome::failed(error);
+        self.hand_out(slot);
     }
 
     /// Gives a batch to its stream. Says which copy of the table it reads, and whether `looked_up` tells when

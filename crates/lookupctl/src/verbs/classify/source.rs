@@ -1,5 +1,6 @@
 //! Options that say how to read a set of rules and how much of it to take, and the reading.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
@@ -171,10 +172,38 @@ impl ReadArguments {
                 RuleUpdate::Remove(_) => {}
             }
         }
-        eprintln!("{source}: {}", counted(updates.len(), "update"));
+        let (count, absent) = (counted(updates.len(), "update"), absent(rules, &updates));
+        match absent.first() {
+            None => eprintln!("{source}: {count}"),
+            Some(first) => eprintln!(
+                "{source}: {count}, {} take out a rule that is not there and change nothing, W number={first} first",
+                absent.len()
+            ),
+        }
         report.left_out.iter().take(10).for_each(|one| eprintln!("  left out {one}"));
         Ok(updates)
     }
+}
+
+/// The numbers by which updates of a set, each about a number, take out rules that are not there then.
+fn absent<T: RuleTuple>(rules: &RuleSet<T>, updates: &[RuleUpdate<T>]) -> Vec<u32> {
+    let mut is_there = HashMap::new();
+    let mut absent = Vec::new();
+    for update in updates {
+        match update {
+            RuleUpdate::Insert(_) => {}
+            RuleUpdate::Set(number, _) => {
+                is_there.insert(*number, true);
+            }
+            RuleUpdate::Remove(number) => {
+                let before = is_there.insert(*number, false);
+                if !before.unwrap_or_else(|| rules.rule(*number).is_some()) {
+                    absent.push(*number);
+                }
+            }
+        }
+    }
+    absent
 }
 
 impl Raw {

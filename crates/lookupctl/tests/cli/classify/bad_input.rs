@@ -12,6 +12,21 @@ fn lines_that_are_no_rules() {
         ("range", "dport=9-8", "ends before it starts"),
         ("number", "number=2 tcp", "rule 2 already"),
         ("word", "tcp quic", "FIELD=VALUE"),
+        (
+            "host-bits",
+            "src=10.0.0.1/8",
+            "host bits are set in 10.0.0.1/8 of src: without them it is 10.0.0.0/8",
+        ),
+        ("bare-number", "src=1", "no value of src"),
+        ("octal", "sport=010", "leading zero"),
+        ("octal-protocol", "proto=06", "leading zero"),
+        ("open-range", "dport=1-", "no value of dport"),
+        ("signed-port", "dport=+1", "no value of dport"),
+        ("decimal-mask", "dport=16/16", "no mask of dport"),
+        ("signed", "tcp priority=+1", "no priority"),
+        ("no-action", "tcp action=", "no action"),
+        ("signed-number", "number=+9 tcp", "not a rule's number"),
+        ("number-alone", "number=9", "nothing is said"),
     ] {
         folder.write(name, format!("{RULES}{line}\n"));
         for verb in [
@@ -50,9 +65,19 @@ fn files_that_are_no_rules() {
 #[test]
 fn tuples_updates_and_traces_that_are_none() {
     let folder = folder();
-    for (tuple, says) in
-        [("10.0.0.1", "FIELD=VALUE"), ("1 2 3", "3 columns"), ("dl_vlan=3", "no field"), ("dport=x", "dport")]
-    {
+    for (tuple, says) in [
+        ("10.0.0.1", "FIELD=VALUE"),
+        ("1 2 3", "3 columns"),
+        ("dl_vlan=3", "no field"),
+        ("dport=x", "dport"),
+        ("src=10.0.0.0/8", "no value of src"),
+        ("src=1", "no value of src"),
+        ("dport=010", "leading zero"),
+        ("dport=1-2", "no value"),
+        ("proto=06", "leading zero"),
+        ("10.0.0.1 192.0.2.7 1 2 tcp x", "behind the five columns"),
+        (",", "no field is given"),
+    ] {
         folder.run(&format!("classify lookup --rules rules {tuple}")).refused(&["not a tuple", says]);
     }
     folder.run_with("classify lookup --rules rules", b"tcp dport=80\nquic\n").status(2);
@@ -64,6 +89,16 @@ fn tuples_updates_and_traces_that_are_none() {
         "info - -",
     ] {
         folder.run(&format!("classify {twice}")).refused(&["standard input"]);
+    }
+    for (line, says) in [
+        ("A", "nothing is said"),
+        ("A number=9", "nothing is said"),
+        ("A src=10.0.0.1/8", "host bits"),
+        ("W number=+2", "not a rule's number"),
+        ("W number=02", "not a rule's number"),
+    ] {
+        folder.write("loose", format!("{UPDATES}{line}\n"));
+        folder.run("classify replay --rules rules --updates loose").refused(&["loose:5", says]);
     }
     folder.write("faulty", format!("{UPDATES}B tcp\n"));
     folder.run("classify replay --rules rules --updates faulty").refused(&["faulty:5", "neither"]);

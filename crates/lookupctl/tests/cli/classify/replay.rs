@@ -51,6 +51,29 @@ fn the_checksum_is_that_of_the_rules_after_the_updates() {
     assert!(again["updates"]["applied"].as_u64().unwrap() > 4, "{again}");
 }
 
+/// `applied` counts the updates that were taken, whether there was something to change or not, as with routes
+/// and names. Of rules it is told how many changed nothing.
+#[test]
+fn a_rule_that_is_not_there_is_taken_out_in_vain_and_told() {
+    let folder = folder();
+    folder.write("vain", "W number=2\nW number=2\nA number=9 udp\nW number=9\nW number=77\n");
+    let run = |updates: &str| {
+        folder.run(&format!(
+            "classify replay --rules rules --trace trace --updates {updates} --seconds 0.05 --json"
+        ))
+    };
+    let ran = run("vain").ok();
+    assert_eq!(ran.json()[0]["updates"]["applied"], 5);
+    assert!(
+        ran.stderr.contains(
+            "vain: 5 updates, 2 take out a rule that is not there and change nothing, W number=2 first"
+        ),
+        "{ran:?}"
+    );
+    let ran = run("changes").ok();
+    assert!(!ran.stderr.contains("not there"), "{ran:?}");
+}
+
 #[test]
 fn engines_agree_on_made_sets_traces_and_updates() {
     let folder = folder();

@@ -45,7 +45,8 @@ pub(super) fn joined(arguments: &[String], form: Form) -> Vec<String> {
 
 /// Bytes of digits in pairs, with blanks, colons, dashes or nothing between these.
 fn hex(text: &str) -> Result<Vec<u8>> {
-    let text = text.trim().trim_start_matches("0x");
+    let text = text.trim();
+    let text = text.strip_prefix("0x").unwrap_or(text);
     let mut digits = Vec::with_capacity(text.len());
     for c in text.chars().filter(|c| !matches!(c, ' ' | '\t' | ':' | '-' | '.')) {
         match c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()) {
@@ -71,7 +72,7 @@ mod tests {
         for text in ["00ff10", "0x00ff10", "00:ff:10", " 00 FF 10 ", "00-ff-10", "00ff.10"] {
             assert_eq!(hex(text).unwrap(), [0, 255, 16], "{text}");
         }
-        for text in ["", "0", "00f", "0g", "zz"] {
+        for text in ["", "0", "00f", "0g", "zz", "0x0x00"] {
             assert!(hex(text).is_err(), "{text}");
         }
     }

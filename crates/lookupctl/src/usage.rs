@@ -1,0 +1,115 @@
+//! A wrong command line as one line: what is wrong, what it could be, and where help is.
+
+use clap::error::ErrorKind;
+use clap::{Command, Error};
+
+/// What to say of a wrong command line; `None` of what isn't an error but help that was asked for, or that
+/// stands in for a verb.
+pub(crate) fn line(error: &Error, command: &Command, words: &[String]) -> Option<String> {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => None,
+        _ => {
+            let said = joined(&error.render().to_string());
+            Some(format!("{said}; try '{} --help'", verb(command, words)))
+        }
+    }
+}
+
+/// The lines of an error as one, without the usage and the offer of help at its end.
+fn joined(said: &str) -> String {
+    let mut line = String::new();
+    let is_kept = |part: &&str| {
+        !part.is_empty() && !part.starts_with("Usage: ") && !part.starts_with("For more information, try ")
+    };
+    let mut is_list = false;
+    for part in said.lines().map(str::trim).filter(is_kept) {
+        let (between, part) = match (part.strip_prefix("tip: "), part) {
+            _ if line.is_empty() => ("", part.strip_prefix("error: ").unwrap_or(part)),
+            (Some(tip), _) => ("; ", tip),
+            (None, part) if is_list => (", ", part),
+            (None, part) => (" ", part),
+        };
+        // What has to be given comes a line each after a colon.
+        is_list = is_list || line.ends_with(':');
+        line.push_str(between);
+        line.push_str(part);
+    }
+    line
+}
+
+/// The verb that words call for, as far as they are right.
+fn verb(command: &Command, words: &[String]) -> String {
+    let (mut at, mut path) = (command, command.get_name().to_owned());
+    for word in words {
+        let Some(next) = at.find_subcommand(word) else { break };
+        path = format!("{path} {}", next.get_name());
+        at = next;
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    fn said(words: &str) -> Option<String> {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let error =
+            Arguments::try_parse_from(["lookupctl".to_owned()].iter().chain(&words)).expect_err("wrong");
+        line(&error, &Arguments::command(), &words)
+    }
+
+    #[test]
+    fn wrong_command_lines_are_one_line() {
+        for (words, says) in [
+            ("--x", "unexpected argument '--x' found; try 'lookupctl --help'"),
+            (
+                "inf",
+                "unrecognized subcommand 'inf'; a similar subcommand exists: 'info'; try 'lookupctl --help'",
+            ),
+            (
+                "classify lokup",
+                "unrecognized subcommand 'lokup'; a similar subcommand exists: 'lookup'; try 'lookupctl classify --help'",
+            ),
+            (
+                "build --fib a",
+                "the following required arguments were not provided: --output <IMG>; try 'lookupctl build --help'",
+            ),
+            (
+                "replay --image a --fib b",
+                "the argument '--image <IMG>' cannot be used with '--fib <FILE>'; try 'lookupctl replay --help'",
+            ),
+            (
+                "lookup --fib x --format zz",
+                "invalid value 'zz' for '--format <FORMAT>' [possible values: plain, pfx2as, bgpdump, ip-route, \
+                 ip-route-json, frr-json, mrt]; try 'lookupctl lookup --help'",
+            ),
+            (
+                "replay --threads x",
+                "invalid value 'x' for '--threads <N>': invalid digit found in string; try 'lookupctl replay --help'",
+            ),
+            (
+                "names replay --bad\nUsage:",
+                "unexpected argument '--bad Usage:' found; try 'lookupctl names replay --help'",
+            ),
+        ] {
+            let line = said(words).expect(words);
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(line, says);
+        }
+        for words in ["--help", "--version", "names", "classify lookup --help"] {
+            assert_eq!(said(words), None, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_a_list() {
+        let said = "error: the following required arguments were not provided:\n  --a <A>\n  <B>\n\nUsage: x --a <A> <B>\n\nFor more information, try '--help'.\n";
+        assert_eq!(joined(said), "the following required arguments were not provided: --a <A>, <B>");
+    }
+}
