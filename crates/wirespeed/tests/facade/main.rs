@@ -13,5 +13,6 @@ mod ip_table;
 mod live;
 mod names;
 mod names_gpu;
+mod old_images;
 mod scattered;
 mod sources;
