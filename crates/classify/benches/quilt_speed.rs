@@ -141,13 +141,13 @@ fn rate(table: &impl Lookup<Ipv4Tuple>, trace: &[Ipv4Tuple], truth: &[u32]) -> f
 /// Millions of updates a second of a live table: the best of several passes each of rules that go, that come
 /// back, and that become what others were and themselves again. In any order, different rules in each call.
 /// With what readers get to see beside the table.
-fn updates<B: Companion<Ipv4Tuple>>(
+fn updates<B: Companion<Ipv4Tuple, Wanted = ()>>(
     rules: &RuleSet<Ipv4Tuple>,
     trace: &[Ipv4Tuple],
     options: &BuildOptions,
     passes: usize,
 ) -> Result<[f64; 3], Box<dyn std::error::Error>> {
-    let mut live = LiveRules::<Ipv4Tuple, Quilt<Ipv4Tuple>, B>::with(rules.clone(), options.clone())?;
+    let mut live = LiveRules::<Ipv4Tuple, Quilt<Ipv4Tuple>, B>::with(rules.clone(), options.clone(), ())?;
     let mut rng = Rng::new(6);
     let mut numbers: Vec<u32> = rules.iter().map(|(number, _)| number.get()).collect();
     numbers.sort_unstable();

@@ -16,7 +16,7 @@ use crate::tuple::Tuple;
 /// use wirespeed_classify::{Actions, BuildOptions, EditRules, Ipv4Tuple, LiveRules, Lookup, RuleSet};
 ///
 /// let rules: RuleSet<Ipv4Tuple> = ["proto=tcp action=7".parse()?].into_iter().collect();
-/// let mut live: LiveRules<Ipv4Tuple, Linear<_>, Actions> = LiveRules::with(rules, BuildOptions::default())?;
+/// let mut live: LiveRules<Ipv4Tuple, Linear<_>, Actions> = LiveRules::with(rules, BuildOptions::default(), ())?;
 /// let reader = live.reader();
 /// let state = reader.enter_state();
 /// let number = state.table.lookup(&"tcp".parse()?);
@@ -99,14 +99,16 @@ impl Beside for Actions {
 }
 
 impl<T: Tuple> Companion<T> for Actions {
-    fn of(rules: &RuleSet<T>) -> Self {
+    type Wanted = ();
+
+    fn of(rules: &RuleSet<T>, (): ()) -> Self {
         let mut all = Index::new();
         all.reserve(rules.len());
         rules.iter().for_each(|(number, rule)| all.insert(hash(number.get()), rule.action()));
         Self(all)
     }
 
-    fn changed(rules: &RuleSet<T>, changed: &[Changed<T>], change: &mut ActionsChange) {
+    fn changed(rules: &RuleSet<T>, (): (), changed: &[Changed<T>], change: &mut ActionsChange) {
         let now = |changed: &Changed<T>| (changed.number.get(), rules.now(changed).map(Rule::action));
         match change {
             ActionsChange::Some(some) => some.extend(changed.iter().map(now)),
@@ -114,8 +116,8 @@ impl<T: Tuple> Companion<T> for Actions {
         }
     }
 
-    fn replaced(rules: &RuleSet<T>) -> ActionsChange {
-        ActionsChange::All(<Self as Companion<T>>::of(rules))
+    fn replaced(rules: &RuleSet<T>, (): ()) -> ActionsChange {
+        ActionsChange::All(<Self as Companion<T>>::of(rules, ()))
     }
 }
 
@@ -133,7 +135,7 @@ mod tests {
             rule.with_action(n)
         };
         let mut live: LiveRules<Ipv4Tuple, Linear<_>, Actions> =
-            LiveRules::with((0..20).map(rule).collect(), BuildOptions::default()).expect("a table");
+            LiveRules::with((0..20).map(rule).collect(), BuildOptions::default(), ()).expect("a table");
         let reader = live.reader();
         for round in 0..200u32 {
             match round % 4 {
@@ -143,7 +145,7 @@ mod tests {
             }
             assert_eq!(
                 reader.enter_state().beside,
-                <Actions as Companion<Ipv4Tuple>>::of(live.model()),
+                <Actions as Companion<Ipv4Tuple>>::of(live.model(), ()),
                 "round {round}"
             );
         }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use wirespeed_image::live::Beside;
 use wirespeed_table::{BuildError, Companion, Domain, Engine, Live, Lookup, Model, Undone};
 
 use crate::error::RuleError;
@@ -109,7 +108,7 @@ pub trait EditRules<T: Tuple> {
     fn remove(&mut self, number: u32) -> Result<Option<Rule<T>>, UpdateError>;
 }
 
-impl<T: Tuple, E: Engine<T>, B: Beside + Companion<T>> EditRules<T> for Live<T, E, B> {
+impl<T: Tuple, E: Engine<T>, B: Companion<T>> EditRules<T> for Live<T, E, B> {
     fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, UpdateError> {
         self.apply([&RuleUpdate::Insert(rule)])?;
         Ok(RuleNumber::new(self.model().last_number()).expect("the number of the rule that was inserted"))

@@ -19,7 +19,7 @@ mod check;
 #[cfg(feature = "rules")]
 pub mod classify;
 mod copies;
-mod dispatch;
+pub mod dispatch;
 pub mod driver;
 mod error;
 mod follow;

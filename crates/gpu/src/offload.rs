@@ -9,52 +9,101 @@
 //! ```
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::ops::Range;
+
+use wirespeed_image::Patch;
+use wirespeed_image::device::OnDevice;
+use wirespeed_image::live::Follower;
+use wirespeed_table::{Domain, Keys};
 
 use crate::copies::Copies;
 use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use};
 use crate::error::GpuError;
-use crate::runtime::{Done, Ticket};
+use crate::runtime::{Done, Fleet, Ticket};
 
-/// A table on GPUs, and the keys that it takes.
-pub trait RemoteTable: Send + Sync {
-    /// Keys as they are given, borrowed.
-    type Keys<'k>: Copy + Send;
+/// A table on GPUs, and the keys that it takes. Clones are the same table.
+pub trait RemoteTable: Clone + Send + Sync + 'static {
+    /// What it is a table of.
+    type Domain: Domain;
 
-    /// What keeps it in step with a live table.
-    type Follower;
+    /// What is known of the keys to come when a table is brought to GPUs: it decides how they travel, and
+    /// what is measured.
+    type Like<'k>: Copy;
 
     /// Parts that a large batch is cut into, so that keys of one travel while another's results come back.
     const PARTS: usize;
 
+    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data: about a
+    /// second.
+    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, like: Self::Like<'_>) -> Result<Self, GpuError>;
+
     /// The table on them.
     fn copies(&self) -> &Copies;
 
-    /// One more that keeps it in step.
-    fn follower(&self) -> Self::Follower;
-
-    /// How many keys these are.
-    fn count(keys: Self::Keys<'_>) -> usize;
-
-    /// Some of the keys.
-    fn part<'k>(keys: Self::Keys<'k>, part: Range<usize>) -> Self::Keys<'k>;
-
     /// Where the part of a large batch ends that starts there: after a key at least, and in a slot if one key
     /// fits any.
-    fn end_of_part(&self, keys: Self::Keys<'_>, start: usize) -> usize;
+    fn end_of_part(&self, keys: KeysOf<'_, Self>, start: usize) -> usize;
+
+    /// Lookups may depend on so many first bits of a key from the next change on.
+    fn reach(&self, bits: u8) {
+        let _ = bits;
+    }
+
+    /// The table takes a patch.
+    fn patch(&self, patch: &Patch) {
+        self.copies().patch(patch);
+    }
+
+    /// Another table takes its place.
+    fn replace<T: OnDevice>(&self, table: &T) {
+        self.copies().replace(table);
+    }
+
+    /// What keeps it in step with a live table: for [`Live::follow`](wirespeed_table::Live::follow).
+    fn follower(&self) -> RemoteFollower<Self> {
+        RemoteFollower(self.clone())
+    }
 }
+
+/// Keys as a table on GPUs takes them, borrowed.
+pub type KeysOf<'k, T> = <<T as RemoteTable>::Domain as Domain>::Keys<'k>;
 
 /// A table on GPUs that gives results of some type.
 pub trait Answers<R>: RemoteTable {
     /// Packs and sends keys, at most as many as a slot holds; waits for a slot.
-    fn send(&self, keys: Self::Keys<'_>) -> Result<Ticket, GpuError>;
+    fn send(&self, keys: KeysOf<'_, Self>) -> Result<Ticket, GpuError>;
 
     /// Packs and sends keys like [`send`](Self::send); `None` where no slot is free. A caller with batches
     /// under way then takes the results of one, which frees a slot.
-    fn try_send(&self, keys: Self::Keys<'_>) -> Result<Option<Ticket>, GpuError>;
+    fn try_send(&self, keys: KeysOf<'_, Self>) -> Result<Option<Ticket>, GpuError>;
 
     /// The results of keys that were sent.
-    fn results(&self, done: Done, keys: Self::Keys<'_>, found: &mut [R]) -> Result<(), GpuError>;
+    fn results(&self, done: Done, keys: KeysOf<'_, Self>, found: &mut [R]) -> Result<(), GpuError>;
+}
+
+/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until
+/// a whole table takes its place again.
+pub struct RemoteFollower<R>(R);
+
+impl<R> fmt::Debug for RemoteFollower<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RemoteFollower")
+    }
+}
+
+impl<R: RemoteTable, T: OnDevice> Follower<T> for RemoteFollower<R> {
+    fn reach(&mut self, bits: u8) {
+        self.0.reach(bits);
+    }
+
+    fn patch(&mut self, patch: &Patch) {
+        self.0.patch(patch);
+    }
+
+    fn replace(&mut self, table: &T) {
+        self.0.replace(table);
+    }
 }
 
 /// Looks up all keys in parts, several under way at once. On an error some of the results are written and
@@ -63,15 +112,15 @@ pub trait Answers<R>: RemoteTable {
 /// Panics when the lengths differ.
 pub(crate) fn look_up<R, T: Answers<R>>(
     table: &T,
-    keys: T::Keys<'_>,
+    keys: KeysOf<'_, T>,
     found: &mut [R],
 ) -> Result<(), GpuError> {
-    assert_eq!(T::count(keys), found.len(), "a result for each key");
+    assert_eq!(keys.len(), found.len(), "a result for each key");
     let mut finish = |(ticket, part): (Ticket, Range<usize>)| {
-        table.results(ticket.wait(), T::part(keys, part.clone()), &mut found[part])
+        table.results(ticket.wait(), keys.part(part.clone()), &mut found[part])
     };
     let (mut under_way, mut start) = (VecDeque::new(), 0);
-    while start < T::count(keys) {
+    while start < keys.len() {
         let part = start..table.end_of_part(keys, start);
         if under_way.len() == T::PARTS
             && let Some(oldest) = under_way.pop_front()
@@ -79,13 +128,13 @@ pub(crate) fn look_up<R, T: Answers<R>>(
             finish(oldest)?;
         }
         let ticket = loop {
-            if let Some(ticket) = table.try_send(T::part(keys, part.clone()))? {
+            if let Some(ticket) = table.try_send(keys.part(part.clone()))? {
                 break ticket;
             }
             // Whoever holds slots must not wait for more: all could.
             match under_way.pop_front() {
                 Some(oldest) => finish(oldest)?,
-                None => break table.send(T::part(keys, part.clone()))?,
+                None => break table.send(keys.part(part.clone()))?,
             }
         };
         start = part.end;
@@ -122,13 +171,13 @@ impl<T: RemoteTable> Offload<T> {
     /// Panics when the lengths differ.
     pub fn lookup_batch<'k, R>(
         &self,
-        keys: T::Keys<'k>,
+        keys: KeysOf<'k, T>,
         found: &mut [R],
-        cpu: impl FnOnce(T::Keys<'k>, &mut [R]),
+        cpu: impl FnOnce(KeysOf<'k, T>, &mut [R]),
     ) where
         T: Answers<R>,
     {
-        assert_eq!(T::count(keys), found.len(), "a result for each key");
+        assert_eq!(keys.len(), found.len(), "a result for each key");
         self.answer(found, |remote, found| look_up(remote, keys, found), |found| cpu(keys, found));
     }
 
@@ -161,9 +210,9 @@ impl<T: RemoteTable> Offload<T> {
 /// A batch that goes to the CPU is answered when its turn to be taken comes. Any number of pipelines share
 /// the slots of a device without standing in each other's way for good: one that gets no slot empties its own
 /// first.
-pub struct Pipeline<'k, T: Answers<R>, R> {
-    offload: &'k Offload<T>,
-    under_way: VecDeque<Sent<T::Keys<'k>, R>>,
+pub struct Pipeline<'o, 'k, T: Answers<R>, R> {
+    offload: &'o Offload<T>,
+    under_way: VecDeque<Sent<KeysOf<'k, T>, R>>,
 }
 
 struct Sent<K, R> {
@@ -179,9 +228,9 @@ enum State<R> {
     Found(Vec<R>),
 }
 
-impl<'k, T: Answers<R>, R: Copy + Default> Pipeline<'k, T, R> {
+impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     /// A pipeline with nothing under way.
-    pub const fn new(offload: &'k Offload<T>) -> Self {
+    pub const fn new(offload: &'o Offload<T>) -> Self {
         Self { offload, under_way: VecDeque::new() }
     }
 
@@ -199,8 +248,8 @@ impl<'k, T: Answers<R>, R: Copy + Default> Pipeline<'k, T, R> {
     }
 
     /// Sends keys; waits for a slot where all are taken.
-    pub fn submit(&mut self, keys: T::Keys<'k>) {
-        let state = match self.offload.place(T::count(keys)) {
+    pub fn submit(&mut self, keys: KeysOf<'k, T>) {
+        let state = match self.offload.place(keys.len()) {
             Place::Cpu => State::Waiting,
             Place::Gpu => match self.send(keys) {
                 Ok(ticket) => State::OnGpu(ticket),
@@ -213,7 +262,7 @@ impl<'k, T: Answers<R>, R: Copy + Default> Pipeline<'k, T, R> {
         self.under_way.push_back(Sent { keys, state });
     }
 
-    fn send(&mut self, keys: T::Keys<'k>) -> Result<Ticket, GpuError> {
+    fn send(&mut self, keys: KeysOf<'k, T>) -> Result<Ticket, GpuError> {
         let remote = &self.offload.remote;
         loop {
             if let Some(ticket) = remote.try_send(keys)? {
@@ -223,7 +272,7 @@ impl<'k, T: Answers<R>, R: Copy + Default> Pipeline<'k, T, R> {
             let Some(sent) = oldest else { return remote.send(keys) };
             // Out of its slot, and kept until its turn comes; what went wrong with it is for the CPU then.
             if let State::OnGpu(ticket) = std::mem::replace(&mut sent.state, State::Waiting) {
-                let mut found = vec![R::default(); T::count(sent.keys)];
+                let mut found = vec![R::default(); sent.keys.len()];
                 match remote.results(ticket.wait(), sent.keys, &mut found) {
                     Ok(()) => sent.state = State::Found(found),
                     Err(error) => self.offload.dispatcher.warn(&error),
@@ -237,9 +286,13 @@ impl<'k, T: Answers<R>, R: Copy + Default> Pipeline<'k, T, R> {
     ///
     /// Panics where `found` is shorter than the batch.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should
-    pub fn next(&mut self, found: &mut [R], cpu: impl FnOnce(T::Keys<'k>, &mut [R])) -> Option<T::Keys<'k>> {
+    pub fn next(
+        &mut self,
+        found: &mut [R],
+        cpu: impl FnOnce(KeysOf<'k, T>, &mut [R]),
+    ) -> Option<KeysOf<'k, T>> {
         let Sent { keys, state } = self.under_way.pop_front()?;
-        let (count, dispatcher) = (T::count(keys), &self.offload.dispatcher);
+        let (count, dispatcher) = (keys.len(), &self.offload.dispatcher);
         let found = &mut found[..count];
         let taken = match state {
             State::Waiting => None,

@@ -81,13 +81,14 @@ impl Beside for () {
     fn apply(&mut self, (): &()) {}
 }
 
-/// A state: the table, and what is beside it.
+/// A state: the table, and what is beside it. The table is last, so that a reference to a state becomes one
+/// to the state of a trait object.
 #[derive(Clone, Debug)]
-pub struct State<T, B> {
+pub struct State<T: ?Sized, B> {
+    /// What belongs to the table.
+    pub beside: B,
     /// The table.
     pub table: T,
-    /// What belongs to it.
-    pub beside: B,
 }
 
 /// A copy of the table elsewhere, such as on a GPU, that is told of every change in the order in which they

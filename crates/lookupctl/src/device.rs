@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use wirespeed::GpuError;
+use wirespeed::gpu::dispatch::{Policy, Use};
 use wirespeed::gpu::driver::devices;
-use wirespeed::gpu::ip::{Policy, Use, open_all};
+use wirespeed::gpu::ip::open_all;
 use wirespeed::gpu::runtime::{Fleet, GpuOptions};
 
 /// Where lookups run.

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use wirespeed::engine::{AUTO, Addresses, EngineName, Engines, Visitor, choose, of_domain, visit};
+use wirespeed::engine::{AUTO, Addresses, EngineName, Engines, choose, of_domain};
 use wirespeed_fib::{Rib, Strides, V4, V6};
 
 /// The engines that are of use, where several are wanted by one word.
@@ -47,16 +47,6 @@ impl Choice {
             bail!("--strides is for --engine {t} and {s}: the levels of {engine} are its own");
         }
         Ok(engine)
-    }
-
-    /// Visits the engine for a table of addresses on the CPU.
-    pub(crate) fn visit<A: Addresses, V: Visitor<A>>(
-        self,
-        rib: &Rib<A>,
-        strides: &Strides,
-        visitor: V,
-    ) -> Result<V::Output> {
-        Ok(visit(self.resolve_with(rib, false, strides)?, visitor)?)
     }
 }
 

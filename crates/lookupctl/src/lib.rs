@@ -15,11 +15,13 @@ macro_rules! eprintln {
 
 mod arguments;
 mod busy;
+mod check;
 mod device;
 mod engine;
 mod family;
 mod interrupt;
 mod lines;
+mod made;
 mod memory;
 mod number;
 #[cfg(test)]
@@ -32,10 +34,10 @@ mod skipped;
 mod source;
 mod stdin;
 mod strides;
+mod tables;
 mod threads;
 mod trace;
 mod verbs;
-mod verdict;
 mod warnings;
 
 use std::io::ErrorKind;

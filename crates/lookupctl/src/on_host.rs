@@ -4,22 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use wirespeed::Fleet;
+use wirespeed::engine::Served;
 use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
-/// One device, and a switch that makes it be lost; `None`, and a word on it, if there is no compiler.
-pub(crate) fn fleet() -> Option<(Fleet, Arc<AtomicBool>)> {
-    with(GpuOptions::default())
-}
-
-/// One device for names, and a switch that makes it be lost; `None` if there is no compiler.
-pub(crate) fn fleet_of_names() -> Option<(Fleet, Arc<AtomicBool>)> {
-    with(wirespeed::names::device::options())
-}
-
-/// One device for tuples, and a switch that makes it be lost; `None` if there is no compiler.
-pub(crate) fn fleet_of_rules() -> Option<(Fleet, Arc<AtomicBool>)> {
-    with(wirespeed::classify::device::options::<wirespeed_classify::Ipv6Tuple>())
+/// One device for keys of a domain, and a switch that makes it be lost; `None`, and a word on it, if there is
+/// no compiler.
+pub(crate) fn fleet<D: Served>() -> Option<(Fleet, Arc<AtomicBool>)> {
+    with(D::gpu_options())
 }
 
 fn with(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {

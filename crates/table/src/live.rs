@@ -1,5 +1,7 @@
 //! [`Live`]: a model, its engine and the live copies of its table, kept in step.
 
+use std::fmt::Debug;
+
 use wirespeed_image::live::{Applied, Beside, Follower, Reader, Writer};
 use wirespeed_image::{ImageError, Patch, Table};
 
@@ -11,33 +13,40 @@ use crate::options::BuildOptions;
 /// What readers get to see of a model beside the results that lookups return, such as the actions of rules:
 /// it is of one state with the table.
 pub trait Companion<D: Domain>: Beside<Change: Default> {
+    /// How much of a model readers need to see, if that is a choice.
+    type Wanted: Copy + Debug + Send + 'static;
+
     /// What there is of a model.
-    fn of(model: &D::Model) -> Self;
+    fn of(model: &D::Model, wanted: Self::Wanted) -> Self;
 
     /// Adds to a change what further changes do to it: the model is what it is after them.
-    fn changed(model: &D::Model, changed: &[D::Change], change: &mut Self::Change);
+    fn changed(model: &D::Model, wanted: Self::Wanted, changed: &[D::Change], change: &mut Self::Change);
 
     /// What makes it that of another model.
-    fn replaced(model: &D::Model) -> Self::Change;
+    fn replaced(model: &D::Model, wanted: Self::Wanted) -> Self::Change;
 }
 
 /// Nothing.
 impl<D: Domain> Companion<D> for () {
-    fn of(_: &D::Model) {}
-    fn changed(_: &D::Model, _: &[D::Change], (): &mut ()) {}
-    fn replaced(_: &D::Model) {}
+    type Wanted = ();
+
+    fn of(_: &D::Model, (): ()) {}
+    fn changed(_: &D::Model, (): (), _: &[D::Change], (): &mut ()) {}
+    fn replaced(_: &D::Model, (): ()) {}
 }
 
 /// A table that takes updates while any number of readers look up. One owner; readers are independent of it.
 ///
 /// Memory: the model, what the engine holds, and two copies of the table (four while it is rebuilt).
 #[derive(Debug)]
-pub struct Live<D: Domain, E: Engine<D>, B: Beside = ()> {
+pub struct Live<D: Domain, E: Engine<D>, B: Companion<D> = ()> {
     model: D::Model,
     /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table
     /// is that of the model all the same.
     engine: Option<E>,
     writer: Writer<E::Table, B>,
+    /// How much of the model is beside the table.
+    wanted: B::Wanted,
     options: BuildOptions,
     /// How many first bits of a key lookups may depend on.
     reach: u8,
@@ -62,35 +71,46 @@ enum Next<E, T> {
 impl<D: Domain, E: Engine<D>> Live<D, E> {
     /// Builds the table of a model and puts it live.
     pub fn new(model: D::Model, options: BuildOptions) -> Result<Self, BuildError> {
-        Self::with(model, options)
+        Self::with(model, options, ())
     }
 
     /// Puts a table live that was compiled before from the same model, such as one from a file, at once. The
     /// first update builds it anew: an engine does not go into an image.
     pub fn resume(model: D::Model, table: E::Table, options: BuildOptions) -> Self {
-        Self::resume_with(model, table, options)
+        Self::resume_with(model, table, options, ())
     }
 }
 
 impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     /// Builds a table and puts it live like [`new`](Live::new), with something beside it.
-    pub fn with(mut model: D::Model, options: BuildOptions) -> Result<Self, BuildError> {
+    pub fn with(mut model: D::Model, options: BuildOptions, wanted: B::Wanted) -> Result<Self, BuildError> {
         model.start();
         let asked = options.for_entries(model.len()).with_head_room(D::HEAD_ROOM);
         let (engine, table) = E::build(model.source(), &asked)?;
-        Ok(Self::put(model, Some(engine), table, options))
+        Ok(Self::put(model, Some(engine), table, options, wanted))
     }
 
     /// Puts a table live like [`resume`](Live::resume), with something beside it.
-    pub fn resume_with(mut model: D::Model, table: E::Table, options: BuildOptions) -> Self {
+    pub fn resume_with(
+        mut model: D::Model,
+        table: E::Table,
+        options: BuildOptions,
+        wanted: B::Wanted,
+    ) -> Self {
         model.start();
-        Self::put(model, None, table, options)
+        Self::put(model, None, table, options, wanted)
     }
 
-    fn put(model: D::Model, engine: Option<E>, table: E::Table, options: BuildOptions) -> Self {
-        let writer = Writer::with(table, B::of(&model));
+    fn put(
+        model: D::Model,
+        engine: Option<E>,
+        table: E::Table,
+        options: BuildOptions,
+        wanted: B::Wanted,
+    ) -> Self {
+        let writer = Writer::with(table, B::of(&model, wanted));
         let reach = model.reach();
-        Self { model, engine, writer, options, reach, changed: Vec::new(), rebuilds: 0 }
+        Self { model, engine, writer, wanted, options, reach, changed: Vec::new(), rebuilds: 0 }
     }
 
     /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits
@@ -154,7 +174,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         if !self.engine.as_mut().is_some_and(is_taken) {
             self.engine = None;
         }
-        B::changed(&self.model, changed, beside);
+        B::changed(&self.model, self.wanted, changed, beside);
     }
 
     /// What readers are to see after the changes. After an error the engine is spent, if it was asked.
@@ -200,7 +220,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
             }
             Next::Table(engine, table) => {
                 self.engine = Some(engine);
-                self.writer.replace_with(table, B::replaced(&self.model));
+                self.writer.replace_with(table, B::replaced(&self.model, self.wanted));
                 self.rebuilds += 1;
                 applied.rebuilt = true;
             }

@@ -3,17 +3,17 @@
 use std::hash::Hash;
 use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
 
 use wirespeed_fib::read::{ReadOptions, Source, read_fib};
 use wirespeed_fib::{Address, Fib, NextHop, Prefix, Rib};
-use wirespeed_gpu::runtime::{Fleet, GpuOptions};
+use wirespeed_gpu::runtime::Fleet;
 
-use crate::device::{Device, DeviceSettings};
-use crate::engine::{AUTO, Addresses, choose};
+use crate::device::Device;
+use crate::engine::Addresses;
 use crate::error::Error;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
+use crate::settings::{Settings, settings_methods};
 use crate::table::{Table, with_next_hops};
 
 /// Collects routes, and builds their table. Of several routes of one prefix the last stays, wherever they
@@ -24,21 +24,6 @@ pub struct Builder<A: Address> {
     rib: Rib<A>,
     settings: Settings,
     error: Option<Error>,
-}
-
-/// How a table is to be built.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) engine: String,
-    pub(crate) memory_cap: Option<u64>,
-    pub(crate) next_hops: u32,
-    pub(crate) device: DeviceSettings,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { engine: AUTO.to_owned(), memory_cap: None, next_hops: 0, device: DeviceSettings::default() }
-    }
 }
 
 impl<A: Addresses> Builder<A> {
@@ -109,12 +94,7 @@ impl<A: Addresses> Builder<A> {
         }
     }
 
-    /// Sets the engine: its name, an [`EngineName`](crate::engine::EngineName), or `auto`, which is the
-    /// default and takes the best for the table.
-    pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
-        self.settings.engine = engine.as_ref().to_owned();
-        self
-    }
+    settings_methods!();
 
     /// Limits the bytes that the compiled table may take, both of its copies together. A table that needs
     /// more is not built, and an update that needs more fails. Routes come on top, and a rebuild takes as
@@ -132,7 +112,7 @@ impl<A: Addresses> Builder<A> {
     /// Makes room for next hops up to this index, where updates will bring more of them than the routes have
     /// now. Without it the table grows when they come, by being built anew.
     pub fn next_hops(mut self, largest: u32) -> Self {
-        self.settings.next_hops = largest;
+        self.settings.results = largest;
         self
     }
 
@@ -162,13 +142,6 @@ impl<A: Addresses> Builder<A> {
         self
     }
 
-    /// Limits how long a batch may take, for [`Device::Auto`]. The CPU looks up what it can within that time
-    /// while it isn't busy, GPUs the rest. Without a bound a batch goes where it is back soonest.
-    pub fn latency_bound(mut self, bound: Duration) -> Self {
-        self.settings.device.latency_bound = Some(bound);
-        self
-    }
-
     /// Gives the GPUs for [`Device::Gpu`] and [`Device::Auto`], where they are up already, for example for
     /// another table ([`Table::fleet`]), or need other options. The default is to start all GPUs with
     /// [`GpuOptions::default`](crate::gpu::runtime::GpuOptions), for this table alone.
@@ -182,20 +155,13 @@ impl<A: Addresses> Builder<A> {
     /// Fails where a source could not be read, a route has no next hop, no engine has that name, the table is
     /// more than the engine or the cap allows, or only GPUs will do and none is usable.
     pub fn build(self) -> Result<Table<A>, Error> {
-        let Self { rib, settings, error } = self;
+        let Self { rib, mut settings, error } = self;
         if let Some(error) = error {
             return Err(error);
         }
         with_next_hops(&rib)?;
-        let Settings { engine, memory_cap, next_hops, mut device } = settings;
-        device.open(&GpuOptions::default())?;
-        let cap = match memory_cap {
-            Some(cap) => Cap::Stated(cap),
-            None if engine == AUTO => Cap::Auto,
-            None => Cap::Named,
-        };
-        let engine = choose::<A>(&engine, &rib, device.fleet.is_some())?;
-        Table::build(rib, engine, next_hops, cap, device)
+        let (engine, cap, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
+        Table::build(rib, engine, options, cap, settings.device)
     }
 
     pub(crate) fn with_settings(mut self, settings: Settings) -> Self {

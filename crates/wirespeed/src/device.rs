@@ -1,7 +1,7 @@
 //! [`Device`]: lookups on the CPU, on GPUs, or on either by load.
 //!
 //! ```text
-//! Builder::device ──► gpus() ──► Fleet ──► beside(): the table on the GPUs, kept in step with the live one ──► Offload
+//! Builder::device ──► gpus() ──► Fleet ──► offload(): the table on the GPUs, kept in step with the live one ──► Offload
 //!                                                                                                               │ shared
 //!                                            Reader::lookup_batch, Pipeline ── CPU or GPU, batch by batch ◄─────┘ by readers
 //! ```
@@ -10,13 +10,14 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use wirespeed_fib::synth::rng::Rng;
-use wirespeed_fib::{Address, Lookup, NextHop};
 use wirespeed_gpu::GpuError;
-use wirespeed_gpu::ip::{Meter, Offload, Policy, Remote, Use, open_all};
+use wirespeed_gpu::dispatch::{Meter, Policy, Use};
+use wirespeed_gpu::ip::open_all;
+use wirespeed_gpu::offload::Offload;
 use wirespeed_gpu::runtime::{Fleet, GpuOptions};
+use wirespeed_table::Keys;
 
-use crate::engine::OnDevice;
+use crate::engine::{AnyLive, Served};
 use crate::error::Error;
 
 /// Where batches are looked up: [`Builder::device`](crate::Builder::device).
@@ -78,21 +79,22 @@ impl DeviceSettings {
     }
 }
 
-/// Brings a table to GPUs, and measures what lookups cost on the CPU, for so many threads. Lookups in the
-/// table depend on so many first bits of an address. Takes about a second. To keep the copy in step with a
-/// live table, let [`Remote::follower`] follow that.
-pub fn beside<A: Address, T: OnDevice + Lookup<A>>(
+/// Brings a live table to GPUs, which follow it from then on, and measures what lookups of these keys cost
+/// there and on the CPU, for so many threads. Lookups in the table depend on so many first bits of a key
+/// ([`AnyLive::reach`]), if keys are addresses. Takes about a second.
+pub fn offload<D: Served>(
+    live: &mut dyn AnyLive<D>,
     fleet: &Fleet,
-    table: &T,
-    bits: u8,
+    keys: D::Keys<'_>,
+    reach: u8,
     by: Use,
     threads: usize,
-) -> Result<Offload<A>, GpuError> {
-    let remote = Remote::upload(fleet, table, bits)?;
-    let mut rng = Rng::new(1);
-    let keys: Vec<A> = (0..MEASURED).map(|_| A::from_u128_low(rng.bits128())).collect();
-    let mut next_hops = vec![NextHop::NONE; MEASURED];
-    Ok(Offload::new(remote, by, measured(threads, MEASURED, || table.lookup_batch(&keys, &mut next_hops))))
+) -> Result<Offload<D::Remote>, GpuError> {
+    let remote = live.upload(fleet, D::like(keys, reach))?;
+    let keys = keys.part(0..keys.len().min(MEASURED));
+    let (reader, mut results) = (live.reader(), vec![D::Result::default(); keys.len()]);
+    let meter = measured(threads, keys.len(), || reader.enter().table.lookup_batch(keys, &mut results));
+    Ok(Offload::new(remote, by, meter))
 }
 
 /// A thread a core: how many are taken to look up where nobody says.
@@ -104,7 +106,7 @@ pub(crate) fn all_cores() -> usize {
 pub(crate) const MEASURED: usize = 4096;
 
 /// What a batch of so many keys costs on this CPU.
-pub(crate) fn measured(threads: usize, keys: usize, mut look_up: impl FnMut()) -> Meter {
+fn measured(threads: usize, keys: usize, mut look_up: impl FnMut()) -> Meter {
     let mut time = || {
         let began = Instant::now();
         look_up();

@@ -2,14 +2,20 @@
 //! command line and the benches by a line there.
 
 mod best;
+mod erased;
+mod served;
 
 use std::fmt;
 
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
-use wirespeed_fib::{Family, InFib, V4, V6};
+use wirespeed_fib::{Family, InFib, NextHop, V4, V6};
+use wirespeed_gpu::{classify, ip};
 use wirespeed_image::Table;
 use wirespeed_namelookup::NameDomain;
 pub use wirespeed_table::{Domain, Engine, Standing};
+
+pub use erased::{AnyLive, AnyReader, AnyTable, Compiled, Entered};
+pub use served::{Built, Like, Served, Wanted};
 
 /// A table that GPUs look up in, too: every engine's table is one.
 pub use wirespeed_image::device::OnDevice;
@@ -115,13 +121,24 @@ pub trait Engines: Domain {
 }
 
 /// A family of addresses, for code that is of either.
-pub trait Addresses: Engines + InFib + Key<Self> {}
+pub trait Addresses:
+    Served<Beside = (), Remote = ip::Remote<Self>, Sample = Vec<Self>, Answer = NextHop> + InFib + Key<Self>
+{
+}
 
 impl Addresses for V4 {}
 impl Addresses for V6 {}
 
 /// A type of tuple, for code that is of any.
-pub trait RuleTuple: Engines + wirespeed_classify::Tuple {}
+pub trait RuleTuple:
+    Served<
+        Beside = crate::classify::RuleFacts,
+        Remote = classify::Remote<Self>,
+        Sample = Vec<Self>,
+        Answer = u32,
+    > + wirespeed_classify::Tuple
+{
+}
 
 impl RuleTuple for Ipv4Tuple {}
 impl RuleTuple for Ipv6Tuple {}
@@ -165,6 +182,17 @@ pub(crate) enum ImageOf {
     Addresses(Family),
     Names,
     Rules,
+}
+
+impl ImageOf {
+    /// What it is called in errors.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Addresses(_) => "addresses",
+            Self::Names => "names",
+            Self::Rules => "rules",
+        }
+    }
 }
 
 /// What images of a kind are of, and the first engine that reads them; `None` where none of this build does.

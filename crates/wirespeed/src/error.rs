@@ -1,13 +1,13 @@
 //! What can go wrong with a table.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use wirespeed_fib::read::ReadError;
 use wirespeed_fib::{BuildError, Family, TooManyNextHops};
 use wirespeed_gpu::GpuError;
 use wirespeed_image::ImageError;
 
-use crate::engine::{EngineName, UnknownEngine};
+use crate::engine::{EngineName, Engines, UnknownEngine};
 use crate::memory::Cap;
 use crate::{classify, names};
 
@@ -20,12 +20,12 @@ pub enum Error {
     UnknownEngine(#[from] UnknownEngine),
     /// The compiled table takes more than it may.
     #[error(
-        "the compiled {family} table takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap \
-         or choose a smaller engine"
+        "the compiled {} takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap or choose a smaller engine",
+        table_of(what)
     )]
     MemoryCap {
-        /// The family of the table.
-        family: Family,
+        /// What the table is of: a family, names or rules.
+        what: &'static str,
         /// Bytes that both copies take.
         needed: u64,
         /// Bytes that they may take.
@@ -33,12 +33,13 @@ pub enum Error {
     },
     /// The compiled table takes more than it may where no cap is stated.
     #[error(
-        "the compiled {family} table takes {needed} bytes in its two copies with the engine {engine}, over the {cap} that it may take \
-         where no cap is stated: build it anew, choose another engine (`engine`), or state a cap (`memory_cap`)"
+        "the compiled {} takes {needed} bytes in its two copies with the engine {engine}, over the {cap} that it may take where no \
+         cap is stated: build it anew, choose another engine (`engine`), or state a cap (`memory_cap`)",
+        table_of(what)
     )]
     DefaultMemoryCap {
-        /// The family of the table.
-        family: Family,
+        /// What the table is of: a family, names or rules.
+        what: &'static str,
         /// Its engine.
         engine: EngineName,
         /// Bytes that both copies take.
@@ -46,22 +47,13 @@ pub enum Error {
         /// Bytes that they may take: [`Builder::memory_cap`](crate::Builder::memory_cap) says how many.
         cap: u64,
     },
-    /// The compiled table of names takes more than it may.
-    #[error(
-        "the compiled table of names takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap or \
-         choose a smaller engine"
-    )]
-    NamesMemoryCap {
-        /// Bytes that both copies take.
-        needed: u64,
-        /// Bytes that they may take.
-        cap: u64,
-    },
-    /// The engine can't hold the table of names, or there is no memory for it.
-    #[error("the table of names can't be built: {source}")]
-    BuildNames {
+    /// The engine can't hold the table, or there is no memory for it.
+    #[error("the {} can't be built: {source}", table_of(what))]
+    Build {
+        /// What the table is of: a family, names or rules.
+        what: &'static str,
         /// Why.
-        source: names::BuildError,
+        source: BuildError,
     },
     /// A route is to lead to nothing. To take one out, withdraw it.
     #[error("the route {prefix} is given no next hop: indexes start at 1")]
@@ -78,23 +70,6 @@ pub enum Error {
     /// A file of names can't be read; the message names file and line.
     #[error(transparent)]
     ReadNames(#[from] names::read::ReadError),
-    /// The compiled table of rules takes more than it may.
-    #[error(
-        "the compiled table of rules takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap or \
-         choose a smaller engine"
-    )]
-    RulesMemoryCap {
-        /// Bytes that both copies take.
-        needed: u64,
-        /// Bytes that they may take.
-        cap: u64,
-    },
-    /// The engine can't hold the table of rules, or there is no memory for it.
-    #[error("the table of rules can't be built: {source}")]
-    BuildRules {
-        /// Why.
-        source: classify::BuildError,
-    },
     /// A rule can't be, or not under the number that it is to have.
     #[error(transparent)]
     Rule(#[from] classify::RuleError),
@@ -127,14 +102,6 @@ pub enum Error {
         fact: String,
         /// The file.
         file: String,
-    },
-    /// The engine can't hold the table, or there is no memory for it.
-    #[error("the {family} table can't be built: {source}")]
-    Build {
-        /// The family of the table.
-        family: Family,
-        /// Why.
-        source: BuildError,
     },
     /// Lookups can't run on a GPU, and that was asked for.
     #[error("no lookups on a GPU: {0}")]
@@ -183,33 +150,15 @@ pub enum Error {
         /// Its kind.
         kind: String,
     },
-    /// The image is of a table of names, where one of addresses is wanted.
-    #[error("{}: the image is of a table of names, one of addresses is wanted", path.display())]
-    ImageOfNames {
+    /// The image is of another kind of table than is wanted.
+    #[error("{}: the image is of a table of {found}, one of {wanted} is wanted", path.display())]
+    ImageOf {
         /// The file.
         path: PathBuf,
-    },
-    /// The image is of a table of addresses, where one of names is wanted.
-    #[error("{}: the image is of a table of addresses, one of names is wanted", path.display())]
-    ImageOfRoutes {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The image is of rules, where another table is wanted.
-    #[error("{}: the image is of rules, a table of {wanted} is wanted", path.display())]
-    ImageOfRules {
-        /// The file.
-        path: PathBuf,
+        /// What it is of: addresses, names or rules.
+        found: &'static str,
         /// What is wanted.
         wanted: &'static str,
-    },
-    /// The image is of another table, where one of rules is wanted.
-    #[error("{}: the image is of a table of {found}, one of rules is wanted", path.display())]
-    ImageNotOfRules {
-        /// The file.
-        path: PathBuf,
-        /// What it is of.
-        found: &'static str,
     },
     /// The image is of rules of another tuple.
     #[error("{}: the image is of rules of tuple {found}, those of {wanted} are wanted", path.display())]
@@ -231,60 +180,49 @@ pub enum Error {
         /// The table's.
         wanted: Family,
     },
-    /// The image holds no rules. These tell the actions, and a classifier that takes updates needs them.
-    #[error("{}: the image holds no rules beside its table", path.display())]
-    ImageWithoutRules {
+    /// The image holds the compiled table alone. A table that takes updates needs what it was compiled from,
+    /// and so does a reader of rules, for their actions.
+    #[error("{}: the image holds no {what} beside its table{}", path.display(), advice(what))]
+    ImageWithout {
         /// The file.
         path: PathBuf,
-    },
-    /// The image holds no names, and a table that takes updates needs them.
-    #[error("{}: the image holds no names to update; open it with a reader", path.display())]
-    ImageWithoutNames {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The image holds no routes, and a table that takes updates needs them.
-    #[error("{}: the image holds no routes to update; open it with a reader", path.display())]
-    ImageWithoutRoutes {
-        /// The file.
-        path: PathBuf,
+        /// What is missing: routes, names or rules.
+        what: &'static str,
     },
 }
 
 impl Error {
     /// Why a table with this cap could not be built or rebuilt.
-    pub(crate) fn of_build(family: Family, engine: EngineName, source: BuildError, cap: Cap) -> Self {
+    pub(crate) fn of_build<D: Engines>(engine: EngineName, source: BuildError, cap: Cap) -> Self {
+        let (what, both) = (D::WHAT, |bytes: u64| bytes.saturating_mul(2));
         match (source, cap) {
             (BuildError::Image(ImageError::OverCap { needed, .. }), Cap::Stated(cap)) => {
-                Self::MemoryCap { family, needed: needed.saturating_mul(2), cap }
+                Self::MemoryCap { what, needed: both(needed), cap }
             }
             (BuildError::Image(ImageError::OverCap { needed, cap }), Cap::Auto | Cap::Named) => {
-                let both = |bytes: u64| bytes.saturating_mul(2);
-                Self::DefaultMemoryCap { family, engine, needed: both(needed), cap: both(cap) }
+                Self::DefaultMemoryCap { what, engine, needed: both(needed), cap: both(cap) }
             }
-            (source, _) => Self::Build { family, source },
+            (source, _) => Self::Build { what, source },
         }
     }
 
-    /// Why a table of names with this cap could not be built or rebuilt.
-    pub(crate) fn of_names(source: names::BuildError, cap: Option<u64>) -> Self {
-        match (source, cap) {
-            (names::BuildError::Image(ImageError::OverCap { needed, .. }), Some(cap)) => {
-                Self::NamesMemoryCap { needed: needed.saturating_mul(2), cap }
-            }
-            (source, _) => Self::BuildNames { source },
-        }
+    /// Says that a file holds the compiled table alone.
+    pub(crate) fn without(path: &Path, what: &'static str) -> Self {
+        Self::ImageWithout { path: path.to_owned(), what }
     }
+}
 
-    /// Why a table of rules with this cap could not be built or rebuilt.
-    pub(crate) fn of_rules(source: classify::BuildError, cap: Option<u64>) -> Self {
-        match (source, cap) {
-            (classify::BuildError::Image(ImageError::OverCap { needed, .. }), Some(cap)) => {
-                Self::RulesMemoryCap { needed: needed.saturating_mul(2), cap }
-            }
-            (source, _) => Self::BuildRules { source },
-        }
+/// A table in words, by what it is of.
+fn table_of(what: &str) -> String {
+    match what {
+        "names" | "rules" => format!("table of {what}"),
+        family => format!("{family} table"),
     }
+}
+
+/// What can be done with an image that lacks this.
+fn advice(what: &str) -> &'static str {
+    if what == "rules" { "" } else { " to update: open it with a reader" }
 }
 
 fn counted(rules: usize) -> String {

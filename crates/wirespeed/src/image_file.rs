@@ -15,11 +15,11 @@
 use std::path::{Path, PathBuf};
 
 use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib};
-use wirespeed_image::{Image, ImageError, Table};
+use wirespeed_image::{Image, ImageError};
 use wirespeed_namelookup::read::Label;
 
 use crate::classify::image_file::RuleImageFile;
-use crate::engine::{EngineName, ImageOf, image_of};
+use crate::engine::{Addresses, AnyTable, EngineName, ImageOf, image_of};
 use crate::error::Error;
 use crate::names::image_file::NameImageFile;
 use crate::route_list::{self, RouteList};
@@ -29,16 +29,16 @@ const NEXT_HOPS: &str = "next-hops";
 /// The attachment that [`route_list::to_bytes`] made.
 const ROUTES: &str = "routes";
 
-/// Writes a table as a file, with its routes and the names of their next hops, if there are names. A file
-/// that is there is replaced.
-pub fn save<A: Address, T: Table>(
-    table: &T,
+/// Writes a compiled table as a file, with its routes and the names of their next hops, if there are names. A
+/// file that is there is replaced.
+pub fn save<A: Address>(
+    image: &Image,
     rib: &Rib<A>,
     next_hops: &NextHops,
     path: &Path,
 ) -> Result<Image, Error> {
     let named = |source| Error::Image { path: path.to_owned(), source };
-    let image = table.image().with_attachment(ROUTES, &route_list::to_bytes(rib)).map_err(named)?;
+    let image = image.with_attachment(ROUTES, &route_list::to_bytes(rib)).map_err(named)?;
     let image = image.with_attachment(NEXT_HOPS, &next_hops.to_bytes()).map_err(named)?;
     image.save(path).map_err(named)?;
     Ok(image)
@@ -65,8 +65,7 @@ impl ImageFile {
         let path = path.to_owned();
         match image_of(kind) {
             Some((ImageOf::Addresses(family), engine)) => Ok(Self { path, image, family, engine }),
-            Some((ImageOf::Names, _)) => Err(Error::ImageOfNames { path }),
-            Some((ImageOf::Rules, _)) => Err(Error::ImageOfRules { path, wanted: "addresses" }),
+            Some((found, _)) => Err(Error::ImageOf { path, found: found.name(), wanted: "addresses" }),
             None => Err(Error::ImageKind { path, kind: kind.to_owned() }),
         }
     }
@@ -86,16 +85,15 @@ impl ImageFile {
         self.engine
     }
 
-    /// The engine's table of it, checked.
-    pub fn into_table<T: Table>(self) -> Result<T, Error> {
-        T::from_image(self.image).map_err(|source| Error::Image { path: self.path, source })
+    /// The engine's table of it, checked, with what the file holds beside it: for [`longest_match`].
+    pub fn into_table<A: Addresses>(self) -> Result<Box<dyn AnyTable<A>>, Error> {
+        let Self { path, image, engine, .. } = self;
+        A::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
     }
 
-    /// The engine's table of it, checked, without what the file holds beside it.
-    pub(crate) fn into_bare_table<T: Table>(self) -> Result<T, Error> {
-        let image = self.image.without_attachments(&[NEXT_HOPS, ROUTES]);
-        let table = image.and_then(T::from_image);
-        table.map_err(|source| Error::Image { path: self.path, source })
+    /// The engine's sections of it, not checked yet, without what the file holds beside them; and the file.
+    pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
+        bare(self.path, &self.image, &[NEXT_HOPS, ROUTES])
     }
 
     /// The names of the next hops; empty if the file doesn't say.
@@ -141,6 +139,14 @@ pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), E
         Some(ImageOf::Addresses(_)) | None => {
             ImageFile::of(path, image)?.next_hops()?.iter().try_for_each(|(_, text)| give(text))
         }
+    }
+}
+
+/// An image without attachments, with its file.
+pub(crate) fn bare(path: PathBuf, image: &Image, attachments: &[&str]) -> Result<(PathBuf, Image), Error> {
+    match image.without_attachments(attachments) {
+        Ok(image) => Ok((path, image)),
+        Err(source) => Err(Error::Image { path, source }),
     }
 }
 

@@ -4,19 +4,19 @@ use std::hash::Hash;
 use std::net::IpAddr;
 use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
 
 use ipnet::IpNet;
-use wirespeed_fib::{Address, AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
+use wirespeed_fib::{AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
 use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 
-use crate::builder::{Builder, Settings, labelled, read_file};
+use crate::builder::{Builder, labelled, read_file};
 use crate::device::Device;
 use crate::engine::Addresses;
 use crate::error::Error;
 use crate::key::BLOCK;
 use crate::labels::Labels;
 use crate::reader::{Guard, Reader};
+use crate::settings::{Settings, settings_methods};
 use crate::table::{Table, announced, with_next_hops};
 
 /// A table of both families.
@@ -201,12 +201,7 @@ impl IpBuilder {
         }
     }
 
-    /// Sets the engine, for both families: [`Builder::engine`]. For two engines, build the two tables apart
-    /// and put them together with [`IpTable::new`].
-    pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
-        self.settings.engine = engine.as_ref().to_owned();
-        self
-    }
+    settings_methods!();
 
     /// Limits the bytes that the compiled table of each family may take: [`Builder::memory_cap`].
     pub fn memory_cap(mut self, bytes: u64) -> Self {
@@ -216,7 +211,7 @@ impl IpBuilder {
 
     /// Makes room for next hops up to this index: [`Builder::next_hops`].
     pub fn next_hops(mut self, largest: u32) -> Self {
-        self.settings.next_hops = largest;
+        self.settings.results = largest;
         self
     }
 
@@ -226,19 +221,14 @@ impl IpBuilder {
         self
     }
 
-    /// Limits how long a batch may take: [`Builder::latency_bound`].
-    pub fn latency_bound(mut self, bound: Duration) -> Self {
-        self.settings.device.latency_bound = Some(bound);
-        self
-    }
-
     /// Gives the GPUs, where they are up already: [`Builder::fleet`].
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.settings.device.fleet = Some(fleet);
         self
     }
 
-    /// Builds both tables. Fails where [`Builder::build`] does.
+    /// Builds both tables, with one engine or the best for each. For two engines, build the two tables apart
+    /// and put them together with [`IpTable::new`]. Fails where [`Builder::build`] does.
     pub fn build(self) -> Result<IpTable, Error> {
         let Self { v4, v6, mut settings } = self;
         settings.device.open(&GpuOptions::default())?;
@@ -388,7 +378,7 @@ struct Part<A> {
     next_hops: [NextHop; BLOCK],
 }
 
-impl<A: Address> Part<A> {
+impl<A: Addresses> Part<A> {
     fn new() -> Self {
         Self { keys: [A::MIN; BLOCK], places: [0; BLOCK], next_hops: [NextHop::NONE; BLOCK] }
     }

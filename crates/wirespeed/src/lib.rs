@@ -200,7 +200,6 @@ mod builder;
 pub mod classify;
 pub mod device;
 pub mod engine;
-mod erased;
 mod error;
 pub mod image_file;
 mod ip;
@@ -211,6 +210,8 @@ pub mod names;
 mod pipeline;
 mod reader;
 mod route_list;
+mod serving;
+mod settings;
 mod table;
 
 pub use builder::Builder;
@@ -230,7 +231,7 @@ pub use wirespeed_fib::{
 };
 
 pub use wirespeed_gpu::GpuError;
-pub use wirespeed_gpu::ip::Counts;
+pub use wirespeed_gpu::dispatch::Counts;
 pub use wirespeed_gpu::runtime::Fleet;
 
 pub use wirespeed_fib as fib;

@@ -3,108 +3,87 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use wirespeed_fib::NextHop;
-use wirespeed_gpu::ip;
-use wirespeed_gpu::offload::{self, Answers, Offload};
+use wirespeed_gpu::offload;
+use wirespeed_table::Keys;
 
-use crate::engine::Addresses;
-use crate::reader::Reader;
+use crate::engine::Served;
+use crate::serving::Looking;
 
 /// Batches of one thread, several under way at once, first in, first out. They keep a GPU and the bus to it
-/// busy in both directions. [`Reader::pipeline`] makes one.
+/// busy in both directions. [`Reader::pipeline`](crate::Reader::pipeline) makes one for addresses,
+/// [`NameReader::pipeline`](crate::NameReader::pipeline) for names,
+/// [`RuleReader::pipeline`](crate::RuleReader::pipeline) for tuples.
 ///
 /// A batch for the CPU is looked up when it is taken. So is one that a GPU could not answer.
-pub struct Pipeline<'k, A: Addresses> {
-    reader: &'k Reader<A>,
-    under_way: UnderWay<'k, ip::Remote<A>, NextHop>,
+pub struct Pipeline<'k, D: Served> {
+    reader: &'k Looking<D>,
+    under_way: UnderWay<'k, D>,
 }
 
-impl<'k, A: Addresses> Pipeline<'k, A> {
-    pub(crate) fn new(reader: &'k Reader<A>) -> Self {
-        Self { reader, under_way: UnderWay::new(reader.offload()) }
+/// Batches under way, where there may be GPUs or none.
+enum UnderWay<'k, D: Served> {
+    /// All on the CPU.
+    OnCpu(VecDeque<D::Keys<'k>>),
+    OnEither(offload::Pipeline<'k, 'k, D::Remote, D::Result>),
+}
+
+impl<'k, D: Served> Pipeline<'k, D> {
+    pub(crate) fn new(reader: &'k Looking<D>) -> Self {
+        let under_way = match reader.offload() {
+            None => UnderWay::OnCpu(VecDeque::new()),
+            Some(offload) => UnderWay::OnEither(offload::Pipeline::new(offload)),
+        };
+        Self { reader, under_way }
     }
 
     /// Batches under way.
     pub fn under_way(&self) -> usize {
-        self.under_way.len()
+        match &self.under_way {
+            UnderWay::OnCpu(batches) => batches.len(),
+            UnderWay::OnEither(pipeline) => pipeline.under_way(),
+        }
     }
 
     /// Whether [`next`](Self::next) would have no device to wait for. False with nothing under way.
     pub fn is_ready(&self) -> bool {
-        self.under_way.is_ready()
+        match &self.under_way {
+            UnderWay::OnCpu(batches) => !batches.is_empty(),
+            UnderWay::OnEither(pipeline) => pipeline.is_ready(),
+        }
     }
 
-    /// Sends a batch. Waits where all threads together have as many under way as the GPUs take.
-    pub fn submit(&mut self, addresses: &'k [A]) {
-        self.under_way.submit(addresses);
+    /// Sends a batch: addresses, [`Names`](crate::names::Names) or tuples. The CPU looks it up where no slot
+    /// of the GPUs holds it. Waits where all threads together have as many under way as the GPUs take.
+    pub fn submit(&mut self, keys: D::Keys<'k>) {
+        match &mut self.under_way {
+            UnderWay::OnCpu(batches) => batches.push_back(keys),
+            UnderWay::OnEither(pipeline) => pipeline.submit(keys),
+        }
     }
 
-    /// Waits for the oldest batch, and writes its results to the start of `next_hops`. Returns its addresses,
-    /// or `None` when nothing is under way.
+    /// Waits for the oldest batch, and writes its results to the start of `results`: next hops of addresses
+    /// and names, numbers of rules. Returns its keys, or `None` when nothing is under way.
     ///
-    /// Panics where `next_hops` is shorter than the batch.
+    /// Panics where `results` is shorter than the batch.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should
-    pub fn next(&mut self, next_hops: &mut [NextHop]) -> Option<&'k [A]> {
-        self.under_way.next(next_hops, |addresses, next_hops| {
-            self.reader.enter().lookup_addresses(addresses, next_hops);
-        })
-    }
-}
-
-impl<A: Addresses> fmt::Debug for Pipeline<'_, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipeline").field("under_way", &self.under_way()).finish_non_exhaustive()
-    }
-}
-
-/// Batches under way, of addresses or names, where there may be GPUs or none.
-pub(crate) enum UnderWay<'k, T: Answers<R>, R> {
-    /// All on the CPU.
-    OnCpu(VecDeque<T::Keys<'k>>),
-    OnEither(offload::Pipeline<'k, T, R>),
-}
-
-impl<'k, T: Answers<R>, R: Copy + Default> UnderWay<'k, T, R> {
-    pub(crate) fn new(offload: Option<&'k Offload<T>>) -> Self {
-        match offload {
-            None => Self::OnCpu(VecDeque::new()),
-            Some(offload) => Self::OnEither(offload::Pipeline::new(offload)),
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::OnCpu(batches) => batches.len(),
-            Self::OnEither(pipeline) => pipeline.under_way(),
-        }
-    }
-
-    pub(crate) fn is_ready(&self) -> bool {
-        match self {
-            Self::OnCpu(batches) => !batches.is_empty(),
-            Self::OnEither(pipeline) => pipeline.is_ready(),
-        }
-    }
-
-    pub(crate) fn submit(&mut self, keys: T::Keys<'k>) {
-        match self {
-            Self::OnCpu(batches) => batches.push_back(keys),
-            Self::OnEither(pipeline) => pipeline.submit(keys),
-        }
-    }
-
-    pub(crate) fn next(
-        &mut self,
-        found: &mut [R],
-        cpu: impl FnOnce(T::Keys<'k>, &mut [R]),
-    ) -> Option<T::Keys<'k>> {
-        match self {
-            Self::OnEither(pipeline) => pipeline.next(found, cpu),
-            Self::OnCpu(batches) => {
+    pub fn next(&mut self, results: &mut [D::Answer]) -> Option<D::Keys<'k>> {
+        let (results, reader) = (D::results(results), self.reader);
+        let on_cpu = |keys: D::Keys<'k>, results: &mut [D::Result]| {
+            reader.enter().table.lookup_batch(keys, results);
+        };
+        match &mut self.under_way {
+            UnderWay::OnEither(pipeline) => pipeline.next(results, on_cpu),
+            UnderWay::OnCpu(batches) => {
                 let keys = batches.pop_front()?;
-                cpu(keys, &mut found[..T::count(keys)]);
+                on_cpu(keys, &mut results[..keys.len()]);
                 Some(keys)
             }
         }
+    }
+}
+
+impl<D: Served> fmt::Debug for Pipeline<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline").field("under_way", &self.under_way()).finish_non_exhaustive()
     }
 }

@@ -2,41 +2,28 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 
-use wirespeed_fib::{Address, Engine, Lookup, NextHop, on_all_cores};
+use wirespeed_fib::{NextHop, on_all_cores};
 use wirespeed_gpu::ip::{Offload, Remote};
 
-use crate::engine::{Addresses, EngineName, OnDevice, Visitor, visit};
-use crate::erased::{AnyReader, Held};
+use crate::engine::{Addresses, EngineName, Entered};
 use crate::error::Error;
 use crate::image_file::ImageFile;
 use crate::key::Key;
 use crate::pipeline::Pipeline;
+use crate::serving::Looking;
 
 /// Looks up in a table. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does. A
 /// reader outlives the writer, and goes on with the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
-pub struct Reader<A: Addresses> {
-    inner: Box<dyn AnyReader<A>>,
-    engine: EngineName,
-    /// The table on GPUs.
-    offload: Option<Arc<Offload<A>>>,
-}
+#[derive(Clone)]
+pub struct Reader<A: Addresses>(pub(crate) Looking<A>);
 
 impl<A: Addresses> Reader<A> {
-    pub(crate) fn new(inner: Box<dyn AnyReader<A>>, engine: EngineName) -> Self {
-        Self { inner, engine, offload: None }
-    }
-
-    pub(crate) fn with_offload(self, offload: Option<Arc<Offload<A>>>) -> Self {
-        Self { offload, ..self }
-    }
-
     /// The table on GPUs.
     pub(crate) fn offload(&self) -> Option<&Offload<A>> {
-        self.offload.as_deref()
+        self.0.offload()
     }
 
     /// Opens an image file that [`Table::save`](crate::Table::save) or `lookupctl build` wrote, for lookups
@@ -45,13 +32,16 @@ impl<A: Addresses> Reader<A> {
     /// Fails where the file is damaged, of the other family, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = open_image::<A>(path.as_ref())?;
-        visit(file.engine(), Fixed(file))?
+        let engine = file.engine();
+        let (path, image) = file.into_bare()?;
+        let inner = A::open(engine, image, ())?.map_err(|source| Error::Image { path, source })?;
+        Ok(Self(Looking::fixed(inner, engine)))
     }
 
     /// The next hop of the longest prefix that contains the address, [`NextHop::NONE`] where there is none.
     #[inline]
     pub fn lookup(&self, address: impl Key<A>) -> NextHop {
-        self.inner.lookup(address.address())
+        self.0.lookup(address.address())
     }
 
     /// Looks up each address, and writes its next hop to the same place of `next_hops`, all in one state of
@@ -80,7 +70,7 @@ impl<A: Addresses> Reader<A> {
         next_hops: &mut [NextHop],
         on_cpu: impl FnOnce(&mut [NextHop]),
     ) {
-        let Some(offload) = &self.offload else { return on_cpu(next_hops) };
+        let Some(offload) = self.offload() else { return on_cpu(next_hops) };
         assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
         let on_gpu = |remote: &Remote<A>, next_hops: &mut [NextHop]| {
             K::all_at_once(addresses, |addresses| remote.lookup_batch(addresses, next_hops))
@@ -111,7 +101,7 @@ impl<A: Addresses> Reader<A> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pipeline(&self) -> Pipeline<'_, A> {
-        Pipeline::new(self)
+        Pipeline::new(&self.0)
     }
 
     /// One state of the table, for lookups that belong together. They run on the CPU. While a guard lives the
@@ -119,23 +109,23 @@ impl<A: Addresses> Reader<A> {
     /// A thread that holds a guard and makes both changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> Guard<'_, A> {
-        Guard(self.inner.enter())
+        Guard(self.0.enter())
     }
 
     /// The engine that looks up.
     pub fn engine(&self) -> EngineName {
-        self.engine
+        self.0.engine()
     }
 }
 
 /// One state of a table, for as long as it lives.
-pub struct Guard<'a, A: Address>(Held<'a, dyn Lookup<A>>);
+pub struct Guard<'a, A: Addresses>(Entered<'a, A>);
 
-impl<A: Address> Guard<'_, A> {
+impl<A: Addresses> Guard<'_, A> {
     /// [`Reader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, address: impl Key<A>) -> NextHop {
-        self.0.table().lookup(address.address())
+        self.0.table.lookup(address.address())
     }
 
     /// [`Reader::lookup_batch`] in this state.
@@ -148,7 +138,7 @@ impl<A: Address> Guard<'_, A> {
 
     /// [`Reader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
-        let table = self.0.table();
+        let table = &self.0.table;
         on_all_cores(addresses, next_hops, A::LEAST_PART, |addresses, next_hops| {
             K::each_block(addresses, next_hops, |addresses, next_hops| {
                 table.lookup_batch(addresses, next_hops);
@@ -159,13 +149,7 @@ impl<A: Address> Guard<'_, A> {
     /// [`lookup_batch`](Self::lookup_batch) of the engine's own keys.
     #[inline]
     pub(crate) fn lookup_addresses(&self, addresses: &[A], next_hops: &mut [NextHop]) {
-        self.0.table().lookup_batch(addresses, next_hops);
-    }
-}
-
-impl<A: Addresses> Clone for Reader<A> {
-    fn clone(&self) -> Self {
-        Self { inner: self.inner.clone_box(), engine: self.engine, offload: self.offload.clone() }
+        self.0.table.lookup_batch(addresses, next_hops);
     }
 }
 
@@ -173,12 +157,12 @@ impl<A: Addresses> fmt::Debug for Reader<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
             .field("family", &A::FAMILY)
-            .field("engine", &self.engine)
+            .field("engine", &self.engine())
             .finish_non_exhaustive()
     }
 }
 
-impl<A: Address> fmt::Debug for Guard<'_, A> {
+impl<A: Addresses> fmt::Debug for Guard<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard").field("family", &A::FAMILY).finish_non_exhaustive()
     }
@@ -190,18 +174,5 @@ pub(crate) fn open_image<A: Addresses>(path: &Path) -> Result<ImageFile, Error> 
     match file.family() {
         family if family == A::FAMILY => Ok(file),
         found => Err(Error::ImageFamily { path: path.to_owned(), found, wanted: A::FAMILY }),
-    }
-}
-
-/// Makes a reader of an image.
-struct Fixed(ImageFile);
-
-impl<A: Addresses> Visitor<A> for Fixed {
-    type Output = Result<Reader<A>, Error>;
-
-    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
-        let engine = self.0.engine();
-        let table: E::Table = self.0.into_bare_table()?;
-        Ok(Reader::new(Box::new(Arc::new(table)), engine))
     }
 }

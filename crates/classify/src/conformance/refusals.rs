@@ -109,7 +109,7 @@ impl<T: Tuple, E: Engine<T>> Watched<T, E> {
         assert!(all(rules) == all(&model), "{what}: the rules");
         let state = self.reader.enter_state();
         assert!(
-            state.beside == <Actions as wirespeed_table::Companion<T>>::of(&model),
+            state.beside == <Actions as wirespeed_table::Companion<T>>::of(&model, ()),
             "{what}: the actions"
         );
         assert_eq!(state.table.image().entries(), model.len() as u64, "{what}: entries");
@@ -185,7 +185,7 @@ pub fn refusals<T: Tuple, E: Engine<T>>() {
 
 /// Makes the calls; those that fail once or twice more.
 fn play<T: Tuple, E: Engine<T>>(start: &RuleSet<T>, calls: &[Vec<RuleUpdate<T>>], rng: &mut Rng, what: &str) {
-    let live = LiveRules::<T, Failing<E>, Actions>::with(start.clone(), options());
+    let live = LiveRules::<T, Failing<E>, Actions>::with(start.clone(), options(), ());
     let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
     for (at, updates) in calls.iter().enumerate() {
         for again in 0..1 + rng.index(3) {
@@ -223,7 +223,7 @@ pub fn refusals_at_the_cap<T: Tuple, E: Engine<T>>() {
     let set = |rules: usize| -> RuleSet<T> { pool[..rules].iter().cloned().collect() };
     let (_, larger) = E::build(&set(8 * STEP), &options()).expect("a small set is held");
     let options = BuildOptions { memory_cap: Some(larger.image().bytes()), ..options() };
-    let live = LiveRules::<T, E, Actions>::with(set(4 * STEP), options).expect("there is half as much");
+    let live = LiveRules::<T, E, Actions>::with(set(4 * STEP), options, ()).expect("there is half as much");
     let mut table = Watched::new(live);
     let mut rest = pool[4 * STEP..].iter().cloned();
     let refused = (0..24).find_map(|call| {

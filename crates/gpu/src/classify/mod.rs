@@ -8,11 +8,10 @@
 mod form;
 mod remote;
 
-pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use form::{GROUP, bytes_of, kind, pack, unpack};
-pub use remote::{Remote, RemoteFollower};
+pub use remote::Remote;
 
 /// A table of rules on GPUs beside the same table on the CPU.
 pub type Offload<T> = crate::offload::Offload<Remote<T>>;
 /// Batches of tuples of one thread, several under way at once; what is found is numbers of rules.
-pub type Pipeline<'k, T> = crate::offload::Pipeline<'k, Remote<T>, u32>;
+pub type Pipeline<'k, T> = crate::offload::Pipeline<'k, 'k, Remote<T>, u32>;

@@ -10,27 +10,24 @@
 //! again.
 
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use wirespeed_classify::Tuple;
 use wirespeed_classify::kernel::result_bytes;
-use wirespeed_image::live::Follower;
-use wirespeed_image::{Patch, Table};
+use wirespeed_image::Patch;
+use wirespeed_image::device::OnDevice;
 
 use super::form::{bytes_of, kind, pack, unpack};
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::offload::{Answers, RemoteTable, look_up};
 use crate::runtime::{Batch, Done, Fleet, Form, Ticket};
-use wirespeed_image::device::OnDevice;
 
 /// The shortest part that is worth it.
 const LEAST_PART: usize = 1 << 14;
 
 /// A table of rules on GPUs. Clones are the same table.
-#[derive(Clone)]
 pub struct Remote<T> {
     inner: Arc<Inner>,
     tuple: PhantomData<fn() -> T>,
@@ -42,39 +39,13 @@ struct Inner {
     largest: AtomicU64,
 }
 
+impl<T> Clone for Remote<T> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), tuple: PhantomData }
+    }
+}
+
 impl<T: Tuple> Remote<T> {
-    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data with
-    /// tuples like those that will be looked up, on each GPU: about a second. Without any tuples nothing is
-    /// measured.
-    pub fn upload<C: OnDevice>(fleet: &Fleet, table: &C, sample: &[T]) -> Result<Self, GpuError> {
-        if kind::<T>().is_none() {
-            return Err(GpuError::Unsupported(format!("tuples of {}", T::NAME)));
-        }
-        let largest = table.image().results();
-        let copies = Copies::upload(fleet, table, |_, gpu, replica| {
-            if sample.is_empty() {
-                return Ok(None);
-            }
-            gpu.tune_with(replica, |batch| {
-                let count = batch.capacity().min(most_in(batch.keys_mut().len(), sample));
-                pack(&sample[..count], result_bytes(largest), batch.keys_mut())
-            })?;
-            let fill = |batch: &mut Batch, count| {
-                let part = sample.get(..count)?;
-                pack(part, result_bytes(largest), batch.keys_mut())
-            };
-            gpu.calibrate_with(replica, fill).map(Some)
-        })?;
-        let inner = Inner { copies, largest: AtomicU64::new(largest) };
-        Ok(Self { inner: Arc::new(inner), tuple: PhantomData })
-    }
-
-    /// What keeps it in step with a live table: for
-    /// [`LiveRules::follow`](wirespeed_classify::LiveRules::follow).
-    pub fn follower(&self) -> RemoteFollower<T> {
-        RemoteFollower(self.clone())
-    }
-
     /// The number of each tuple's rule into the same place of `numbers`, in parts where there are many. On an
     /// error some are written and some not.
     ///
@@ -121,25 +92,39 @@ fn most_in<T: Tuple>(bytes: usize, sample: &[T]) -> usize {
 }
 
 impl<T: Tuple> RemoteTable for Remote<T> {
-    type Keys<'k> = &'k [T];
-    type Follower = RemoteFollower<T>;
+    type Domain = T;
+
+    /// Tuples like those that will be looked up: launches and ways are measured with them, on each GPU.
+    /// Without any tuples nothing is measured.
+    type Like<'k> = &'k [T];
 
     const PARTS: usize = 8;
 
+    fn upload<C: OnDevice>(fleet: &Fleet, table: &C, like: &[T]) -> Result<Self, GpuError> {
+        if kind::<T>().is_none() {
+            return Err(GpuError::Unsupported(format!("tuples of {}", T::NAME)));
+        }
+        let largest = table.image().results();
+        let copies = Copies::upload(fleet, table, |_, gpu, replica| {
+            if like.is_empty() {
+                return Ok(None);
+            }
+            gpu.tune_with(replica, |batch| {
+                let count = batch.capacity().min(most_in(batch.keys_mut().len(), like));
+                pack(&like[..count], result_bytes(largest), batch.keys_mut())
+            })?;
+            let fill = |batch: &mut Batch, count| {
+                let part = like.get(..count)?;
+                pack(part, result_bytes(largest), batch.keys_mut())
+            };
+            gpu.calibrate_with(replica, fill).map(Some)
+        })?;
+        let inner = Inner { copies, largest: AtomicU64::new(largest) };
+        Ok(Self { inner: Arc::new(inner), tuple: PhantomData })
+    }
+
     fn copies(&self) -> &Copies {
         &self.inner.copies
-    }
-
-    fn follower(&self) -> RemoteFollower<T> {
-        self.follower()
-    }
-
-    fn count(tuples: &[T]) -> usize {
-        tuples.len()
-    }
-
-    fn part<'k>(tuples: Self::Keys<'k>, part: Range<usize>) -> Self::Keys<'k> {
-        &tuples[part]
     }
 
     fn end_of_part(&self, tuples: &[T], start: usize) -> usize {
@@ -149,6 +134,21 @@ impl<T: Tuple> RemoteTable for Remote<T> {
             count = count.div_ceil(2);
         }
         tuples.len().min(start + count)
+    }
+
+    fn patch(&self, patch: &Patch) {
+        if let Some((_, largest)) = patch.counts() {
+            self.inner.largest.fetch_max(largest, Ordering::AcqRel);
+        }
+        self.inner.copies.patch(patch);
+    }
+
+    fn replace<C: OnDevice>(&self, table: &C) {
+        let largest = table.image().results();
+        self.inner.largest.fetch_max(largest, Ordering::AcqRel);
+        if self.inner.copies.replace(table) {
+            self.inner.largest.store(largest, Ordering::Release);
+        }
     }
 }
 
@@ -175,35 +175,6 @@ impl<T: Tuple> Answers<u32> for Remote<T> {
             let too_many = GpuError::TooManyKeys { asked: tuples.len(), most: batch.capacity() };
             let form = pack(tuples, bytes, batch.keys_mut()).ok_or(too_many)?;
             done = batch.submit_form(replica, form).wait();
-        }
-    }
-}
-
-/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until
-/// a whole table takes its place again.
-pub struct RemoteFollower<T>(Remote<T>);
-
-impl<T> std::fmt::Debug for RemoteFollower<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("RemoteFollower")
-    }
-}
-
-impl<T: Tuple, C: OnDevice> Follower<C> for RemoteFollower<T> {
-    fn patch(&mut self, patch: &Patch) {
-        let inner = &self.0.inner;
-        if let Some((_, largest)) = patch.counts() {
-            inner.largest.fetch_max(largest, Ordering::AcqRel);
-        }
-        inner.copies.patch(patch);
-    }
-
-    fn replace(&mut self, table: &C) {
-        let inner = &self.0.inner;
-        let largest = Table::image(table).results();
-        inner.largest.fetch_max(largest, Ordering::AcqRel);
-        if inner.copies.replace(table) {
-            inner.largest.store(largest, Ordering::Release);
         }
     }
 }

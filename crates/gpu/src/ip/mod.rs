@@ -12,12 +12,11 @@ mod keys;
 mod open;
 mod remote;
 
-pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use keys::{KeyBytes, pack, unpack};
 pub use open::open_all;
-pub use remote::{Remote, RemoteFollower};
+pub use remote::Remote;
 
 /// A table of addresses on GPUs beside the same table on the CPU.
 pub type Offload<A> = crate::offload::Offload<Remote<A>>;
 /// Batches of addresses of one thread, several under way at once.
-pub type Pipeline<'k, A> = crate::offload::Pipeline<'k, Remote<A>, wirespeed_fib::NextHop>;
+pub type Pipeline<'k, A> = crate::offload::Pipeline<'k, 'k, Remote<A>, wirespeed_fib::NextHop>;

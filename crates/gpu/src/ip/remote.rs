@@ -11,26 +11,22 @@
 //! up by keys that don't tell enough.
 
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use wirespeed_fib::{Address, NextHop};
-use wirespeed_image::Patch;
-use wirespeed_image::live::Follower;
+use wirespeed_image::device::OnDevice;
 
 use super::keys::{KeyBytes, pack, unpack};
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::offload::{Answers, RemoteTable, look_up};
 use crate::runtime::{Batch, Done, Fleet, FleetBatch, Ticket};
-use wirespeed_image::device::OnDevice;
 
 /// The shortest part that is worth it.
 const LEAST_PART: usize = 1 << 17;
 
 /// A table on GPUs. Clones are the same table.
-#[derive(Clone)]
 pub struct Remote<A> {
     inner: Arc<Inner>,
     address: PhantomData<fn(A)>,
@@ -42,28 +38,13 @@ struct Inner {
     bits: AtomicU8,
 }
 
+impl<A> Clone for Remote<A> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), address: PhantomData }
+    }
+}
+
 impl<A: Address> Remote<A> {
-    /// Brings a table to all GPUs; lookups in it depend on so many first bits of an address. Finds the
-    /// fastest launches and measures the ways of moving data on the first GPU: about a second.
-    pub fn upload<T: OnDevice>(fleet: &Fleet, table: &T, bits: u8) -> Result<Self, GpuError> {
-        let kind = KeyBytes::for_bits(A::FAMILY, bits);
-        let copies = Copies::upload(fleet, table, |at, gpu, replica| {
-            for &each in KeyBytes::kinds(A::FAMILY) {
-                if at == 0 || each == kind {
-                    gpu.tune(replica, each.count())?;
-                }
-            }
-            gpu.calibrate(replica, kind.count()).map(Some)
-        })?;
-        let inner = Inner { copies, bits: AtomicU8::new(bits) };
-        Ok(Self { inner: Arc::new(inner), address: PhantomData })
-    }
-
-    /// What keeps it in step with a live table: for [`LiveTable::follow`](wirespeed_fib::LiveTable::follow).
-    pub fn follower(&self) -> RemoteFollower<A> {
-        RemoteFollower(self.clone())
-    }
-
     /// The keys that it takes now.
     pub fn key_bytes(&self) -> KeyBytes {
         KeyBytes::for_bits(A::FAMILY, self.inner.bits.load(Ordering::Acquire))
@@ -128,31 +109,43 @@ impl<A: Address> Remote<A> {
 }
 
 impl<A: Address> RemoteTable for Remote<A> {
-    type Keys<'k> = &'k [A];
-    type Follower = RemoteFollower<A>;
+    type Domain = A;
+
+    /// How many first bits of an address lookups in the table depend on.
+    type Like<'k> = u8;
 
     const PARTS: usize = 4;
 
+    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, bits: u8) -> Result<Self, GpuError> {
+        let kind = KeyBytes::for_bits(A::FAMILY, bits);
+        let copies = Copies::upload(fleet, table, |at, gpu, replica| {
+            for &each in KeyBytes::kinds(A::FAMILY) {
+                if at == 0 || each == kind {
+                    gpu.tune(replica, each.count())?;
+                }
+            }
+            gpu.calibrate(replica, kind.count()).map(Some)
+        })?;
+        let inner = Inner { copies, bits: AtomicU8::new(bits) };
+        Ok(Self { inner: Arc::new(inner), address: PhantomData })
+    }
+
     fn copies(&self) -> &Copies {
         &self.inner.copies
-    }
-
-    fn follower(&self) -> RemoteFollower<A> {
-        self.follower()
-    }
-
-    fn count(keys: &[A]) -> usize {
-        keys.len()
-    }
-
-    fn part<'k>(keys: Self::Keys<'k>, part: Range<usize>) -> Self::Keys<'k> {
-        &keys[part]
     }
 
     fn end_of_part(&self, keys: &[A], start: usize) -> usize {
         let largest = self.inner.copies.fleet().largest_batch();
         let part = keys.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
         keys.len().min(start + part)
+    }
+
+    fn reach(&self, bits: u8) {
+        let narrow = KeyBytes::for_bits(A::FAMILY, self.inner.bits.fetch_max(bits, Ordering::AcqRel));
+        let wide = KeyBytes::for_bits(A::FAMILY, bits);
+        if wide > narrow {
+            self.inner.copies.require(wide.count());
+        }
     }
 }
 
@@ -167,34 +160,5 @@ impl<A: Address> Answers<NextHop> for Remote<A> {
 
     fn results(&self, done: Done, keys: &[A], found: &mut [NextHop]) -> Result<(), GpuError> {
         self.take(done, keys, found)
-    }
-}
-
-/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until
-/// a whole table takes its place again.
-pub struct RemoteFollower<A>(Remote<A>);
-
-impl<A> std::fmt::Debug for RemoteFollower<A> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("RemoteFollower")
-    }
-}
-
-impl<A: Address, T: OnDevice> Follower<T> for RemoteFollower<A> {
-    fn reach(&mut self, bits: u8) {
-        let inner = &self.0.inner;
-        let narrow = KeyBytes::for_bits(A::FAMILY, inner.bits.fetch_max(bits, Ordering::AcqRel));
-        let wide = KeyBytes::for_bits(A::FAMILY, bits);
-        if wide > narrow {
-            inner.copies.require(wide.count());
-        }
-    }
-
-    fn patch(&mut self, patch: &Patch) {
-        self.0.inner.copies.patch(patch);
-    }
-
-    fn replace(&mut self, table: &T) {
-        self.0.inner.copies.replace(table);
     }
 }

@@ -8,15 +8,14 @@
 mod form;
 mod remote;
 
-pub use crate::dispatch::{Counts, Meter, Place, Policy, Use};
 pub use crate::numbers::unpack;
 pub use form::{
     ENDS, GROUP, PACKED, ROWS, Wanted, bytes_of, pack, pack_ends, pack_rows, row_bytes_of, unpack_matches,
 };
-pub use remote::{Found, Remote, RemoteFollower, take, take_matches};
+pub use remote::{Found, Remote, take, take_matches};
 
 /// A table of names on GPUs beside the same table on the CPU.
 pub type Offload = crate::offload::Offload<Remote>;
 /// Batches of names of one thread, several under way at once; what is found is results (`u32`) or
 /// [`Match`](wirespeed_namelookup::Match)es.
-pub type Pipeline<'k, R = u32> = crate::offload::Pipeline<'k, Remote, R>;
+pub type Pipeline<'k, R = u32> = crate::offload::Pipeline<'k, 'k, Remote, R>;

@@ -9,12 +9,10 @@
 //! takes a slot by its bytes: names that are longer than slots were made for
 //! ([`GpuOptions::key_bytes`](crate::runtime::GpuOptions::key_bytes)) go in more batches.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use wirespeed_image::Patch;
-use wirespeed_image::live::Follower;
-use wirespeed_namelookup::{Match, Names};
+use wirespeed_image::device::OnDevice;
+use wirespeed_namelookup::{Match, NameDomain, Names};
 
 use super::form::{Wanted, bytes_of, pack, unpack_matches};
 use crate::copies::Copies;
@@ -22,7 +20,6 @@ use crate::error::GpuError;
 use crate::numbers::unpack;
 use crate::offload::{Answers, RemoteTable, look_up};
 use crate::runtime::{Batch, Done, Fleet, Form, Ticket};
-use wirespeed_image::device::OnDevice;
 
 /// The shortest part that is worth it.
 const LEAST_PART: usize = 1 << 14;
@@ -34,25 +31,6 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data with names
-    /// like those that will be looked up, on each GPU: about a second. Without any names nothing is measured.
-    pub fn upload<T: OnDevice>(fleet: &Fleet, table: &T, sample: Names<'_>) -> Result<Self, GpuError> {
-        let copies = Copies::upload(fleet, table, |_, gpu, replica| {
-            if sample.is_empty() {
-                return Ok(None);
-            }
-            gpu.tune_with(replica, |batch| pack_some(sample, batch.capacity(), batch))?;
-            gpu.calibrate_with(replica, |batch, count| pack_exactly(sample, count, batch)).map(Some)
-        })?;
-        Ok(Self { copies: Arc::new(copies) })
-    }
-
-    /// What keeps it in step with a live table: for
-    /// [`LiveNames::follow`](wirespeed_namelookup::LiveNames::follow).
-    pub fn follower(&self) -> RemoteFollower {
-        RemoteFollower(self.clone())
-    }
-
     /// The result of each name into the same place of `results`, in parts where there are many. On an error
     /// some are written and some not.
     ///
@@ -92,25 +70,27 @@ impl Remote {
 }
 
 impl RemoteTable for Remote {
-    type Keys<'k> = Names<'k>;
-    type Follower = RemoteFollower;
+    type Domain = NameDomain;
+
+    /// Names like those that will be looked up: launches and ways are measured with them, on each GPU.
+    /// Without any names nothing is measured.
+    type Like<'k> = Names<'k>;
 
     const PARTS: usize = 8;
 
+    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, like: Names<'_>) -> Result<Self, GpuError> {
+        let copies = Copies::upload(fleet, table, |_, gpu, replica| {
+            if like.is_empty() {
+                return Ok(None);
+            }
+            gpu.tune_with(replica, |batch| pack_some(like, batch.capacity(), batch))?;
+            gpu.calibrate_with(replica, |batch, count| pack_exactly(like, count, batch)).map(Some)
+        })?;
+        Ok(Self { copies: Arc::new(copies) })
+    }
+
     fn copies(&self) -> &Copies {
         &self.copies
-    }
-
-    fn follower(&self) -> RemoteFollower {
-        self.follower()
-    }
-
-    fn count(names: Names<'_>) -> usize {
-        names.len()
-    }
-
-    fn part<'k>(names: Self::Keys<'k>, part: Range<usize>) -> Self::Keys<'k> {
-        names.part(part)
     }
 
     fn end_of_part(&self, names: Names<'_>, start: usize) -> usize {
@@ -196,24 +176,4 @@ fn pack_some(sample: Names<'_>, most: usize, batch: &mut Batch) -> Option<Form> 
 fn pack_exactly(sample: Names<'_>, count: usize, batch: &mut Batch) -> Option<Form> {
     let there = count <= sample.len();
     there.then(|| pack(sample.part(0..count), Wanted::Results, batch.keys_mut())).flatten()
-}
-
-/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until
-/// a whole table takes its place again.
-pub struct RemoteFollower(Remote);
-
-impl std::fmt::Debug for RemoteFollower {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("RemoteFollower")
-    }
-}
-
-impl<T: OnDevice> Follower<T> for RemoteFollower {
-    fn patch(&mut self, patch: &Patch) {
-        self.0.copies.patch(patch);
-    }
-
-    fn replace(&mut self, table: &T) {
-        self.0.copies.replace(table);
-    }
 }

@@ -8,7 +8,8 @@ use wirespeed_dir24::Dir24;
 use wirespeed_fib::conformance::scattered;
 use wirespeed_fib::conformance::tables::scattered_routes;
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Prefix, Rib, Update, V4};
-use wirespeed_gpu::ip::{KeyBytes, Meter, Offload, Pipeline, Policy, Remote, Use};
+use wirespeed_gpu::dispatch::{Meter, Policy, Use};
+use wirespeed_gpu::ip::{KeyBytes, Offload, Pipeline, Remote};
 use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
 use wirespeed_image::device::OnDevice;
@@ -204,7 +205,7 @@ fn by_load_small_batches_stay_on_the_cpu() {
     let Some(fleet) = fleet(1, &options()) else { return };
     let rib: Rib<V4> = [("0.0.0.0/0".parse().unwrap(), NextHop(1))].into_iter().collect();
     let live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
-    let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
+    let remote = Remote::<V4>::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
     let meter = Meter::new(1, Duration::from_nanos(2));
     let offload = Offload::new(remote, Use::ByLoad(Policy::default()), meter);
     let (mut found, reader) = (vec![NextHop::NONE; 64], live.reader());

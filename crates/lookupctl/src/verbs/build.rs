@@ -1,25 +1,24 @@
 //! `build`: a table compiled to an image file.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::fmt;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{Addresses, OnDevice, Visitor};
+use wirespeed::engine::Addresses;
 use wirespeed::image_file;
-use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, NextHops, Rib, V4, V6};
-use wirespeed_image::Table;
+use wirespeed_fib::{Family, Fib, V4, V6};
 
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::{self, Choice};
 use crate::family::{self, number_of};
-use crate::number::{Bytes, counted, share};
-use crate::output::Output;
-use crate::section::{Section, sections};
+use crate::made::{Entries, ImageReport};
+use crate::number::counted;
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
+use crate::tables;
 
 /// Compiles a table to an image file, which `lookup` and `replay` take with --image and start at once.
 #[derive(Debug, Args)]
@@ -67,84 +66,29 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         Family::V6 => build::<V6>(options, &fib)?,
     };
     drop(busy);
-    let mut output = Output::new();
-    if options.json {
-        output.json(&report)?;
-    } else {
-        report.print(&mut output)?;
-    }
-    output.finish()?;
+    report.show(options.json, &[])?;
     Ok(Outcome::Done)
 }
 
-fn build<A: Addresses>(options: &Options, fib: &Fib) -> Result<Report> {
-    let build = options.table.build_options(1);
-    let rib = A::rib(fib);
-    let strides = build.strides.clone();
-    options.engine.visit(
-        rib,
-        &strides,
-        Compile { rib, next_hops: &fib.next_hops, build, to: &options.output },
-    )?
+fn build<A: Addresses>(options: &Options, fib: &Fib) -> Result<ImageReport<Routes>> {
+    let (build, rib) = (options.table.build_options(1), A::rib(fib));
+    let engine = options.engine.resolve_with::<A>(rib, false, &build.strides)?;
+    let compiled = tables::compile::<A>(engine, rib, &build)?;
+    let image = image_file::save(compiled.table.image(), rib, &fib.next_hops, &options.output)?;
+    let routes = Routes { family: number_of(A::FAMILY), prefixes: rib.len() };
+    let entries = Entries { count: rib.len() as u64, one: "prefix" };
+    Ok(ImageReport::new(&options.output, &compiled, &image, entries, routes))
 }
 
-/// What was written.
+/// What was compiled.
 #[derive(Debug, Serialize)]
-struct Report {
-    image: String,
-    engine: &'static str,
+struct Routes {
     family: u8,
     prefixes: usize,
-    /// Bytes of the file: the compiled table and what is kept beside it.
-    file_bytes: u64,
-    /// Bytes of the compiled table.
-    bytes: u64,
-    bytes_per_prefix: f64,
-    build_seconds: f64,
-    sections: Vec<Section>,
 }
 
-struct Compile<'a, A: Address> {
-    rib: &'a Rib<A>,
-    next_hops: &'a NextHops,
-    build: BuildOptions,
-    to: &'a Path,
-}
-
-impl<A: Addresses> Visitor<A> for Compile<'_, A> {
-    type Output = Result<Report>;
-
-    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<Report> {
-        let began = Instant::now();
-        let (_, table) =
-            E::build(self.rib, &self.build).with_context(|| format!("{} can't be built", E::NAME))?;
-        let build_seconds = began.elapsed().as_secs_f64();
-        let bytes = table.image().bytes();
-        let image = image_file::save(&table, self.rib, self.next_hops, self.to)?;
-        Ok(Report {
-            image: self.to.display().to_string(),
-            engine: E::NAME,
-            family: number_of(A::FAMILY),
-            prefixes: self.rib.len(),
-            file_bytes: image.bytes(),
-            bytes,
-            bytes_per_prefix: share(bytes, self.rib.len() as u64),
-            build_seconds,
-            sections: sections(&image),
-        })
-    }
-}
-
-impl Report {
-    fn print(&self, output: &mut Output) -> Result<()> {
-        let Self { image, engine, family, prefixes, bytes, bytes_per_prefix, build_seconds, .. } = self;
-        output.line(format_args!(
-            "{image}: {engine}, IPv{family}, {}, {} ({bytes_per_prefix:.1} B a prefix), built in \
-             {build_seconds:.3} s; a file of {}",
-            counted(*prefixes, "prefix"),
-            Bytes(*bytes),
-            Bytes(self.file_bytes),
-        ))?;
-        self.sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
+impl fmt::Display for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IPv{}, {}", self.family, counted(self.prefixes, "prefix"))
     }
 }

@@ -4,21 +4,20 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
 
 use wirespeed_classify::read::{
     Assumptions, Doubts, Effect, ReadOptions, RuleFile, RuleReport, Source, read_rules,
 };
-use wirespeed_classify::{BuildOptions, Rule, RuleSet};
+use wirespeed_classify::{Rule, RuleSet};
 use wirespeed_gpu::runtime::Fleet;
 
 use super::classifier::Classifier;
-use super::device;
-use crate::device::{Device, DeviceSettings};
-use crate::engine::{AUTO, RuleTuple, choose};
+use crate::device::Device;
+use crate::engine::RuleTuple;
 use crate::error::Error;
 use crate::labels::{Labels, parse};
-use crate::memory::half;
+use crate::memory::Cap;
+use crate::settings::{Settings, settings_methods};
 
 /// Collects rules, and builds their classifier. Of rules of one priority the one that was added first wins,
 /// so the order of calls is the order of rules. [`build`](Self::build) tells what went wrong on the way.
@@ -30,11 +29,7 @@ pub struct ClassifierBuilder<T: RuleTuple> {
     doubts: Doubts<T>,
     assume: Assumptions,
     leave_out: bool,
-    engine: String,
-    memory_cap: Option<u64>,
-    head_room: u32,
-    seed: Option<u64>,
-    device: DeviceSettings,
+    settings: Settings,
     error: Option<Error>,
 }
 
@@ -46,11 +41,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             doubts: Doubts::none(),
             assume: Assumptions::default(),
             leave_out: false,
-            engine: AUTO.to_owned(),
-            memory_cap: None,
-            head_room: 0,
-            seed: None,
-            device: DeviceSettings::default(),
+            settings: Settings::default(),
             error: None,
         }
     }
@@ -233,32 +224,20 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         self
     }
 
-    /// Sets the engine: its name, an [`EngineName`](crate::engine::EngineName), or `auto`, which is the
-    /// default and takes the best for the rules and the device.
-    pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
-        self.engine = engine.as_ref().to_owned();
-        self
-    }
+    settings_methods!();
 
     /// Limits the bytes that the compiled table may take, both of its copies together. A table that needs
     /// more is not built. Rules come on top, and a rebuild takes as much again while it lasts. The default is
     /// half of the machine's memory, or half of what the control group of the process may take.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
-        self.memory_cap = Some(bytes);
+        self.settings.memory_cap = Some(bytes);
         self
     }
 
     /// Leaves head room for rules to come, in hundredths of what the rules take now. Some is left by default.
     /// The table is built anew when it is spent.
     pub fn head_room(mut self, hundredths: u32) -> Self {
-        self.head_room = hundredths;
-        self
-    }
-
-    /// Sets what engines that hash draw their seed from, for tables that are to be equal byte for byte.
-    /// Whoever can choose rules or packets must not know it. By default it is random for each process.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.settings.head_room = hundredths;
         self
     }
 
@@ -286,22 +265,16 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn device(mut self, device: Device) -> Self {
-        self.device.device = device;
-        self
-    }
-
-    /// Limits how long a batch may take, for [`Device::Auto`]; see
-    /// [`Builder::latency_bound`](crate::Builder::latency_bound).
-    pub fn latency_bound(mut self, bound: Duration) -> Self {
-        self.device.latency_bound = Some(bound);
+        self.settings.device.device = device;
         self
     }
 
     /// Gives the GPUs, where they are up already, for example for another table ([`Classifier::fleet`]), or
-    /// need other options. The default is to start all GPUs with [`device::options`], for this classifier
+    /// need other options. The default is to start all GPUs with
+    /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this classifier
     /// alone. Slots that were made for other keys hold as many tuples as fit.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
-        self.device.fleet = Some(fleet);
+        self.settings.device.fleet = Some(fleet);
         self
     }
 
@@ -319,18 +292,9 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         {
             return Err(Error::RulesLeftOut { report: Box::new(reports.swap_remove(at)) });
         }
-        let mut device = self.device;
-        device.open(&device::options::<T>())?;
-        let engine = choose::<T>(&self.engine, &self.rules, device.fleet.is_some())?;
-        // There are two copies of a live table, and an engine's cap is for one.
-        let memory_cap = self.memory_cap.or_else(half);
-        let options = BuildOptions {
-            memory_cap: memory_cap.map(|cap| cap / 2),
-            head_room: self.head_room,
-            seed: self.seed,
-            ..BuildOptions::default()
-        };
-        Classifier::build(self.rules, engine, options, memory_cap, device, (reports, self.doubts))
+        let (rules, mut settings) = (self.rules, self.settings);
+        let (engine, cap, options) = settings.resolve::<T>(&rules, Cap::Named)?;
+        Classifier::build(rules, engine, options, cap, settings.device, (reports, self.doubts))
     }
 
     /// Keeps the first error.

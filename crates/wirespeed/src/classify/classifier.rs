@@ -4,27 +4,23 @@ use std::fmt::{self, Display};
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_classify::read::{Doubts, RuleReport};
+use wirespeed_classify::read::{Doubts, Lines, RuleReport};
 use wirespeed_classify::{
-    Actions, Applied, BuildError, BuildOptions, Classes, Engine, LiveRules, Rule, RuleError, RuleNumber,
-    RuleSet, RuleUpdate, UpdateError,
+    Applied, BuildOptions, Classes, Rule, RuleError, RuleNumber, RuleSet, RuleUpdate, UpdateError,
 };
 use wirespeed_fib::NextHops;
-use wirespeed_gpu::classify::{Counts, Offload};
-use wirespeed_gpu::offload::RemoteTable;
-use wirespeed_gpu::runtime::Fleet;
 
 use super::builder::ClassifierBuilder;
-use super::device::{self, beside};
-use super::erased::AnyLive;
-use super::image_file::RuleImageFile;
-use super::ranked::{Ranked, RuleBeside};
+use super::facts::Facts;
+use super::image_file::{self, RuleImageFile};
 use super::reader::RuleReader;
 use super::turnover::Turnover;
-use crate::device::{DeviceSettings, all_cores};
-use crate::engine::{EngineName, OnDevice, RuleTuple, Visitor, visit};
+use crate::device::DeviceSettings;
+use crate::engine::{EngineName, RuleTuple};
 use crate::error::Error;
 use crate::labels::Labels;
+use crate::memory::Cap;
+use crate::serving::{Serving, serving_methods};
 
 /// A set of rules, and what it compiles to. One owner changes it. Any number of [`RuleReader`]s look up
 /// meanwhile, and never wait.
@@ -49,17 +45,11 @@ use crate::labels::Labels;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Classifier<T: RuleTuple> {
-    live: Box<dyn AnyLive<T>>,
-    engine: EngineName,
-    memory_cap: Option<u64>,
-    /// The table on GPUs.
-    offload: Option<Arc<Offload<T>>>,
+    serving: Serving<T>,
+    cap: Cap,
     turnover: Arc<Turnover>,
-    device_note: Option<String>,
     reports: Vec<RuleReport>,
     doubts: Arc<Doubts<T>>,
-    /// Calls that failed.
-    refused: u64,
 }
 
 impl<T: RuleTuple> Classifier<T> {
@@ -73,16 +63,13 @@ impl<T: RuleTuple> Classifier<T> {
         rules: RuleSet<T>,
         engine: EngineName,
         options: BuildOptions,
-        memory_cap: Option<u64>,
-        mut device: DeviceSettings,
+        cap: Cap,
+        device: DeviceSettings,
         (reports, doubts): (Vec<RuleReport>, Doubts<T>),
     ) -> Result<Self, Error> {
-        let is_whole = doubts.is_empty();
-        let (live, offload) =
-            visit(engine, Build { rules, options, device: &mut device, memory_cap, is_whole })??;
-        let (turnover, device_note, doubts) = (Arc::default(), device.note, Arc::new(doubts));
-        let refused = 0;
-        Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts, refused })
+        let error = |source| Error::of_build::<T>(engine, source, cap);
+        let serving = Serving::build(engine, rules, options, facts_for(&doubts), device, error)?;
+        Ok(Self { serving, cap, turnover: Arc::default(), reports, doubts: Arc::new(doubts) })
     }
 
     /// Opens an image file with its rules. It is ready for lookups as soon as it is read and checked. The
@@ -93,10 +80,11 @@ impl<T: RuleTuple> Classifier<T> {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
-        let live = visit(engine, Resume { rules, file, is_whole: doubts.is_empty() })??;
-        let (offload, turnover, reports, doubts) = (None, Arc::default(), Vec::new(), Arc::new(doubts));
-        let (memory_cap, device_note, refused) = (None, None, 0);
-        Ok(Self { live, engine, memory_cap, offload, turnover, device_note, reports, doubts, refused })
+        let (path, image) = file.into_bare()?;
+        let (error, wanted) = (|source| Error::Image { path, source }, facts_for(&doubts));
+        let serving = Serving::resume(engine, rules, image, BuildOptions::default(), wanted, error)?;
+        let (turnover, reports, doubts) = (Arc::default(), Vec::new(), Arc::new(doubts));
+        Ok(Self { serving, cap: Cap::Named, turnover, reports, doubts })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -107,16 +95,17 @@ impl<T: RuleTuple> Classifier<T> {
     /// then did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, Error> {
         let is_turnover = gives_again(self.rules().last_number(), updates);
-        let live = &mut self.live;
-        let applied = match is_turnover {
-            true => self.turnover.during(|| live.apply(updates)),
-            false => live.apply(updates),
-        };
-        self.refused += u64::from(applied.is_err());
-        applied.map_err(|error| match error {
-            UpdateError::Build(source) => Error::of_rules(source, self.memory_cap),
-            UpdateError::Rule(source) => source.into(),
-            source => Error::UpdateRules { source },
+        let (engine, cap, turnover) = (self.engine(), self.cap, &self.turnover);
+        self.serving.change(|live| {
+            let applied = match is_turnover {
+                true => turnover.during(|| live.apply(updates)),
+                false => live.apply(updates),
+            };
+            applied.map_err(|error| match error {
+                UpdateError::Build(source) => Error::of_build::<T>(engine, source, cap),
+                UpdateError::Rule(source) => source.into(),
+                source => Error::UpdateRules { source },
+            })
         })
     }
 
@@ -143,13 +132,12 @@ impl<T: RuleTuple> Classifier<T> {
 
     /// A reader of the rules. Each thread takes its own.
     pub fn reader(&self) -> RuleReader<T> {
-        let (offload, turnover) = (self.offload.clone(), Arc::clone(&self.turnover));
-        RuleReader::new(self.live.reader(), self.engine, offload, turnover, Arc::clone(&self.doubts))
+        RuleReader::new(self.serving.reader(), Arc::clone(&self.turnover), Arc::clone(&self.doubts))
     }
 
     /// The rules with their numbers, as they are now.
     pub fn rules(&self) -> &RuleSet<T> {
-        self.live.rules()
+        self.serving.model()
     }
 
     /// Number of rules.
@@ -183,50 +171,18 @@ impl<T: RuleTuple> Classifier<T> {
         &self.doubts
     }
 
-    /// The engine that it was built with.
-    pub fn engine(&self) -> EngineName {
-        self.engine
-    }
-
-    /// The GPUs that the table is on, for example for the [`fleet`](ClassifierBuilder::fleet) of another
-    /// table. `None` where lookups run on the CPU alone.
-    pub fn fleet(&self) -> Option<&Fleet> {
-        self.offload.as_ref().map(|offload| offload.remote().copies().fleet())
-    }
-
-    /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, from the start
-    /// or since a GPU failed. `None` where nothing is amiss.
-    pub fn device_note(&self) -> Option<String> {
-        let is_out = || self.offload.as_ref()?.remote().copies().is_out();
-        self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
-    }
-
-    /// Numbers of tuples that readers of this classifier looked up in batches, on the CPU and on GPUs. `None`
-    /// where lookups run on the CPU alone.
-    pub fn lookups(&self) -> Option<Counts> {
-        self.offload.as_ref().map(|offload| offload.counts())
-    }
+    serving_methods!("tuples", "ClassifierBuilder");
 
     /// Bytes held: both copies of the compiled table and of the actions, the rules, and what the engine keeps
     /// for updates. Each GPU holds one more copy of the table.
     pub fn memory_usage(&self) -> u64 {
-        self.live.memory_usage()
-    }
-
-    /// How often an update made the table be built anew.
-    pub fn rebuilds(&self) -> u64 {
-        self.live.rebuilds()
-    }
-
-    /// How many calls have failed, and so changed nothing.
-    pub fn refused(&self) -> u64 {
-        self.refused
+        self.serving.memory_usage()
     }
 
     /// Saves the compiled table and its rules, with what is in [doubt](Self::doubts), as an image file. A
     /// file that is there is replaced, whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.live.save(&NextHops::new(), &self.doubts, path.as_ref())
+        self.save_with(&NextHops::new(), path.as_ref())
     }
 
     /// Saves the rules like [`save`](Self::save), with what the actions stand for, as text, for
@@ -234,8 +190,19 @@ impl<T: RuleTuple> Classifier<T> {
     ///
     /// Fails where two labels have the same text: they could not be told apart when they are read.
     pub fn save_labelled<V: Display>(&self, path: impl AsRef<Path>, labels: &Labels<V>) -> Result<(), Error> {
-        self.live.save(&labels.to_texts()?, &self.doubts, path.as_ref())
+        self.save_with(&labels.to_texts()?, path.as_ref())
     }
+
+    fn save_with(&self, labels: &NextHops, path: &Path) -> Result<(), Error> {
+        // Updates may have changed which lines the rules come from.
+        let (rules, beside) = (self.rules(), (&*self.doubts, &Lines::default()));
+        self.serving.with_image(|image| image_file::save(image, rules, labels, beside, path)).map(drop)
+    }
+}
+
+/// What readers have to know of rules beside their numbers.
+pub(super) fn facts_for<T: RuleTuple>(doubts: &Doubts<T>) -> Facts {
+    if doubts.is_empty() { Facts::Actions } else { Facts::Priorities }
 }
 
 /// Whether updates put a rule under a number that was given before.
@@ -258,70 +225,9 @@ impl<T: RuleTuple> fmt::Debug for Classifier<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Classifier")
             .field("tuple", &T::NAME)
-            .field("engine", &self.engine)
+            .field("engine", &self.engine())
             .field("len", &self.len())
             .field("memory_usage", &self.memory_usage())
             .finish()
-    }
-}
-
-/// Builds a live table, and a copy on GPUs that follows it where there are some.
-struct Build<'d, T> {
-    rules: RuleSet<T>,
-    options: BuildOptions,
-    device: &'d mut DeviceSettings,
-    memory_cap: Option<u64>,
-    /// Whether no answer can be in doubt.
-    is_whole: bool,
-}
-
-/// A live table and its copy on GPUs.
-type Built<T> = (Box<dyn AnyLive<T>>, Option<Arc<Offload<T>>>);
-
-impl<T: RuleTuple> Visitor<T> for Build<'_, T> {
-    type Output = Result<Built<T>, Error>;
-
-    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
-        if self.is_whole { self.with::<E, Actions>() } else { self.with::<E, Ranked>() }
-    }
-}
-
-impl<T: RuleTuple> Build<'_, T> {
-    /// Builds the table with what lies beside it.
-    fn with<E: Engine<T, Table: OnDevice>, B: RuleBeside<T>>(self) -> Result<Built<T>, Error> {
-        let live = LiveRules::<T, E, B>::with(self.rules, self.options);
-        let mut live = live.map_err(|source: BuildError| Error::of_rules(source, self.memory_cap))?;
-        let Some(fleet) = self.device.fleet.clone() else { return Ok((Box::new(live), None)) };
-        let (sample, by, mut offload) = (device::sample(live.rules(), &fleet), self.device.by(), None);
-        let followed = live.follow(|table| {
-            let made = offload.insert(Arc::new(beside(&fleet, table, &sample, by, all_cores())?));
-            Ok(made.remote().follower())
-        });
-        self.device.or_cpu(followed)?;
-        Ok((Box::new(live), offload))
-    }
-}
-
-/// Makes a live table of an image.
-struct Resume<T> {
-    rules: RuleSet<T>,
-    file: RuleImageFile,
-    /// Whether no answer can be in doubt.
-    is_whole: bool,
-}
-
-impl<T: RuleTuple> Visitor<T> for Resume<T> {
-    type Output = Result<Box<dyn AnyLive<T>>, Error>;
-
-    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
-        if self.is_whole { self.with::<E, Actions>() } else { self.with::<E, Ranked>() }
-    }
-}
-
-impl<T: RuleTuple> Resume<T> {
-    /// Resumes the table with what lies beside it.
-    fn with<E: Engine<T>, B: RuleBeside<T>>(self) -> Result<Box<dyn AnyLive<T>>, Error> {
-        let table = self.file.into_table()?;
-        Ok(Box::new(LiveRules::<T, E, B>::resume_with(self.rules, table, BuildOptions::default())))
     }
 }

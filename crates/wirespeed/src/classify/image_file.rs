@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
 
 use wirespeed_classify::read::{Doubts, Lines, ReadOptions, RuleFormat, read_rules_from};
 use wirespeed_classify::write::write_rules;
-use wirespeed_classify::{Engine, Pattern, Rule, RuleNumber, RuleSet};
+use wirespeed_classify::{Pattern, Rule, RuleNumber, RuleSet};
 use wirespeed_fib::NextHops;
-use wirespeed_image::{Image, ImageError, Table};
+use wirespeed_image::{Image, ImageError};
 
 use super::tuple_name::TupleName;
-use crate::engine::{EngineName, ImageOf, RuleTuple, image_of};
+use crate::engine::{AnyTable, EngineName, ImageOf, RuleTuple, image_of};
 use crate::error::Error;
+use crate::image_file::bare;
 
 /// The attachment that says of which tuple it is.
 const TUPLE: &str = "tuple";
@@ -37,8 +38,8 @@ const LINES: &str = "lines";
 
 /// Writes an engine's table as a file with its rules, the names of their actions, what is in doubt about
 /// them, and the lines that they come from, as far as these are known. A file that is there is replaced.
-pub fn save<T: RuleTuple, E: Engine<T>>(
-    table: &E::Table,
+pub fn save<T: RuleTuple>(
+    image: &Image,
     rules: &RuleSet<T>,
     labels: &NextHops,
     (doubts, lines): (&Doubts<T>, &Lines),
@@ -49,7 +50,7 @@ pub fn save<T: RuleTuple, E: Engine<T>>(
     // Writing to memory doesn't fail.
     write_rules(rules, &mut words)
         .map_err(|error| named(ImageError::Malformed(format!("the attachment {RULES}: {error}"))))?;
-    let image = table.image().with_attachment(TUPLE, T::NAME.as_bytes()).map_err(named)?;
+    let image = image.with_attachment(TUPLE, T::NAME.as_bytes()).map_err(named)?;
     let image = image.with_attachment(RULES, &words).map_err(named)?;
     let mut image = image.with_attachment(LABELS, &labels.to_bytes()).map_err(named)?;
     for (name, text) in [(DOUBTS, doubts.to_text()), (LINES, lines.to_text())] {
@@ -82,10 +83,7 @@ impl RuleImageFile {
         let (path, kind) = (path.to_owned(), image.kind());
         let engine = match image_of(kind) {
             Some((ImageOf::Rules, engine)) => engine,
-            Some((ImageOf::Addresses(_), _)) => {
-                return Err(Error::ImageNotOfRules { path, found: "addresses" });
-            }
-            Some((ImageOf::Names, _)) => return Err(Error::ImageNotOfRules { path, found: "names" }),
+            Some((found, _)) => return Err(Error::ImageOf { path, found: found.name(), wanted: "rules" }),
             None => return Err(Error::ImageKind { path, kind: kind.to_owned() }),
         };
         let name = image.attachment(TUPLE).and_then(|name| std::str::from_utf8(name).ok());
@@ -129,10 +127,15 @@ impl RuleImageFile {
     }
 
     /// The engine's table of it, checked, without what the file holds beside it.
-    pub fn into_table<X: Table>(self) -> Result<X, Error> {
-        let image = self.image.without_attachments(&[TUPLE, RULES, LABELS, DOUBTS, LINES]);
-        let table = image.and_then(X::from_image);
-        table.map_err(|source| Error::Image { path: self.path, source })
+    pub fn into_table<T: RuleTuple>(self) -> Result<Box<dyn AnyTable<T>>, Error> {
+        let engine = self.engine;
+        let (path, image) = self.into_bare()?;
+        T::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
+    }
+
+    /// The engine's sections of it, not checked yet, without what the file holds beside them; and the file.
+    pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
+        bare(self.path, &self.image, &[TUPLE, RULES, LABELS, DOUBTS, LINES])
     }
 
     /// The names of the actions; empty if the file doesn't say.
@@ -161,7 +164,7 @@ impl RuleImageFile {
     /// The rules. An error where the file holds the compiled table alone.
     pub fn rules<T: RuleTuple>(&self) -> Result<RuleSet<T>, Error> {
         let Some(words) = self.image.attachment(RULES) else {
-            return Err(Error::ImageWithoutRules { path: self.path.clone() });
+            return Err(Error::without(&self.path, "rules"));
         };
         rules(words, &self.image).ok_or_else(|| malformed(self.path.clone(), RULES))
     }

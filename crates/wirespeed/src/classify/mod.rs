@@ -184,11 +184,8 @@
 
 mod builder;
 mod classifier;
-pub mod device;
-mod erased;
+mod facts;
 pub mod image_file;
-mod pipeline;
-mod ranked;
 mod reader;
 pub mod tuple_name;
 mod turnover;
@@ -196,10 +193,13 @@ mod verdict;
 
 pub use builder::ClassifierBuilder;
 pub use classifier::Classifier;
-pub use pipeline::RulePipeline;
+pub use facts::{Facts, RuleFacts};
 pub use reader::{RuleGuard, RuleMatch, RuleReader};
 pub use tuple_name::TupleName;
 pub use verdict::RuleVerdict;
+
+/// Many batches of tuples under way at once.
+pub type RulePipeline<'k, T> = crate::Pipeline<'k, T>;
 
 pub use wirespeed_classify::{
     Applied, BuildError, Engine, FieldRange, FrameError, Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlowTuple,

@@ -5,20 +5,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirespeed_classify::read::{Doubts, Uncertain};
-use wirespeed_classify::{Actions, Engine, FrameError, Rank, RuleNumber, Step};
+use wirespeed_classify::{Actions, Companion, FrameError, Rank, RuleNumber, Step};
 use wirespeed_fib::NextHop;
-use wirespeed_gpu::classify::Offload;
-use wirespeed_image::live::State;
 
-use super::erased::{AnyReader, AnyState};
+use super::RulePipeline;
+use super::classifier::facts_for;
+use super::facts::RuleFacts;
 use super::image_file::RuleImageFile;
-use super::pipeline::RulePipeline;
-use super::ranked::{Ranked, RuleBeside};
 use super::turnover::Turnover;
 use super::verdict::RuleVerdict;
-use crate::engine::{EngineName, OnDevice, RuleTuple, Visitor, visit};
-use crate::erased::Held;
+use crate::engine::{EngineName, Entered, RuleTuple};
 use crate::error::Error;
+use crate::pipeline::Pipeline;
+use crate::serving::Looking;
 
 /// The best rule that matches a packet: its number, and its action in the state that was looked up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,28 +34,14 @@ pub struct RuleMatch {
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the rules.
 pub struct RuleReader<T: RuleTuple> {
-    inner: Box<dyn AnyReader<T>>,
-    engine: EngineName,
-    /// The table on GPUs.
-    offload: Option<Arc<Offload<T>>>,
+    looking: Looking<T>,
     turnover: Arc<Turnover>,
     doubts: Arc<Doubts<T>>,
 }
 
 impl<T: RuleTuple> RuleReader<T> {
-    pub(super) fn new(
-        inner: Box<dyn AnyReader<T>>,
-        engine: EngineName,
-        offload: Option<Arc<Offload<T>>>,
-        turnover: Arc<Turnover>,
-        doubts: Arc<Doubts<T>>,
-    ) -> Self {
-        Self { inner, engine, offload, turnover, doubts }
-    }
-
-    /// The table on GPUs.
-    pub(super) fn offload(&self) -> Option<&Offload<T>> {
-        self.offload.as_deref()
+    pub(super) fn new(looking: Looking<T>, turnover: Arc<Turnover>, doubts: Arc<Doubts<T>>) -> Self {
+        Self { looking, turnover, doubts }
     }
 
     /// Opens an image file that [`Classifier::save`](super::Classifier::save) or `lookupctl classify build`
@@ -67,13 +52,17 @@ impl<T: RuleTuple> RuleReader<T> {
     /// not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
-        visit::<T, _>(file.engine(), Fixed(file))?
+        let (engine, rules, doubts) = (file.engine(), file.rules::<T>()?, file.doubts()?);
+        let (path, image) = file.into_bare()?;
+        let beside = <RuleFacts as Companion<T>>::of(&rules, facts_for(&doubts));
+        let inner = T::open(engine, image, beside)?.map_err(|source| Error::Image { path, source })?;
+        Ok(Self::new(Looking::fixed(inner, engine), Arc::default(), Arc::new(doubts)))
     }
 
     /// The number of the best rule that matches; `None` where none does.
     #[inline]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
-        RuleNumber::new(self.inner.lookup(tuple))
+        RuleNumber::new(self.looking.lookup(tuple))
     }
 
     /// The number and the action of the best rule that matches. Where rules were [left
@@ -156,7 +145,7 @@ impl<T: RuleTuple> RuleReader<T> {
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
-        self.look_up(tuples, numbers, |tuples, numbers| self.enter().lookup_batch(tuples, numbers));
+        self.looking.lookup_batch(tuples, numbers);
     }
 
     /// [`lookup_batch`](Self::lookup_batch) on every core, all in one state of the rules: parts of the batch
@@ -165,7 +154,7 @@ impl<T: RuleTuple> RuleReader<T> {
     ///
     /// Panics when the lengths differ.
     pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
-        self.look_up(tuples, numbers, |tuples, numbers| self.enter().par_lookup_batch(tuples, numbers));
+        self.looking.par_lookup_batch(tuples, numbers);
     }
 
     /// [`lookup_batch`](Self::lookup_batch) with the actions of the rules, all in one state.
@@ -177,7 +166,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// Panics when the lengths differ.
     pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {
         assert_eq!(tuples.len(), matches.len(), "a match for each tuple");
-        let Some(offload) = &self.offload else { return self.enter().match_batch(tuples, matches) };
+        let Some(offload) = self.looking.offload() else { return self.enter().match_batch(tuples, matches) };
         let seen = self.turnover.seen();
         offload.answer(
             matches,
@@ -233,14 +222,6 @@ impl<T: RuleTuple> RuleReader<T> {
         }
     }
 
-    /// Looks up on GPUs where there are some and they are to; else as the CPU does it.
-    fn look_up(&self, tuples: &[T], numbers: &mut [u32], on_cpu: impl FnOnce(&[T], &mut [u32])) {
-        match &self.offload {
-            None => on_cpu(tuples, numbers),
-            Some(offload) => offload.lookup_batch(tuples, numbers, on_cpu),
-        }
-    }
-
     /// Several batches under way at once, on the device that the classifier was built for. This keeps a GPU
     /// busy.
     ///
@@ -265,7 +246,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pipeline(&self) -> RulePipeline<'_, T> {
-        RulePipeline::new(self)
+        Pipeline::new(&self.looking)
     }
 
     /// One state of the rules, for lookups that belong together. They run on the CPU. While a guard lives the
@@ -273,18 +254,18 @@ impl<T: RuleTuple> RuleReader<T> {
     /// A thread that holds a guard and makes both changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> RuleGuard<'_, T> {
-        RuleGuard { state: self.inner.enter(), doubts: &self.doubts }
+        RuleGuard { state: self.looking.enter(), doubts: &self.doubts }
     }
 
     /// The engine that looks up.
     pub fn engine(&self) -> EngineName {
-        self.engine
+        self.looking.engine()
     }
 }
 
 /// One state of a set of rules, for as long as it lives.
 pub struct RuleGuard<'a, T: RuleTuple> {
-    state: Held<'a, dyn AnyState<T>>,
+    state: Entered<'a, T>,
     doubts: &'a Doubts<T>,
 }
 
@@ -292,12 +273,12 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
     /// [`RuleReader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
-        RuleNumber::new(self.state.table().table().lookup(tuple))
+        RuleNumber::new(self.state.table.lookup(tuple))
     }
 
     /// [`RuleReader::find`] in this state.
     pub fn find(&self, tuple: &T) -> Option<RuleMatch> {
-        matched(self.state.table().actions(), self.state.table().table().lookup(tuple))
+        matched(self.state.beside.actions(), self.state.table.lookup(tuple))
     }
 
     /// [`RuleReader::verdict`] in this state.
@@ -321,7 +302,7 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
     /// What could change an answer of this state.
     fn doubts_about(&self, tuple: &T, found: Option<RuleMatch>) -> impl Iterator<Item = &Uncertain<T>> {
         let ranked = found.and_then(|found| {
-            let priority = self.state.table().priority(found.number.get())?;
+            let priority = self.state.beside.priority(found.number.get())?;
             Some((Rank::new(priority, found.number), found.action.0))
         });
         // An answer whose rank is not known is taken for the last of all: no doubt is lost.
@@ -331,12 +312,12 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
 
     /// [`RuleReader::lookup_batch`] in this state.
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
-        self.state.table().table().lookup_batch(tuples, numbers);
+        self.state.table.lookup_batch(tuples, numbers);
     }
 
     /// [`RuleReader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
-        self.state.table().table().par_lookup_batch(tuples, numbers);
+        self.state.table.par_lookup_batch(tuples, numbers);
     }
 
     /// [`RuleReader::match_batch`] in this state.
@@ -353,12 +334,12 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
     /// The action of a rule; `None` where there is none of that number in this state. A number that was found
     /// in another state may be another rule's by now.
     pub fn action(&self, number: RuleNumber) -> Option<NextHop> {
-        self.state.table().actions().action(number.get()).map(NextHop)
+        self.state.beside.actions().action(number.get()).map(NextHop)
     }
 
     /// Gives rules their actions; whether all of them are there.
     fn resolve(&self, numbers: &[u32], matches: &mut [Option<RuleMatch>]) -> bool {
-        let (actions, mut all) = (self.state.table().actions(), true);
+        let (actions, mut all) = (self.state.beside.actions(), true);
         for (&number, to) in numbers.iter().zip(matches) {
             *to = matched(actions, number);
             all &= number == 0 || to.is_some();
@@ -368,12 +349,12 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
 
     /// The shape of the compiled table, in a line for people, if the engine tells one.
     pub fn shape(&self) -> Option<String> {
-        self.state.table().table().shape()
+        self.state.table.shape()
     }
 
     /// The steps of one lookup, for people: what is read, in order.
     pub fn explain(&self, tuple: &T) -> Vec<Step> {
-        self.state.table().table().explain(tuple)
+        self.state.table.explain(tuple)
     }
 }
 
@@ -391,9 +372,7 @@ fn matched(actions: &Actions, number: u32) -> Option<RuleMatch> {
 impl<T: RuleTuple> Clone for RuleReader<T> {
     fn clone(&self) -> Self {
         Self {
-            inner: self.inner.clone_box(),
-            engine: self.engine,
-            offload: self.offload.clone(),
+            looking: self.looking.clone(),
             turnover: Arc::clone(&self.turnover),
             doubts: Arc::clone(&self.doubts),
         }
@@ -404,7 +383,7 @@ impl<T: RuleTuple> fmt::Debug for RuleReader<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RuleReader")
             .field("tuple", &T::NAME)
-            .field("engine", &self.engine)
+            .field("engine", &self.engine())
             .finish_non_exhaustive()
     }
 }
@@ -412,31 +391,5 @@ impl<T: RuleTuple> fmt::Debug for RuleReader<T> {
 impl<T: RuleTuple> fmt::Debug for RuleGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RuleGuard").finish_non_exhaustive()
-    }
-}
-
-/// Makes a reader of an image.
-struct Fixed(RuleImageFile);
-
-impl<T: RuleTuple> Visitor<T> for Fixed {
-    type Output = Result<RuleReader<T>, Error>;
-
-    fn visit<E: Engine<T, Table: OnDevice>>(self) -> Self::Output {
-        let doubts = self.0.doubts()?;
-        if doubts.is_empty() { self.read::<T, E, Actions>(doubts) } else { self.read::<T, E, Ranked>(doubts) }
-    }
-}
-
-impl Fixed {
-    /// Reads the table with what lies beside it.
-    fn read<T: RuleTuple, E: Engine<T>, B: RuleBeside<T>>(
-        self,
-        doubts: Doubts<T>,
-    ) -> Result<RuleReader<T>, Error> {
-        let (engine, rules) = (self.0.engine(), self.0.rules::<T>()?);
-        let table: E::Table = self.0.into_table()?;
-        let state = State { table, beside: B::of(&rules) };
-        let (turnover, doubts) = (Arc::default(), Arc::new(doubts));
-        Ok(RuleReader::new(Box::new(Arc::new(state)), engine, None, turnover, doubts))
     }
 }

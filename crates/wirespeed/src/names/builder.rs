@@ -4,21 +4,19 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
 
 use wirespeed_fib::NextHop;
 use wirespeed_gpu::runtime::Fleet;
 use wirespeed_namelookup::read::{self, NameFib, ReadOptions, Source, read_entries, read_table};
-use wirespeed_namelookup::{BuildOptions, Name, NameDomain, NameModel};
+use wirespeed_namelookup::{Name, NameDomain, NameModel};
 
+use super::NameRib;
 use super::table::NameTable;
-use super::{NameRib, device};
-use crate::device::{Device, DeviceSettings};
-use crate::engine::AUTO;
-use crate::engine::choose;
+use crate::device::Device;
 use crate::error::Error;
 use crate::labels::{Labels, parse};
-use crate::memory::half;
+use crate::memory::Cap;
+use crate::settings::{Settings, settings_methods};
 
 /// Collects names, and builds their table. Of several results of one name the last stays, wherever they come
 /// from. [`build`](Self::build) tells what went wrong on the way.
@@ -26,27 +24,14 @@ use crate::memory::half;
 #[must_use = "a builder makes nothing until `build`"]
 pub struct NameBuilder {
     names: NameRib,
-    engine: String,
-    memory_cap: Option<u64>,
-    results: u32,
-    seed: Option<u64>,
+    settings: Settings,
     aggregate: bool,
-    device: DeviceSettings,
     error: Option<Error>,
 }
 
 impl NameBuilder {
     pub(super) fn new() -> Self {
-        Self {
-            names: NameRib::new(),
-            engine: AUTO.to_owned(),
-            memory_cap: None,
-            results: 0,
-            seed: None,
-            aggregate: false,
-            device: DeviceSettings::default(),
-            error: None,
-        }
+        Self { names: NameRib::new(), settings: Settings::default(), aggregate: false, error: None }
     }
 
     /// Adds names with indexes of the caller's own table of results, for example a forwarder's faces.
@@ -137,32 +122,20 @@ impl NameBuilder {
         }
     }
 
-    /// Sets the engine: its name, an [`EngineName`](crate::engine::EngineName), or `auto`, which is the
-    /// default and takes the best for the table.
-    pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
-        self.engine = engine.as_ref().to_owned();
-        self
-    }
+    settings_methods!();
 
     /// Limits the bytes that the compiled table may take, both of its copies together. A table that needs
     /// more is not built. Names come on top, and a rebuild takes as much again while it lasts. The default is
     /// half of the machine's memory, or half of what the control group of the process may take.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
-        self.memory_cap = Some(bytes);
+        self.settings.memory_cap = Some(bytes);
         self
     }
 
     /// Makes room for results up to this index, where updates will bring larger ones than the names have now.
     /// Without it the table grows when they come, by being built anew.
     pub fn next_hops(mut self, largest: u32) -> Self {
-        self.results = largest;
-        self
-    }
-
-    /// Sets what engines that hash draw their seed from, for tables that are to be equal byte for byte.
-    /// Whoever can choose names must not know it. By default it is random for each process.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.settings.results = largest;
         self
     }
 
@@ -214,23 +187,17 @@ impl NameBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn device(mut self, device: Device) -> Self {
-        self.device.device = device;
-        self
-    }
-
-    /// Limits how long a batch may take, for [`Device::Auto`]; see
-    /// [`Builder::latency_bound`](crate::Builder::latency_bound).
-    pub fn latency_bound(mut self, bound: Duration) -> Self {
-        self.device.latency_bound = Some(bound);
+        self.settings.device.device = device;
         self
     }
 
     /// Gives the GPUs, where they are up already, for example for another table ([`NameTable::fleet`]), or
-    /// need other options. The default is to start all GPUs with [`device::options`], for this table alone.
+    /// need other options. The default is to start all GPUs with
+    /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this table alone.
     /// Slots that were made for addresses hold fewer names, and no lengths: what asks for lengths is looked
     /// up on the CPU there.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
-        self.device.fleet = Some(fleet);
+        self.settings.device.fleet = Some(fleet);
         self
     }
 
@@ -242,18 +209,9 @@ impl NameBuilder {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let mut device = self.device;
-        device.open(&device::options())?;
-        let engine = choose::<NameDomain>(&self.engine, &self.names, device.fleet.is_some())?;
-        // There are two copies of a live table, and an engine's cap is for one.
-        let memory_cap = self.memory_cap.or_else(half);
-        let options = BuildOptions {
-            memory_cap: memory_cap.map(|cap| cap / 2),
-            results: self.results,
-            seed: self.seed,
-            ..BuildOptions::default()
-        };
-        NameTable::build(NameModel::new(self.names, self.aggregate), engine, options, memory_cap, device)
+        let (names, mut settings) = (self.names, self.settings);
+        let (engine, cap, options) = settings.resolve::<NameDomain>(&names, Cap::Named)?;
+        NameTable::build(NameModel::new(names, self.aggregate), engine, options, cap, settings.device)
     }
 
     /// Keeps the first error.

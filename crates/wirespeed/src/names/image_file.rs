@@ -12,13 +12,14 @@
 
 use std::path::{Path, PathBuf};
 
-use wirespeed_image::{Image, ImageError, Table};
+use wirespeed_image::{Image, ImageError};
+use wirespeed_namelookup::NameDomain;
 use wirespeed_namelookup::read::Labels;
-use wirespeed_namelookup::{Engine, NameDomain};
 
 use super::{NameRib, entry_list};
-use crate::engine::{EngineName, ImageOf, image_of, reads};
+use crate::engine::{AnyTable, EngineName, ImageOf, Served, image_of, reads};
 use crate::error::Error;
+use crate::image_file::bare;
 
 /// The attachment that [`Labels::to_bytes`] made.
 pub(crate) const LABELS: &str = "labels";
@@ -31,16 +32,17 @@ const AGGREGATED: &str = "aggregated";
 
 /// Writes an engine's table as a file with its names, all of them if it is aggregated, and with the names of
 /// their results. A file that is there is replaced.
-pub fn save<E: Engine<NameDomain>>(
-    table: &E::Table,
+pub fn save(
+    engine: EngineName,
+    image: &Image,
     names: &NameRib,
     labels: &Labels,
     is_aggregated: bool,
     path: &Path,
 ) -> Result<Image, Error> {
-    let made = if is_aggregated { format!("{} {AGGREGATED}", E::NAME) } else { E::NAME.to_owned() };
+    let made = if is_aggregated { format!("{engine} {AGGREGATED}") } else { engine.to_string() };
     let named = |source| Error::Image { path: path.to_owned(), source };
-    let image = table.image().with_attachment(NAMES, &entry_list::to_bytes(names)).map_err(named)?;
+    let image = image.with_attachment(NAMES, &entry_list::to_bytes(names)).map_err(named)?;
     let image = image.with_attachment(LABELS, &labels.to_bytes()).map_err(named)?;
     let image = image.with_attachment(MADE, made.as_bytes()).map_err(named)?;
     image.save(path).map_err(named)?;
@@ -68,8 +70,7 @@ impl NameImageFile {
         let (path, kind) = (path.to_owned(), image.kind());
         let engine = match image_of(kind) {
             Some((ImageOf::Names, engine)) => engine,
-            Some((ImageOf::Addresses(_), _)) => return Err(Error::ImageOfRoutes { path }),
-            Some((ImageOf::Rules, _)) => return Err(Error::ImageOfRules { path, wanted: "names" }),
+            Some((found, _)) => return Err(Error::ImageOf { path, found: found.name(), wanted: "names" }),
             None => return Err(Error::ImageKind { path, kind: kind.to_owned() }),
         };
         match made(&image, engine) {
@@ -105,10 +106,15 @@ impl NameImageFile {
     }
 
     /// The engine's table of it, checked, without what the file holds beside it.
-    pub fn into_table<T: Table>(self) -> Result<T, Error> {
-        let image = self.image.without_attachments(&[LABELS, NAMES, MADE]);
-        let table = image.and_then(T::from_image);
-        table.map_err(|source| Error::Image { path: self.path, source })
+    pub fn into_table(self) -> Result<Box<dyn AnyTable<NameDomain>>, Error> {
+        let engine = self.engine;
+        let (path, image) = self.into_bare()?;
+        NameDomain::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
+    }
+
+    /// The engine's sections of it, not checked yet, without what the file holds beside them; and the file.
+    pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
+        bare(self.path, &self.image, &[LABELS, NAMES, MADE])
     }
 
     /// The names of the results; empty if the file doesn't say.

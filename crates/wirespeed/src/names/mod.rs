@@ -135,18 +135,21 @@
 //! ```
 
 mod builder;
-pub mod device;
 mod entry_list;
-mod erased;
 pub mod image_file;
-mod pipeline;
 mod reader;
 mod table;
 
 pub use builder::NameBuilder;
-pub use pipeline::NamePipeline;
 pub use reader::{NameGuard, NameReader};
 pub use table::NameTable;
+
+/// Bytes that a GPU's slot has for a name by default: more than most take on average, their places included.
+/// Longer names go in smaller parts.
+pub const NAME_BYTES: usize = 64;
+
+/// Many batches of names under way at once.
+pub type NamePipeline<'k> = crate::Pipeline<'k, NameDomain>;
 
 /// Names with their results, as a table holds them for updates: to names what [`Rib`](crate::Rib) is to
 /// routes. Insert, remove, iterate, look up. It is not compiled, and not for readers.

@@ -2,44 +2,30 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 
 use wirespeed_fib::NextHop;
-use wirespeed_gpu::names::Offload;
-use wirespeed_namelookup::{Engine, Lookup, Match, Name, NameDomain, Names};
+use wirespeed_namelookup::{Match, Name, NameDomain, Names};
 
-use super::erased::AnyReader;
+use super::NamePipeline;
 use super::image_file::NameImageFile;
-use super::pipeline::NamePipeline;
-use crate::engine::{EngineName, OnDevice, Visitor, visit};
-use crate::erased::Held;
+use crate::engine::{EngineName, Entered, Served};
 use crate::error::Error;
+use crate::pipeline::Pipeline;
+use crate::serving::Looking;
 
 /// Looks up in a table of names. Cheap to clone: each thread takes its own. Wait-free, whatever the writer
 /// does. A reader outlives the writer, and goes on with the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
+#[derive(Clone)]
 pub struct NameReader {
-    inner: Box<dyn AnyReader>,
-    engine: EngineName,
+    looking: Looking<NameDomain>,
     is_aggregated: bool,
-    /// The table on GPUs.
-    offload: Option<Arc<Offload>>,
 }
 
 impl NameReader {
-    pub(super) fn new(
-        inner: Box<dyn AnyReader>,
-        engine: EngineName,
-        is_aggregated: bool,
-        offload: Option<Arc<Offload>>,
-    ) -> Self {
-        Self { inner, engine, is_aggregated, offload }
-    }
-
-    /// The table on GPUs.
-    pub(super) fn offload(&self) -> Option<&Offload> {
-        self.offload.as_deref()
+    pub(super) fn new(looking: Looking<NameDomain>, is_aggregated: bool) -> Self {
+        Self { looking, is_aggregated }
     }
 
     /// Opens an image file that [`NameTable::save`](super::NameTable::save) or `lookupctl names build` wrote,
@@ -48,13 +34,16 @@ impl NameReader {
     /// Fails where the file is damaged, of addresses, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?;
-        visit(file.engine(), Fixed(file))?
+        let (engine, is_aggregated) = (file.engine(), file.is_aggregated());
+        let (path, image) = file.into_bare()?;
+        let inner = NameDomain::open(engine, image, ())?.map_err(|source| Error::Image { path, source })?;
+        Ok(Self::new(Looking::fixed(inner, engine), is_aggregated))
     }
 
     /// The result of the longest prefix of the name that is in the table, [`NextHop::NONE`] where none is.
     #[inline]
     pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
-        self.inner.lookup(name.as_ref()).next_hop()
+        self.looking.lookup(name.as_ref()).next_hop()
     }
 
     /// The longest prefix of the name that is in the table, with its result. An
@@ -70,7 +59,7 @@ impl NameReader {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn longest_match<'n>(&self, name: &'n Name) -> Option<(&'n Name, NextHop)> {
-        let found = self.inner.lookup(name);
+        let found = self.looking.lookup(name);
         Some((found.prefix(name)?, found.next_hop()))
     }
 
@@ -81,7 +70,7 @@ impl NameReader {
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
-        self.look_up(names.into(), next_hops, |names, next_hops| self.enter().lookup_batch(names, next_hops));
+        self.looking.lookup_batch(names.into(), next_hops);
     }
 
     /// Looks up each name, and writes its result and how much of it matched to the same place of `matches`.
@@ -90,7 +79,7 @@ impl NameReader {
     /// Panics when the lengths differ.
     pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
         let on_cpu = |names: Names<'_>, matches: &mut [Match]| self.enter().match_batch(names, matches);
-        match &self.offload {
+        match self.looking.offload() {
             None => on_cpu(names.into(), matches),
             Some(offload) => offload.lookup_batch(names.into(), matches, on_cpu),
         }
@@ -102,23 +91,7 @@ impl NameReader {
     ///
     /// Panics when the lengths differ.
     pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
-        self.look_up(names.into(), next_hops, |names, next_hops| {
-            self.enter().par_lookup_batch(names, next_hops);
-        });
-    }
-
-    /// Looks up on GPUs where there are some and they are to; else as the CPU does it.
-    fn look_up(
-        &self,
-        names: Names<'_>,
-        next_hops: &mut [NextHop],
-        on_cpu: impl FnOnce(Names<'_>, &mut [NextHop]),
-    ) {
-        let Some(offload) = &self.offload else { return on_cpu(names, next_hops) };
-        let results: &mut [u32] = bytemuck::cast_slice_mut(next_hops);
-        offload.lookup_batch(names, results, |names, results| {
-            on_cpu(names, bytemuck::cast_slice_mut(results));
-        });
+        self.looking.par_lookup_batch(names.into(), next_hops);
     }
 
     /// Several batches under way at once, on the device that the table was built for. This keeps a GPU busy.
@@ -147,7 +120,7 @@ impl NameReader {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pipeline(&self) -> NamePipeline<'_> {
-        NamePipeline::new(self)
+        Pipeline::new(&self.looking)
     }
 
     /// One state of the table, for lookups that belong together. They run on the CPU. While a guard lives the
@@ -155,12 +128,12 @@ impl NameReader {
     /// A thread that holds a guard and makes both changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> NameGuard<'_> {
-        NameGuard(self.inner.enter())
+        NameGuard(self.looking.enter())
     }
 
     /// The engine that looks up.
     pub fn engine(&self) -> EngineName {
-        self.engine
+        self.looking.engine()
     }
 
     /// Whether only the names are compiled that results need
@@ -171,18 +144,18 @@ impl NameReader {
 }
 
 /// One state of a table of names, for as long as it lives.
-pub struct NameGuard<'a>(Held<'a, dyn Lookup<NameDomain>>);
+pub struct NameGuard<'a>(Entered<'a, NameDomain>);
 
 impl NameGuard<'_> {
     /// [`NameReader::lookup`] in this state.
     #[inline]
     pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
-        self.0.table().lookup(name.as_ref()).next_hop()
+        self.0.table.lookup(name.as_ref()).next_hop()
     }
 
     /// [`NameReader::longest_match`] in this state.
     pub fn longest_match<'n>(&self, name: &'n Name) -> Option<(&'n Name, NextHop)> {
-        let found = self.0.table().lookup(name);
+        let found = self.0.table.lookup(name);
         Some((found.prefix(name)?, found.next_hop()))
     }
 
@@ -190,50 +163,30 @@ impl NameGuard<'_> {
     pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
         let names = names.into();
         assert_eq!(names.len(), next_hops.len(), "a result for each name");
-        self.0.table().lookup_batch(names, bytemuck::cast_slice_mut(next_hops));
+        self.0.table.lookup_batch(names, bytemuck::cast_slice_mut(next_hops));
     }
 
     /// [`NameReader::match_batch`] in this state.
     pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
         let names = names.into();
         assert_eq!(names.len(), matches.len(), "a match for each name");
-        self.0.table().match_batch(names, matches);
+        self.0.table.match_batch(names, matches);
     }
 
     /// [`NameReader::par_lookup_batch`] in this state.
     pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
-        self.0.table().par_lookup_batch(names.into(), bytemuck::cast_slice_mut(next_hops));
-    }
-}
-
-impl Clone for NameReader {
-    fn clone(&self) -> Self {
-        let (inner, offload) = (self.inner.clone_box(), self.offload.clone());
-        Self { inner, offload, ..*self }
+        self.0.table.par_lookup_batch(names.into(), bytemuck::cast_slice_mut(next_hops));
     }
 }
 
 impl fmt::Debug for NameReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NameReader").field("engine", &self.engine).finish_non_exhaustive()
+        f.debug_struct("NameReader").field("engine", &self.engine()).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for NameGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NameGuard").finish_non_exhaustive()
-    }
-}
-
-/// Makes a reader of an image.
-struct Fixed(NameImageFile);
-
-impl Visitor<NameDomain> for Fixed {
-    type Output = Result<NameReader, Error>;
-
-    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Self::Output {
-        let (engine, is_aggregated) = (self.0.engine(), self.0.is_aggregated());
-        let table: E::Table = self.0.into_table()?;
-        Ok(NameReader::new(Box::new(Arc::new(table)), engine, is_aggregated, None))
     }
 }

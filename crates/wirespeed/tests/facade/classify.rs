@@ -265,8 +265,11 @@ fn images_that_are_not_of_these_rules_are_refused() {
         error.to_string().split(": ").nth(1),
         Some("the image is of rules of tuple ipv4, those of openflow are wanted")
     );
-    assert!(matches!(Ipv4Table::open(&path), Err(Error::ImageOfRules { wanted: "addresses", .. })));
-    assert!(matches!(NameTable::open(&path), Err(Error::ImageOfRules { wanted: "names", .. })));
+    assert!(matches!(
+        Ipv4Table::open(&path),
+        Err(Error::ImageOf { found: "rules", wanted: "addresses", .. })
+    ));
+    assert!(matches!(NameTable::open(&path), Err(Error::ImageOf { found: "rules", wanted: "names", .. })));
     let bytes = std::fs::read(&path).unwrap();
     for at in (0..bytes.len()).step_by(bytes.len() / 50) {
         let mut bad = bytes.clone();
@@ -280,7 +283,7 @@ fn images_that_are_not_of_these_rules_are_refused() {
     let bare = Image::open(&path).unwrap().without_attachments(&["rules", "tuple"]).unwrap();
     let of_tuple = bare.with_attachment("tuple", b"ipv4").unwrap();
     of_tuple.save(&path).unwrap();
-    assert!(matches!(open(), Err(Error::ImageWithoutRules { .. })));
+    assert!(matches!(open(), Err(Error::ImageWithout { what: "rules", .. })));
     for words in ["", "dport=443\ndport=80\n", "quic\n", "number=2 dport=443\n"] {
         of_tuple.with_attachment("rules", words.as_bytes()).unwrap().save(&path).unwrap();
         assert!(matches!(open(), Err(Error::Image { .. })), "{words:?}");
@@ -292,9 +295,9 @@ fn images_that_are_not_of_these_rules_are_refused() {
     ImageBuilder::new("other", 1).build(None).unwrap().save(&path).unwrap();
     assert!(matches!(open(), Err(Error::ImageKind { .. })));
     Ipv4Table::builder().build().unwrap().save(&path).unwrap();
-    assert!(matches!(open(), Err(Error::ImageNotOfRules { found: "addresses", .. })));
+    assert!(matches!(open(), Err(Error::ImageOf { found: "addresses", wanted: "rules", .. })));
     NameTable::builder().build().unwrap().save(&path).unwrap();
-    assert!(matches!(open(), Err(Error::ImageNotOfRules { found: "names", .. })));
+    assert!(matches!(open(), Err(Error::ImageOf { found: "names", wanted: "rules", .. })));
 }
 
 /// Files of rules.
@@ -421,7 +424,7 @@ fn what_cannot_be_is_refused() {
     for engine in of_domain::<Ipv4Tuple>() {
         let builder = Classifier::builder().rule_set(rules::<Ipv4Tuple>(1)).engine(engine).memory_cap(1000);
         let error = builder.build().unwrap_err();
-        assert!(matches!(error, Error::RulesMemoryCap { cap: 1000, .. }), "{error}");
+        assert!(matches!(error, Error::MemoryCap { what: "rules", cap: 1000, .. }), "{error}");
     }
     let mut classifier = in_places(EngineName::Linear);
     let rule: Rule<Ipv4Tuple> = "proto=tcp".parse().unwrap();

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use wirespeed::classify::device;
 use wirespeed::classify::oracle::Oracle;
 use wirespeed::engine::{EngineName, Engines, RuleTuple, of_domain};
 use wirespeed::gpu::runtime::GpuOptions;
@@ -16,7 +15,7 @@ use crate::common::{Warnings, has_gpu, on_host};
 
 /// A device in a GPU's place, and what makes it be lost; `None` where there is no compiler.
 fn host<T: RuleTuple>() -> Option<(Fleet, Arc<AtomicBool>)> {
-    on_host(device::options::<T>())
+    on_host(T::gpu_options())
 }
 
 #[test]

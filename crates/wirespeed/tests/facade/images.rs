@@ -139,7 +139,7 @@ fn images_that_will_not_do_are_refused() {
     let bare = compiled_alone(&table);
     bare.save(&path).unwrap();
     check(&Ipv4Reader::open(&path).unwrap(), table.routes(), "bare");
-    assert!(matches!(Ipv4Table::open(&path), Err(Error::ImageWithoutRoutes { .. })));
+    assert!(matches!(Ipv4Table::open(&path), Err(Error::ImageWithout { what: "routes", .. })));
 
     // Routes that are not those of the table.
     for routes in [&[][..], &[0; 9], &[1; 5]] {

@@ -112,10 +112,10 @@ fn a_cap_is_for_both_copies_and_holds_for_rebuilds() {
         for engine in of_domain::<A>() {
             let rib = rib::<A>(3);
             let build = |cap| Table::builder().rib(rib.clone()).engine(engine).memory_cap(cap).build();
-            let Err(wirespeed::Error::MemoryCap { family, needed, cap }) = build(1000) else {
+            let Err(wirespeed::Error::MemoryCap { what, needed, cap }) = build(1000) else {
                 panic!("{engine}: a thousand bytes hold no table")
             };
-            assert_eq!((family, cap), (A::FAMILY, 1000));
+            assert_eq!((what, cap), (A::FAMILY.to_string().as_str(), 1000));
             let message = build(1000).unwrap_err().to_string();
             assert!(message.contains(&needed.to_string()) && message.contains("1000"), "{message}");
             assert!(build(needed - 1).is_err());

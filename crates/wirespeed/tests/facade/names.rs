@@ -284,12 +284,15 @@ fn what_cannot_be_is_refused() {
     let error = NameTable::builder().engine("sail-l").build().unwrap_err();
     assert!(matches!(error, Error::UnknownEngine(_)), "{error}");
     let error = NameTable::builder().rib(names(1)).memory_cap(1000).build().unwrap_err();
-    assert!(matches!(error, Error::NamesMemoryCap { cap: 1000, .. }), "{error}");
+    assert!(matches!(error, Error::MemoryCap { what: "names", cap: 1000, .. }), "{error}");
 
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
     table.save(&path).unwrap();
-    assert!(matches!(Ipv4Table::open(&path), Err(Error::ImageOfNames { .. })));
+    assert!(matches!(
+        Ipv4Table::open(&path),
+        Err(Error::ImageOf { found: "names", wanted: "addresses", .. })
+    ));
     let bytes = std::fs::read(&path).unwrap();
     for at in (0..bytes.len()).step_by(bytes.len() / 50) {
         let mut bad = bytes.clone();
@@ -302,7 +305,7 @@ fn what_cannot_be_is_refused() {
     let bare = Image::open(&path).unwrap().without_attachments(&["names", "labels", "made"]).unwrap();
     bare.save(&path).unwrap();
     assert_eq!(NameReader::open(&path).unwrap().lookup(&name), NextHop(1));
-    assert!(matches!(NameTable::open(&path), Err(Error::ImageWithoutNames { .. })));
+    assert!(matches!(NameTable::open(&path), Err(Error::ImageWithout { what: "names", .. })));
     for made in ["sail-l", "mata", "acta twice", "acta aggregated twice", "", "acta "] {
         bare.with_attachment("made", made.as_bytes()).unwrap().save(&path).unwrap();
         assert!(matches!(NameReader::open(&path), Err(Error::Image { .. })), "{made:?}");
@@ -314,7 +317,10 @@ fn what_cannot_be_is_refused() {
     ImageBuilder::new("other", 1).build(None).unwrap().save(&path).unwrap();
     assert!(matches!(NameReader::open(&path), Err(Error::ImageKind { .. })));
     Ipv4Table::builder().build().unwrap().save(&path).unwrap();
-    assert!(matches!(NameReader::open(&path), Err(Error::ImageOfRoutes { .. })));
+    assert!(matches!(
+        NameReader::open(&path),
+        Err(Error::ImageOf { found: "addresses", wanted: "names", .. })
+    ));
 }
 
 #[test]

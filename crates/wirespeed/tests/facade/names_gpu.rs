@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use wirespeed::engine::EngineName;
+use wirespeed::engine::Served;
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::names::NameRib;
-use wirespeed::names::device;
 use wirespeed::prelude::*;
 use wirespeed::{Error, Fleet, Labels, NextHop};
 
@@ -16,7 +16,7 @@ use crate::names::{check, churn, engines, keys, names};
 
 /// A device in a GPU's place, and what makes it be lost; `None` where there is no compiler.
 fn host() -> Option<(Fleet, Arc<AtomicBool>)> {
-    on_host(device::options())
+    on_host(wirespeed::names::NameDomain::gpu_options())
 }
 
 #[test]

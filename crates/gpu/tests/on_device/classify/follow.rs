@@ -14,7 +14,8 @@ use wirespeed_classify::{
     BuildOptions, Engine, LiveRules, Lookup, OpenFlowTuple, RuleSet, RuleUpdate, Tuple,
 };
 use wirespeed_fib::synth::rng::Rng;
-use wirespeed_gpu::classify::{Meter, Offload, Pipeline, Remote, Use};
+use wirespeed_gpu::classify::{Offload, Pipeline, Remote};
+use wirespeed_gpu::dispatch::{Meter, Use};
 use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
 use wirespeed_image::device::OnDevice;

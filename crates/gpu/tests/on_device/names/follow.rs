@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use wirespeed_gpu::names::{Meter, Offload, Remote, Use, Wanted, pack, pack_ends, take, take_matches};
+use wirespeed_gpu::dispatch::{Meter, Use};
+
+use wirespeed_gpu::names::{Offload, Remote, Wanted, pack, pack_ends, take, take_matches};
 use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::{Gpu, GpuOptions, SlotSize, Way};
 use wirespeed_image::Table;

@@ -81,7 +81,7 @@ pub(super) fn of_image<T: RuleTuple>(image: &RuleImageFile) -> Result<Known<T>> 
     let actions = Actions(none.into_iter().chain(labels.iter().map(|(_, text)| text.to_owned())).collect());
     let rules = match image.rules() {
         Ok(rules) => Some(rules),
-        Err(Error::ImageWithoutRules { .. }) => None,
+        Err(Error::ImageWithout { .. }) => None,
         Err(error) => return Err(error.into()),
     };
     Ok(Known { rules, actions, doubts: image.doubts()?, lines: image.lines()? })

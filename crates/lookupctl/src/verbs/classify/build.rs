@@ -1,24 +1,25 @@
 //! `classify build`: a set of rules compiled to an image file.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use wirespeed::classify::image_file::save;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::RuleTuple;
 use wirespeed_classify::Ipv4Tuple;
 
 use super::actions::labelled;
-use super::compiled::{Compiled, cannot_build};
 use super::doubt;
 use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
 use crate::engine::{self, Choice};
-use crate::number::{Bytes, counted, share};
-use crate::output::Output;
-use crate::section::{Section, sections};
+use crate::made::{Entries, ImageReport};
+use crate::number::counted;
+use crate::tables;
 
 /// Compiles a set of rules to an image file, which lookup and replay take with --image and start at once.
 #[derive(Debug, Args)]
@@ -63,38 +64,28 @@ need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let raw = options.read.open(&options.rules)?;
-    let report = visit(raw.tuple(), Job { options, raw })?;
-    let mut output = Output::new();
-    if options.json {
-        output.json(&report)?;
-    } else {
-        report.print(&mut output)?;
-    }
-    output.finish()?;
+    visit(raw.tuple(), Job { options, raw })?;
     Ok(Outcome::Done)
 }
 
-/// What was written.
+/// What was compiled.
 #[derive(Debug, Serialize)]
-struct Report {
-    image: String,
-    engine: &'static str,
+struct Rules {
     tuple: &'static str,
     rules: usize,
     patterns: u64,
-    /// Bytes of the file: the compiled table and what is kept beside it.
-    file_bytes: u64,
-    /// Bytes of the compiled table.
-    bytes: u64,
-    bytes_per_rule: f64,
-    build_seconds: f64,
     /// Rules left out that could change answers: lookup says of which.
     left_out: usize,
     /// Rules that are wider than their file says: lookup says which answers that makes uncertain.
     widened: usize,
     /// What was assumed of packets, and decided something.
     assuming: Vec<String>,
-    sections: Vec<Section>,
+}
+
+impl fmt::Display for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&counted(self.rules, &format!("{} rule", self.tuple)))
+    }
 }
 
 struct Job<'a> {
@@ -103,60 +94,48 @@ struct Job<'a> {
 }
 
 impl TupleVisitor for Job<'_> {
-    type Output = Result<Report>;
+    type Output = Result<()>;
 
-    fn visit<T: RuleTuple>(self) -> Result<Report> {
+    fn visit<T: RuleTuple>(self) -> Result<()> {
         let Self { options, raw } = self;
         let beside = labelled(raw.load::<T>(&options.read)?)?;
         let rules = &beside.rules;
         let engine = options.engine.resolve::<T>(rules, false)?;
-        let build = options.build.options(1, options.seed);
-        let compiled = Compiled::build(engine, rules, &build)?.with_context(|| cannot_build(engine))?;
-        let bytes = compiled.table.image().bytes();
-        let image = compiled.table.save(&beside, &options.output)?;
-        Ok(Report {
-            image: options.output.display().to_string(),
-            engine: engine.as_str(),
+        let compiled = tables::compile::<T>(engine, rules, &options.build.options(1, options.seed))?;
+        let with = (&beside.doubts, &beside.lines);
+        let image = save(compiled.table.image(), rules, &beside.labels, with, &options.output)?;
+        let of = Rules {
             tuple: T::NAME,
             rules: rules.len(),
             patterns: rules.entries_len(),
-            file_bytes: image.bytes(),
-            bytes,
-            bytes_per_rule: share(bytes, rules.len() as u64),
-            build_seconds: compiled.build_time.as_secs_f64(),
             left_out: doubt::lines(&beside.doubts).len(),
             widened: beside.doubts.widened().len(),
             assuming: doubt::assuming(&beside.doubts),
-            sections: sections(&image),
-        })
+        };
+        let (entries, remarks) = (Entries { count: rules.len() as u64, one: "rule" }, of.remarks());
+        ImageReport::new(&options.output, &compiled, &image, entries, of).show(options.json, &remarks)
     }
 }
 
-impl Report {
-    fn print(&self, output: &mut Output) -> Result<()> {
-        let Self { image, engine, tuple, rules, bytes, bytes_per_rule, build_seconds, .. } = self;
-        output.line(format_args!(
-            "{image}: {engine}, {}, {} ({bytes_per_rule:.1} B a rule), built in {build_seconds:.3} s; a file of {}",
-            counted(*rules, &format!("{tuple} rule")),
-            Bytes(*bytes),
-            Bytes(self.file_bytes),
-        ))?;
+impl Rules {
+    /// What lookups will say.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
         if let Some(assumed) = doubt::assumed(&self.assuming) {
-            output.line(format_args!("  {assumed}: lookup repeats it"))?;
+            remarks.push(format!("{assumed}: lookup repeats it"));
         }
         if self.left_out > 0 {
             let left_out = counted(self.left_out, "rule");
-            output.line(format_args!(
-                "  not whole, without {left_out}; lookup says which answers that could change"
-            ))?;
+            remarks
+                .push(format!("not whole, without {left_out}; lookup says which answers that could change"));
         }
         if self.widened > 0 {
             let are = if self.widened == 1 { "is" } else { "are" };
             let widened = counted(self.widened, "rule");
-            output.line(format_args!(
-                "  {widened} {are} wider than said; lookup says which answers that makes uncertain"
-            ))?;
+            remarks.push(format!(
+                "{widened} {are} wider than said; lookup says which answers that makes uncertain"
+            ));
         }
-        self.sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
+        remarks
     }
 }

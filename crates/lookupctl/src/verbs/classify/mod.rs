@@ -5,11 +5,9 @@
 
 mod actions;
 mod build;
-mod compiled;
 mod doubt;
 mod generate;
 mod info;
-mod live;
 mod lookup;
 mod replay;
 mod set;

@@ -6,14 +6,15 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use wirespeed::Error;
+use wirespeed::classify::Facts;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
-use wirespeed::engine::RuleTuple;
+use wirespeed::engine::{AnyLive, AnyReader, EngineName, RuleTuple};
 use wirespeed_classify::read::{Doubts, RuleFile};
-use wirespeed_classify::{Ipv4Tuple, RuleSet, RuleUpdate, generate};
+use wirespeed_classify::{BuildOptions, Ipv4Tuple, RuleSet, RuleUpdate, generate};
 
 use super::doubt;
-use super::live::{self, AnyLive, Looker, Wanted};
 use super::set::{Origin, Set, SetArguments};
 use super::source::{BuildArguments, ReadArguments};
 use super::trace::{self, OrderArguments, Trace};
@@ -22,7 +23,9 @@ use crate::engine::{self, Choice};
 use crate::memory::check_room;
 use crate::number::parse_positive;
 use crate::stdin::at_most_one;
-use crate::verbs::replay::play::{feeder, play, say_bytes};
+use crate::tables::cannot_build;
+use crate::verbs::replay::place::Results;
+use crate::verbs::replay::play::{Job, say_bytes};
 use crate::verbs::replay::report::Report;
 use crate::verbs::replay::{DriveArguments, Updates};
 
@@ -133,30 +136,20 @@ impl Options {
     /// Replays a trace on a live table, on GPUs too where there are some.
     fn play<T: RuleTuple>(
         &self,
-        engine: &'static str,
+        engine: EngineName,
         has_gpu: bool,
         trace: &[T],
         mut live: Box<dyn AnyLive<T>>,
         updates: &[RuleUpdate<T>],
         beside: Beside<T>,
     ) -> Result<Report> {
-        /// Tuples of the trace that are enough to measure with.
-        const SAMPLE: usize = 1 << 20;
         let drive = &self.drive;
-        let offload = match has_gpu {
-            false => None,
-            true => live.offload(&Wanted {
-                device: drive.device(),
-                gpus: drive.gpu_options(trace.len(), T::PACKED, size_of::<u32>()),
-                sample: &trace[..trace.len().min(SAMPLE)],
-                by: drive.device().by(drive.latency_bound),
-                threads: drive.threads(true),
-            })?,
-        };
-        let (place, look_up) = (live.place(trace, offload, drive.in_flight), live.looker());
-        let mut report = play(drive, engine, &*place, feeder(drive, live, updates))?;
+        let gpus = has_gpu.then(|| drive.gpu_options(trace.len(), T::PACKED, size_of::<u32>()));
+        let offload = drive.offload(gpus, &mut *live, 0, trace)?;
+        let reader = live.reader();
+        let (mut report, _) = Job { drive, engine, live, offload, trace, updates }.play::<Results>()?;
         report.assuming = Some(doubt::assuming(&beside.doubts));
-        report.uncertain = Some(beside.uncertain(trace, updates, look_up, drive.threads(false))?);
+        report.uncertain = Some(beside.uncertain(trace, updates, &*reader, drive.threads(false))?);
         Ok(report)
     }
 }
@@ -178,7 +171,7 @@ impl<T: RuleTuple> Beside<T> {
         mut self,
         trace: &[T],
         updates: &[RuleUpdate<T>],
-        look_up: Looker<T>,
+        reader: &dyn AnyReader<T>,
         threads: usize,
     ) -> Result<u64> {
         if self.doubts.is_empty() {
@@ -186,7 +179,7 @@ impl<T: RuleTuple> Beside<T> {
         }
         updates.iter().try_for_each(|update| self.rules.apply(update).map(drop))?;
         let mut found = vec![0; trace.len()];
-        look_up(trace, &mut found);
+        reader.enter().table.lookup_batch(trace, &mut found);
         Ok(doubt::count(&self.doubts, &self.rules, (trace, &found), threads))
     }
 }
@@ -211,9 +204,11 @@ impl TupleVisitor for FromRules<'_> {
         let beside = Beside::of(&doubts, &rules);
         let engine = options.engine.resolve::<T>(&rules, has_gpu)?;
         let (began, count) = (Instant::now(), rules.len());
-        let live = live::build(engine, rules, options.build.options(2, Some(seed)))?;
-        say(engine.as_str(), &*live, count, "built", began);
-        options.play(engine.as_str(), has_gpu, &trace, live, &updates, beside)
+        let live = T::live(engine, rules, options.build.options(2, Some(seed)), Facts::None)?;
+        let live = live.with_context(|| cannot_build(engine))?;
+        let bytes = live.reader().enter().table.image().bytes();
+        say_bytes(engine.as_str(), bytes, (count, "rule"), "built", began);
+        options.play(engine, has_gpu, &trace, live, &updates, beside)
     }
 }
 
@@ -244,16 +239,14 @@ impl TupleVisitor for FromImage<'_> {
         let beside = Beside::of(&doubts, &rules);
         let now = Instant::now();
         let began = now.checked_sub(opened).unwrap_or(now);
-        let engine = image.engine().as_str();
-        let count = usize::try_from(image.len()).unwrap_or(usize::MAX);
-        let live = live::adopt(image)?;
-        say(engine, &*live, count, "loaded", began);
+        let (engine, count) = (image.engine(), usize::try_from(image.len()).unwrap_or(usize::MAX));
+        let (path, image) = image.into_bare()?;
+        let bytes = image.bytes();
+        let resumed = T::resume(engine, RuleSet::new(), image, BuildOptions::default(), Facts::None)?;
+        let live = resumed.map_err(|source| Error::Image { path, source })?;
+        say_bytes(engine.as_str(), bytes, (count, "rule"), "loaded", began);
         let set = Set { file: RuleFile { rules, ..RuleFile::default() }, synthetic: None };
         let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
         options.play(engine, has_gpu, &trace, live, &[], beside)
     }
-}
-
-fn say<T: RuleTuple>(engine: &str, live: &dyn AnyLive<T>, rules: usize, how: &str, began: Instant) {
-    live.with(&mut |_, image| say_bytes(engine, image.bytes(), (rules, "rules", "rule"), how, began));
 }

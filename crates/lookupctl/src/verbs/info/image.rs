@@ -8,12 +8,10 @@ use anyhow::Result;
 use serde::Serialize;
 use wirespeed::Error;
 use wirespeed::classify::image_file::RuleImageFile;
-use wirespeed::engine::{Addresses, OnDevice, Visitor, visit};
 use wirespeed::image_file::{ImageFile, bytes_of_table};
 use wirespeed::names::image_file::NameImageFile;
-use wirespeed_fib::{Engine, Family, V4, V6};
-use wirespeed_image::{Image, Table};
-use wirespeed_namelookup::NameDomain;
+use wirespeed_fib::{Family, V4, V6};
+use wirespeed_image::Image;
 
 use crate::family::number_of;
 use crate::number::{Bytes, counted, counted_u64};
@@ -52,8 +50,8 @@ impl ImageReport {
         let path = Path::new(from);
         match ImageFile::open(path) {
             Ok(file) => Self::of_addresses(path, file),
-            Err(Error::ImageOfNames { .. }) => Self::of_names(path, NameImageFile::open(path)?),
-            Err(Error::ImageOfRules { .. }) => Self::of_rules(path, &RuleImageFile::open(path)?),
+            Err(Error::ImageOf { found: "names", .. }) => Self::of_names(path, NameImageFile::open(path)?),
+            Err(Error::ImageOf { found: "rules", .. }) => Self::of_rules(path, &RuleImageFile::open(path)?),
             Err(error) => Err(error.into()),
         }
     }
@@ -61,16 +59,16 @@ impl ImageReport {
     fn of_addresses(path: &Path, file: ImageFile) -> Result<Self> {
         let (family, engine, results) = (file.family(), file.engine(), file.next_hops()?.len());
         let bytes = match family {
-            Family::V4 => visit::<V4, _>(engine, Check(file))?,
-            Family::V6 => visit::<V6, _>(engine, Check(file))?,
-        }?;
+            Family::V4 => bytes_of_table(file.into_table::<V4>()?.image()),
+            Family::V6 => bytes_of_table(file.into_table::<V6>()?.image()),
+        };
         let report = Self::new(path, "addresses", engine.as_str(), results)?;
         Ok(Self { family: Some(number_of(family)), bytes: Some(bytes), ..report })
     }
 
     fn of_names(path: &Path, file: NameImageFile) -> Result<Self> {
         let (engine, aggregated, results) = (file.engine(), file.is_aggregated(), file.labels()?.len());
-        let bytes = visit(engine, CheckNames(file))??;
+        let bytes = file.into_table()?.image().bytes();
         let report = Self::new(path, "names", engine.as_str(), results)?;
         Ok(Self { aggregated: Some(aggregated), bytes: Some(bytes), ..report })
     }
@@ -124,27 +122,5 @@ impl fmt::Display for ImageReport {
         write!(f, ", {}{compiled}, {}", counted_u64(*entries, entry), counted(*results, result))?;
         self.bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Bytes(bytes)))?;
         write!(f, "; a file of {}", Bytes(self.file_bytes))
-    }
-}
-
-/// The engine's own check of its sections, and the bytes of these.
-struct Check(ImageFile);
-
-impl<A: Addresses> Visitor<A> for Check {
-    type Output = Result<u64>;
-
-    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Result<u64> {
-        Ok(bytes_of_table(self.0.into_table::<E::Table>()?.image()))
-    }
-}
-
-/// The engine's own check of a table of names, and the bytes of its sections.
-struct CheckNames(NameImageFile);
-
-impl Visitor<NameDomain> for CheckNames {
-    type Output = Result<u64>;
-
-    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<u64> {
-        Ok(self.0.into_table::<E::Table>()?.image().bytes())
     }
 }

@@ -5,17 +5,16 @@ mod strides;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use image::ImageReport;
 use serde::Serialize;
 use strides::Choices;
-use wirespeed::engine::{Addresses, OnDevice, Visitor, visit};
+use wirespeed::engine::Addresses;
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::stats::Stats;
-use wirespeed_fib::{Address, BuildOptions, Engine, Family, Fib, Lookup, NextHop, NextHops, Rib, V4, V6};
+use wirespeed_fib::{BuildOptions, Family, Fib, NextHop, NextHops, V4, V6};
 use wirespeed_image::Table;
 use wirespeed_sail::SailM;
 
@@ -23,10 +22,10 @@ use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::{self, Selection};
 use crate::family::number_of;
+use crate::made::{EngineReport, Entries, NoMore};
 use crate::memory;
 use crate::number::{Bytes, counted_u64, share};
 use crate::output::Output;
-use crate::section::{Section, sections};
 use crate::several;
 use crate::skipped::Skipped;
 use crate::source::{FamilyArgument, Loaded, MemoryArgument, ReadArguments, is_image};
@@ -212,10 +211,8 @@ impl Sizes {
         let name = A::best(largest.context("no FIB")?);
         let mut apart = 0;
         for (_, rib) in routes.iter() {
-            match visit(name, Measure { rib, build })?.built {
-                Built::Table { bytes, .. } => apart += bytes,
-                Built::Refused { error } => bail!("{name}: {error}"),
-            }
+            let compiled = A::compile(name, rib, build)?.with_context(|| name.to_string())?;
+            apart += compiled.table.image().bytes();
         }
         Ok(Self::Built {
             prefixes: table.image().entries(),
@@ -260,7 +257,7 @@ struct Report {
     #[serde(rename = "top_next_hop_names")]
     top_next_hops: Vec<TopNextHop>,
     rib_bytes: u64,
-    engines: Vec<EngineReport>,
+    engines: Vec<EngineReport<NoMore>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -268,34 +265,6 @@ struct TopNextHop {
     index: u32,
     next_hop: String,
     prefixes: usize,
-}
-
-/// One engine's table of it.
-#[derive(Debug, Serialize)]
-struct EngineReport {
-    engine: &'static str,
-    /// Whether it is one to pick, and for what.
-    standing: String,
-    #[serde(flatten)]
-    built: Built,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Built {
-    Table {
-        build_seconds: f64,
-        bytes: u64,
-        bytes_per_prefix: f64,
-        control_plane_bytes: u64,
-        /// What shape it took, where that depends on the routes.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        shape: Option<String>,
-        sections: Vec<Section>,
-    },
-    Refused {
-        error: String,
-    },
 }
 
 impl Report {
@@ -310,10 +279,11 @@ impl Report {
         let stats = Stats::of(rib);
         let measure = |engine| {
             busy.now(format!("building {engine}"));
-            A::visit(engine, Measure { rib, build })
+            let entries = Entries { count: rib.len() as u64, one: "prefix" };
+            Ok(EngineReport::of(engine, A::compile(engine, rib, build)?, entries, |_| NoMore {}))
         };
         engines.check_strides(rib, &build.strides)?;
-        let engines = engines.engines::<A>(rib)?.into_iter().filter_map(measure).collect();
+        let engines = engines.engines::<A>(rib)?.into_iter().map(measure).collect::<Result<_>>()?;
         Ok(Self {
             file: read.name.clone(),
             format: read.format.to_string(),
@@ -345,32 +315,6 @@ fn top_names(stats: &Stats, next_hops: &NextHops) -> Vec<TopNextHop> {
         .collect()
 }
 
-/// Builds a table to see what it takes.
-struct Measure<'a, A: Address> {
-    rib: &'a Rib<A>,
-    build: &'a BuildOptions,
-}
-
-impl<A: Addresses> Visitor<A> for Measure<'_, A> {
-    type Output = EngineReport;
-
-    fn visit<E: Engine<A, Table: OnDevice>>(self) -> EngineReport {
-        let began = Instant::now();
-        let built = match E::build(self.rib, self.build) {
-            Ok((engine, table)) => Built::Table {
-                build_seconds: began.elapsed().as_secs_f64(),
-                bytes: table.image().bytes(),
-                bytes_per_prefix: share(table.image().bytes(), self.rib.len() as u64),
-                control_plane_bytes: engine.memory_usage(),
-                shape: Lookup::<A>::shape(&table),
-                sections: sections(table.image()),
-            },
-            Err(error) => Built::Refused { error: memory::as_asked(&error.to_string()) },
-        };
-        EngineReport { engine: E::NAME, standing: E::STANDING.to_string(), built }
-    }
-}
-
 impl Report {
     fn print(&self, with_sections: bool, output: &mut Output) -> Result<()> {
         output.line("")?;
@@ -380,31 +324,6 @@ impl Report {
             output.line(format_args!("  by name: {}", names.collect::<Vec<_>>().join(", ")))?;
         }
         output.line(format_args!("routes held for updates: {}", Bytes(self.rib_bytes)))?;
-        for EngineReport { engine, built, .. } in &self.engines {
-            match built {
-                Built::Table {
-                    build_seconds,
-                    bytes,
-                    bytes_per_prefix,
-                    control_plane_bytes,
-                    shape,
-                    sections,
-                } => {
-                    output.line(format_args!(
-                        "{engine}: {} ({bytes_per_prefix:.1} B a prefix), built in {build_seconds:.3} s; {} more to \
-                         keep it up to date",
-                        Bytes(*bytes),
-                        Bytes(*control_plane_bytes),
-                    ))?;
-                    if !with_sections {
-                        continue;
-                    }
-                    shape.iter().try_for_each(|shape| output.line(format_args!("  {shape}")))?;
-                    sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))?;
-                }
-                Built::Refused { error } => output.line(format_args!("{engine}: can't be built: {error}"))?,
-            }
-        }
-        Ok(())
+        self.engines.iter().try_for_each(|engine| engine.print(with_sections, output))
     }
 }

@@ -5,17 +5,15 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result, anyhow};
 use wirespeed::Fleet;
-use wirespeed::engine::{self, Addresses, OnDevice, Visitor};
+use wirespeed::engine::{Addresses, AnyTable, EngineName};
 use wirespeed::gpu::ip::Remote;
 use wirespeed::image_file::{self, ImageFile};
-use wirespeed_fib::{
-    Address, BuildOptions, Engine, Family, Fib, Lookup, NextHop, NextHops, Rib, Step, V4, V6,
-};
-use wirespeed_image::Table;
+use wirespeed_fib::{Address, BuildOptions, Family, Fib, NextHop, NextHops, Rib, Step, V4, V6};
 use wirespeed_sail::{FibId, SailM, SailMTable};
 
 use crate::engine::Choice;
 use crate::several;
+use crate::tables::{self, cannot_upload};
 
 /// The tables that were read, and the one to look up in.
 #[derive(Clone, Copy)]
@@ -112,7 +110,10 @@ impl Compile {
             return Ok(Box::new(AnswersWithin { rib, table, fib: routes.within }));
         }
         let engine = self.engine.resolve_with::<A>(rib, self.fleet.is_some(), &self.build.strides)?;
-        engine::visit(engine, Make { rib: Some(rib), image: None, compile: self })?
+        let strides = &self.build.strides;
+        let strides = if self.fleet.is_some() { strides.clone().on_gpu() } else { strides.clone() };
+        let compiled = tables::compile::<A>(engine, rib, &BuildOptions { strides, ..self.build.clone() })?;
+        Ok(Box::new(Answers::new(Some(rib), engine, compiled.table, self.fleet.as_ref())?))
     }
 }
 
@@ -121,39 +122,9 @@ fn adopt<'a, A: Addresses>(
     fib: Option<&'a Fib>,
     compile: &Compile,
 ) -> Result<Box<dyn Answer + 'a>> {
-    engine::visit(image.engine(), Make { rib: fib.map(A::rib), image: Some(image), compile })?
-}
-
-/// Makes what answers for a family, from an image where there is one.
-struct Make<'a, 'c, A: Address> {
-    rib: Option<&'a Rib<A>>,
-    image: Option<ImageFile>,
-    compile: &'c Compile,
-}
-
-impl<'a, A: Address> Visitor<A> for Make<'a, '_, A> {
-    type Output = Result<Box<dyn Answer + 'a>>;
-
-    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Self::Output {
-        let Self { rib, image, compile: Compile { build, fleet, .. } } = self;
-        let table = match image {
-            Some(image) => image.into_table::<E::Table>()?,
-            None => {
-                let rib = rib.context("no routes to build a table of")?;
-                let strides =
-                    if fleet.is_some() { build.strides.clone().on_gpu() } else { build.strides.clone() };
-                let build = BuildOptions { strides, ..build.clone() };
-                E::build(rib, &build).with_context(|| format!("{} can't be built", E::NAME))?.1
-            }
-        };
-        let upload = |fleet| {
-            // Whole addresses do for any table.
-            let remote = Remote::<A>::upload(fleet, &table, A::BITS);
-            remote.with_context(|| format!("{} can't be brought to the GPU", E::NAME))
-        };
-        let remote = fleet.as_ref().map(upload).transpose()?;
-        Ok(Box::new(Answers { rib, table, remote, engine: E::NAME }))
-    }
+    let engine = image.engine();
+    let table = image.into_table::<A>()?;
+    Ok(Box::new(Answers::new(fib.map(A::rib), engine, table, compile.fleet.as_ref())?))
 }
 
 /// A table of either family.
@@ -172,15 +143,28 @@ pub(super) struct Found {
     pub(super) wrong: Option<String>,
 }
 
-struct Answers<'a, A: Address, T> {
+struct Answers<'a, A: Addresses> {
     rib: Option<&'a Rib<A>>,
-    table: T,
+    engine: EngineName,
+    table: Box<dyn AnyTable<A>>,
     /// The table on GPUs, if these look up.
     remote: Option<Remote<A>>,
-    engine: &'static str,
 }
 
-impl<A: Address, T: Table + Lookup<A>> Answer for Answers<'_, A, T> {
+impl<'a, A: Addresses> Answers<'a, A> {
+    fn new(
+        rib: Option<&'a Rib<A>>,
+        engine: EngineName,
+        table: Box<dyn AnyTable<A>>,
+        fleet: Option<&Fleet>,
+    ) -> Result<Self> {
+        // Whole addresses do for any table.
+        let remote = fleet.map(|fleet| table.upload(fleet, A::BITS)).transpose();
+        Ok(Self { rib, engine, table, remote: remote.with_context(|| cannot_upload(engine))? })
+    }
+}
+
+impl<A: Addresses> Answer for Answers<'_, A> {
     fn answer(&self, address: IpAddr) -> Result<Found> {
         let address = own::<A>(address)?;
         let mut next_hop = [NextHop::NONE];
@@ -195,7 +179,7 @@ impl<A: Address, T: Table + Lookup<A>> Answer for Answers<'_, A, T> {
             let prefix = image_file::longest_match(self.table.image(), address);
             return Ok(Found { prefix: prefix.map(|prefix| prefix.to_string()), next_hop, wrong: None });
         };
-        Ok(Found::checked(rib, address, next_hop, self.engine))
+        Ok(Found::checked(rib, address, next_hop, self.engine.as_str()))
     }
 
     fn explain(&self, address: IpAddr) -> Result<Vec<Step>> {
@@ -246,7 +230,7 @@ mod tests {
 
     #[test]
     fn kernels_answer_for_both_families() {
-        let Some((fleet, switch)) = on_host::fleet() else { return };
+        let Some((fleet, switch)) = on_host::fleet::<V4>() else { return };
         let mut fib = Fib::default();
         let routes = [("10.0.0.0/8", 1), ("10.1.2.3/32", 2), ("2001:db8::/32", 3), ("2001:db8::7/128", 4)];
         for (prefix, next_hop) in routes {

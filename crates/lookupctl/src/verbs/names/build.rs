@@ -1,25 +1,22 @@
 //! `names build`: a table compiled to an image file.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::fmt;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{OnDevice, Visitor, visit};
 use wirespeed::names::image_file;
-use wirespeed::names::read::NameFib;
-use wirespeed_image::Table;
-use wirespeed_namelookup::{Aggregated, BuildOptions, Engine, NameDomain};
+use wirespeed_namelookup::{BuildOptions, NameDomain, NameModel};
 
 use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::{self, Choice};
-use crate::number::{Bytes, Grouped, counted, share};
-use crate::output::Output;
-use crate::section::{Section, sections};
+use crate::made::{Entries, ImageReport};
+use crate::number::{Grouped, counted};
+use crate::tables;
 
 /// Compiles a table of names to an image file, which lookup and replay take with --image and start at once.
 #[derive(Debug, Args)]
@@ -68,82 +65,32 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     let busy = Busy::with("building");
     let build = BuildOptions { seed: options.seed, ..options.build.options(1, 0) };
     let engine = options.engine.resolve::<NameDomain>(&fib.names, false)?;
-    let report = visit(
-        engine,
-        Compile { fib: &fib, build, is_aggregated: options.build.aggregate, to: &options.output },
-    )??;
+    let model = NameModel::new(fib.names, options.build.aggregate);
+    let compiled = tables::compile::<NameDomain>(engine, model.compiled(), &build)?;
     drop(busy);
-    let mut output = Output::new();
-    if options.json {
-        output.json(&report)?;
-    } else {
-        report.print(&mut output)?;
-    }
-    output.finish()?;
+    let (names, table) = (model.names(), compiled.table.image());
+    let image = image_file::save(engine, table, names, &fib.labels, model.is_aggregated(), &options.output)?;
+    let of = Names {
+        names: names.len(),
+        compiled: model.is_aggregated().then(|| compiled.table.image().entries()),
+    };
+    let entries = Entries { count: names.len() as u64, one: "name" };
+    ImageReport::new(&options.output, &compiled, &image, entries, of).show(options.json, &[])?;
     Ok(Outcome::Done)
 }
 
-/// What was written.
+/// What was compiled.
 #[derive(Debug, Serialize)]
-struct Report {
-    image: String,
-    engine: &'static str,
+struct Names {
     names: usize,
     /// How many of them are compiled, where not all are.
     #[serde(skip_serializing_if = "Option::is_none")]
     compiled: Option<u64>,
-    /// Bytes of the file: the compiled table and what is kept beside it.
-    file_bytes: u64,
-    /// Bytes of the compiled table.
-    bytes: u64,
-    bytes_per_name: f64,
-    build_seconds: f64,
-    sections: Vec<Section>,
 }
 
-struct Compile<'a> {
-    fib: &'a NameFib,
-    build: BuildOptions,
-    is_aggregated: bool,
-    to: &'a Path,
-}
-
-impl Visitor<NameDomain> for Compile<'_> {
-    type Output = Result<Report>;
-
-    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Report> {
-        let (began, names) = (Instant::now(), &self.fib.names);
-        let aggregated = self.is_aggregated.then(|| Aggregated::new(names.clone()));
-        let compiled = aggregated.as_ref().map_or(names, Aggregated::reduced);
-        let (_, table) =
-            E::build(compiled, &self.build).with_context(|| format!("{} can't be built", E::NAME))?;
-        let build_seconds = began.elapsed().as_secs_f64();
-        let bytes = table.image().bytes();
-        let image = image_file::save::<E>(&table, names, &self.fib.labels, aggregated.is_some(), self.to)?;
-        Ok(Report {
-            image: self.to.display().to_string(),
-            engine: E::NAME,
-            names: names.len(),
-            compiled: aggregated.is_some().then(|| table.image().entries()),
-            file_bytes: image.bytes(),
-            bytes,
-            bytes_per_name: share(bytes, names.len() as u64),
-            build_seconds,
-            sections: sections(&image),
-        })
-    }
-}
-
-impl Report {
-    fn print(&self, output: &mut Output) -> Result<()> {
-        let Self { image, engine, names, bytes, bytes_per_name, build_seconds, .. } = self;
-        output.line(format_args!(
-            "{image}: {engine}, {}{}, {} ({bytes_per_name:.1} B a name), built in {build_seconds:.3} s; a file of {}",
-            counted(*names, "name"),
-            self.compiled.map_or_else(String::new, |compiled| format!(", {} of them compiled", Grouped(compiled))),
-            Bytes(*bytes),
-            Bytes(self.file_bytes),
-        ))?;
-        self.sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&counted(self.names, "name"))?;
+        self.compiled.map_or(Ok(()), |compiled| write!(f, ", {} of them compiled", Grouped(compiled)))
     }
 }

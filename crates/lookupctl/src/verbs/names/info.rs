@@ -2,26 +2,23 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{OnDevice, Visitor, visit};
+use wirespeed::engine::{AnyTable, Served};
 use wirespeed::names::NameRib;
-use wirespeed_image::Table;
 use wirespeed_namelookup::fsm::{Fsm, Stride};
-use wirespeed_namelookup::{Aggregated, BuildOptions, Engine, Lookup, NameDomain, Savings};
+use wirespeed_namelookup::{Aggregated, NameDomain, Savings};
 
 use super::engines::engines;
 use super::source::{BuildArguments, Loaded, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::{self, Selection};
-use crate::memory;
+use crate::made::{EngineReport, Entries, More};
 use crate::number::{Bytes, Grouped, counted, counted_u64, grouped, share};
 use crate::output::Output;
-use crate::section::{Section, sections};
 use crate::skipped::Skipped;
 use crate::source::is_image;
 use crate::verbs::info::image::ImageReport;
@@ -91,7 +88,12 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     let stt = report.machines.first().and_then(|machine| machine.stt_bytes);
     for engine in engines(options.engine, compiled)? {
         let busy = Busy::with(format!("building {engine}"));
-        let engine = visit(engine, Measure { names: compiled, of: names.len(), build: &build, stt })?;
+        let entries = Entries { count: names.len() as u64, one: "name" };
+        let built = NameDomain::compile(engine, compiled, &build)?;
+        let engine = EngineReport::of(engine, built, entries, |table| OfNames {
+            stt_ratio: stt.map(|stt| share(stt, table.image().bytes())),
+            arrays: arrays(table),
+        });
         drop(busy);
         if !options.json {
             // Some take long: each is told as soon as it is known.
@@ -128,7 +130,7 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     aggregation: Option<Aggregation>,
     machines: Vec<Machine>,
-    engines: Vec<EngineReport>,
+    engines: Vec<EngineReport<OfNames>>,
 }
 
 /// What the paper's rules of aggregation come to.
@@ -163,36 +165,26 @@ struct Machine {
     stt_bytes: Option<u64>,
 }
 
-/// One engine's table of it.
+/// What else there is to tell of a table of names.
 #[derive(Debug, Serialize)]
-struct EngineReport {
-    engine: &'static str,
-    /// Whether it is one to pick, and for what.
-    standing: String,
-    #[serde(flatten)]
-    built: Built,
+struct OfNames {
+    /// How many times smaller it is than the two-dimensional table.
+    stt_ratio: Option<f64>,
+    /// The arrays that transitions lie in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    arrays: Vec<Array>,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Built {
-    Table {
-        build_seconds: f64,
-        bytes: u64,
-        bytes_per_name: f64,
-        control_plane_bytes: u64,
-        /// How many times smaller than the two-dimensional table.
-        stt_ratio: Option<f64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        shape: Option<String>,
-        /// The arrays that transitions lie in.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        arrays: Vec<Array>,
-        sections: Vec<Section>,
-    },
-    Refused {
-        error: String,
-    },
+impl More for OfNames {
+    fn beside_bytes(&self) -> String {
+        self.stt_ratio.map_or_else(String::new, |ratio| format!(", {ratio:.1} times under the STT"))
+    }
+
+    fn line(&self) -> Option<String> {
+        let load = |array: &Array| format!("{:.1} % of {}", 100.0 * array.load, Grouped(array.places));
+        let loads: Vec<_> = self.arrays.iter().map(load).collect();
+        (!loads.is_empty()).then(|| format!("load of each array: {}", loads.join(", ")))
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -318,82 +310,9 @@ impl Machine {
     }
 }
 
-/// Builds a table to see what it takes.
-struct Measure<'a> {
-    names: &'a NameRib,
-    /// Entries that they stand for.
-    of: usize,
-    build: &'a BuildOptions,
-    stt: Option<u64>,
-}
-
-impl Visitor<NameDomain> for Measure<'_> {
-    type Output = EngineReport;
-
-    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> EngineReport {
-        let began = Instant::now();
-        let built = match E::build(self.names, self.build) {
-            Ok((engine, table)) => {
-                let bytes = table.image().bytes();
-                Built::Table {
-                    build_seconds: began.elapsed().as_secs_f64(),
-                    bytes,
-                    bytes_per_name: share(bytes, self.of as u64),
-                    control_plane_bytes: engine.memory_usage(),
-                    stt_ratio: self.stt.map(|stt| share(stt, bytes)),
-                    shape: table.shape(),
-                    arrays: arrays(&table),
-                    sections: sections(table.image()),
-                }
-            }
-            Err(error) => Built::Refused { error: memory::as_asked(&error.to_string()) },
-        };
-        EngineReport { engine: E::NAME, standing: E::STANDING.to_string(), built }
-    }
-}
-
-fn arrays(table: &impl Lookup<NameDomain>) -> Vec<Array> {
+fn arrays(table: &dyn AnyTable<NameDomain>) -> Vec<Array> {
     let loads = table.loads().into_iter();
     loads
         .map(|load| Array { places: load.places, taken: load.taken, load: share(load.taken, load.places) })
         .collect()
-}
-
-impl EngineReport {
-    fn print(&self, with_sections: bool, output: &mut Output) -> Result<()> {
-        let Self { engine, built, .. } = self;
-        match built {
-            Built::Table {
-                build_seconds,
-                bytes,
-                bytes_per_name,
-                control_plane_bytes,
-                stt_ratio,
-                shape,
-                arrays,
-                sections,
-            } => {
-                let ratio =
-                    stt_ratio.map_or_else(String::new, |ratio| format!(", {ratio:.1} times under the STT"));
-                output.line(format_args!(
-                    "{engine}: {} ({bytes_per_name:.1} B a name{ratio}), built in {build_seconds:.3} s; {} more to keep it \
-                     up to date",
-                    Bytes(*bytes),
-                    Bytes(*control_plane_bytes),
-                ))?;
-                if !with_sections {
-                    return Ok(());
-                }
-                shape.iter().try_for_each(|shape| output.line(format_args!("  {shape}")))?;
-                if !arrays.is_empty() {
-                    let load =
-                        |array: &Array| format!("{:.1} % of {}", 100.0 * array.load, Grouped(array.places));
-                    let loads: Vec<_> = arrays.iter().map(load).collect();
-                    output.line(format_args!("  load of each array: {}", loads.join(", ")))?;
-                }
-                sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
-            }
-            Built::Refused { error } => output.line(format_args!("{engine}: can't be built: {error}")),
-        }
-    }
 }

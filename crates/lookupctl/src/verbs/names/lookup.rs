@@ -4,21 +4,19 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde::Serialize;
-use wirespeed::engine::{OnDevice, Visitor, visit};
-use wirespeed::gpu::names::{Meter, Offload, Remote, Use};
-use wirespeed::gpu::runtime::Fleet;
-use wirespeed::names::device;
+use wirespeed::Fleet;
+use wirespeed::engine::{AnyTable, EngineName, Served};
+use wirespeed::gpu::names::Offload;
 use wirespeed::names::image_file::NameImageFile;
 use wirespeed::names::read::{Labels, NameFib, NameFormat};
 use wirespeed::names::{Match, Name, NameBatch, NameBuf, NameRib};
 use wirespeed_fib::Step;
-use wirespeed_namelookup::{Aggregated, BuildOptions, Engine, Lookup, NameDomain};
+use wirespeed_namelookup::{Aggregated, NameDomain, NameModel};
 
 use super::source::{BuildArguments, ReadArguments, format_parser};
 use crate::Outcome;
@@ -26,6 +24,7 @@ use crate::device::On;
 use crate::engine::{self, Choice};
 use crate::lines::{self, BadLine};
 use crate::output::Output;
+use crate::tables;
 use crate::verbs::lookup::{StepLine, print_steps};
 
 /// Looks names up: the longest prefix that matches each, and its result.
@@ -94,7 +93,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     if from_stdin && options.table.as_ref().is_some_and(|table| table == "-") {
         bail!("the table and the names can't both come from standard input");
     }
-    let fleet = options.device.open_for_lookup(&device::options(), options.explain)?;
+    let fleet = options.device.open_for_lookup(&NameDomain::gpu_options(), options.explain)?;
     let fib = options.table.as_ref().map(|table| options.read.load(table)).transpose()?;
     let (table, rib, labels) = match (options.image, fib) {
         (Some(path), fib) => {
@@ -105,14 +104,16 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
                 None if image.is_aggregated() => (image.names()?, image.labels()?),
                 None => (None, image.labels()?),
             };
-            (visit(image.engine(), Adopt { image, fleet })??, rib, labels)
+            let (engine, is_aggregated) = (image.engine(), image.is_aggregated());
+            (Compiled::new(engine, image.into_table()?, is_aggregated, fleet.as_ref())?, rib, labels)
         }
         (None, Some(NameFib { names, labels })) => {
             let build = options.build.options(1, 0);
-            let compile =
-                Compile { names: &names, build: &build, is_aggregated: options.build.aggregate, fleet };
-            let table = visit(options.engine.resolve::<NameDomain>(&names, false)?, compile)??;
-            (table, Some(names), labels)
+            let engine = options.engine.resolve::<NameDomain>(&names, false)?;
+            let model = NameModel::new(names, options.build.aggregate);
+            let table = tables::compile::<NameDomain>(engine, model.compiled(), &build)?.table;
+            let table = Compiled::new(engine, table, model.is_aggregated(), fleet.as_ref())?;
+            (table, Some(model.names().clone()), labels)
         }
         (None, None) => bail!("neither a table nor an image"),
     };
@@ -145,24 +146,24 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
 
 /// A compiled table and its engine.
 struct Compiled {
-    table: Box<dyn Lookup<NameDomain>>,
-    engine: &'static str,
+    table: Box<dyn AnyTable<NameDomain>>,
+    engine: EngineName,
     is_aggregated: bool,
     /// The table on GPUs, where these are to look up.
     offload: Option<Offload>,
 }
 
 impl Compiled {
-    fn new<E: Engine<NameDomain, Table: OnDevice>>(
-        table: E::Table,
+    fn new(
+        engine: EngineName,
+        table: Box<dyn AnyTable<NameDomain>>,
         is_aggregated: bool,
-        fleet: Option<Fleet>,
+        fleet: Option<&Fleet>,
     ) -> Result<Self> {
-        let remote = fleet.map(|fleet| Remote::upload(&fleet, &table, NameBatch::new().names()));
-        let remote =
-            remote.transpose().with_context(|| format!("{} can't be brought to the GPU", E::NAME))?;
-        let offload = remote.map(|remote| Offload::new(remote, Use::Always, Meter::new(1, Duration::ZERO)));
-        Ok(Self { table: Box::new(table), engine: E::NAME, is_aggregated, offload })
+        let none = NameBatch::new();
+        let on_gpus = |fleet| tables::on_gpus::<NameDomain>(engine, &*table, fleet, none.names());
+        let offload = fleet.map(on_gpus).transpose()?;
+        Ok(Self { table, engine, is_aggregated, offload })
     }
 
     fn lookup(&self, name: &Name) -> Match {
@@ -170,39 +171,6 @@ impl Compiled {
         let (batch, mut found) = (NameBatch::from_iter([name]), [Match::NONE]);
         offload.lookup_batch(batch.names(), &mut found, |names, found| self.table.match_batch(names, found));
         found[0]
-    }
-}
-
-struct Adopt {
-    image: NameImageFile,
-    fleet: Option<Fleet>,
-}
-
-impl Visitor<NameDomain> for Adopt {
-    type Output = Result<Compiled>;
-
-    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Compiled> {
-        let is_aggregated = self.image.is_aggregated();
-        Compiled::new::<E>(self.image.into_table()?, is_aggregated, self.fleet)
-    }
-}
-
-struct Compile<'a> {
-    names: &'a NameRib,
-    build: &'a BuildOptions,
-    is_aggregated: bool,
-    fleet: Option<Fleet>,
-}
-
-impl Visitor<NameDomain> for Compile<'_> {
-    type Output = Result<Compiled>;
-
-    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Compiled> {
-        let aggregated = self.is_aggregated.then(|| Aggregated::new(self.names.clone()));
-        let names = aggregated.as_ref().map_or(self.names, Aggregated::reduced);
-        let (_, table) =
-            E::build(names, self.build).with_context(|| format!("{} can't be built", E::NAME))?;
-        Compiled::new::<E>(table, self.is_aggregated, self.fleet)
     }
 }
 
@@ -328,12 +296,13 @@ mod tests {
 
     #[test]
     fn a_gpu_answers_and_the_cpu_for_one_that_is_lost() {
-        let Some((fleet, switch)) = on_host::fleet_of_names() else { return };
+        let Some((fleet, switch)) = on_host::fleet::<NameDomain>() else { return };
         let entries = [("/com", 1), ("/com/parc", 2), ("/com/parc/www", 2)];
         let names: NameRib = entries.iter().map(|&(name, to)| (Name::new(name).unwrap(), to)).collect();
-        let build = BuildOptions::default();
-        let compile = Compile { names: &names, build: &build, is_aggregated: true, fleet: Some(fleet) };
-        let compiled = visit(wirespeed::engine::EngineName::Acta, compile).unwrap().unwrap();
+        let (engine, model) = (EngineName::Acta, NameModel::new(names, true));
+        let build = wirespeed_namelookup::BuildOptions::default();
+        let table = tables::compile::<NameDomain>(engine, model.compiled(), &build).unwrap().table;
+        let compiled = Compiled::new(engine, table, true, Some(&fleet)).unwrap();
         let found = |name| compiled.lookup(Name::new(name).unwrap());
         let counts = || compiled.offload.as_ref().unwrap().counts();
         assert_eq!(found("/com/parc/www/a"), Match { result: 2, length: 9 });

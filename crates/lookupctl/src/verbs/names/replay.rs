@@ -1,21 +1,18 @@
 //! `names replay`, the main job: a trace of names through an engine, with updates in flight.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use wirespeed::GpuError;
-use wirespeed::engine::{OnDevice, Visitor, visit};
-use wirespeed::gpu::names::{Offload, Remote};
-use wirespeed::names::device::beside;
+use wirespeed::Error;
+use wirespeed::engine::{AnyLive, EngineName, Served};
+use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::names::generate::{Churn, ChurnSpec};
 use wirespeed::names::image_file::NameImageFile;
 use wirespeed::names::read::{Labels, NameFib};
 use wirespeed::names::{Match, NameBatch, NameRib, NameUpdate, Names};
-use wirespeed_image::Table;
-use wirespeed_image::live::{Reader, Writer};
-use wirespeed_namelookup::{BuildOptions, Engine, LiveNames, Lookup, NameDomain, NameModel};
+use wirespeed_namelookup::{BuildOptions, NameDomain, NameModel};
 
 use super::source::{BuildArguments, ReadArguments, TableArguments};
 use super::trace::{self, MadeArguments, Trace};
@@ -24,10 +21,8 @@ use crate::engine::{self, Choice};
 use crate::memory::check_room;
 use crate::number::{counted, parse_positive, share};
 use crate::stdin;
-use crate::verbs::replay::drive::Feeder;
-use crate::verbs::replay::either::OnEither;
-use crate::verbs::replay::place::{OnCpu, WithLengths};
-use crate::verbs::replay::play::{Make, feeder, offload, play, play_on_either, say_bytes};
+use crate::verbs::replay::place::{Lengths as Ask, Results};
+use crate::verbs::replay::play::{Job, say_bytes};
 use crate::verbs::replay::report::{Lengths, Report};
 use crate::verbs::replay::{DriveArguments, Updates};
 
@@ -107,17 +102,8 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     ])?;
     let has_gpu = options.drive.device().has_gpu()?;
     let report = match &options.image {
-        Some(path) => {
-            let began = Instant::now();
-            let image = NameImageFile::open(path)?;
-            visit(image.engine(), FromImage { options, has_gpu, image, began })??
-        }
-        None => {
-            let NameFib { names, mut labels } = options.table.load(&options.read, options.made.seed)?;
-            let updates = options.updates(&names, &mut labels)?;
-            let engine = options.engine.resolve::<NameDomain>(&names, false)?;
-            visit(engine, FromNames { options, has_gpu, names, results: labels.len(), updates: &updates })??
-        }
+        Some(path) => from_image(options, has_gpu, path)?,
+        None => from_names(options, has_gpu)?,
     };
     report.show(options.drive.json)
 }
@@ -136,67 +122,48 @@ impl Options {
         Ok(Churn::new(names, &spec)?.take(count).map(|timed| timed.update).collect())
     }
 
-    /// Replays a trace on a table, on GPUs too where there are some.
-    fn play<T: Table + Lookup<NameDomain>>(
+    /// Replays a trace on a live table, on GPUs too where there are some.
+    fn replay(
         &self,
-        engine: &'static str,
+        has_gpu: bool,
+        engine: EngineName,
+        mut live: Box<dyn AnyLive<NameDomain>>,
         trace: Names<'_>,
-        reader: Reader<T>,
-        offload: Option<Offload>,
-        feeder: Option<Feeder<'_>>,
+        updates: &[NameUpdate],
     ) -> Result<Report> {
-        let drive = &self.drive;
+        let offload = self.drive.offload(self.gpus(has_gpu, trace), &mut *live, 0, trace)?;
+        self.play(Job { drive: &self.drive, engine, live, offload, trace, updates })
+    }
+
+    fn play(&self, job: Job<'_, NameDomain>) -> Result<Report> {
         if !self.lengths {
-            return play_on_either(drive, engine, trace, reader, offload, feeder);
+            return Ok(job.play::<Results>()?.0);
         }
-        let (after, trace_of_lengths) = (reader.clone(), WithLengths(trace));
-        let on_cpu = |names: Names<'_>, matches: &mut [Match]| after.enter().match_batch(names, matches);
-        let Some(offload) = offload else {
-            let place = OnCpu { trace: trace_of_lengths, reader };
-            let report = play(drive, engine, &place, feeder)?;
-            return Ok(Report { lengths: Some(lengths(trace, on_cpu)), ..report });
-        };
-        let place = OnEither { trace: trace_of_lengths, reader, offload, in_flight: drive.in_flight };
-        let report = play(drive, engine, &place, feeder)?;
-        let lengths = lengths(trace, |names, matches| place.offload.lookup_batch(names, matches, on_cpu));
+        let (report, place) = job.play::<Ask>()?;
+        let lengths = lengths(place.trace, |names, matches| place.look_up(names, matches));
         Ok(Report { lengths: Some(lengths), ..report })
     }
 
-    /// Brings a table to the GPUs that were asked for, and measures it with the trace.
-    fn offload<T: OnDevice + Lookup<NameDomain>>(
-        &self,
-        has_gpu: bool,
-        trace: Names<'_>,
-        follow: impl FnOnce(Make<'_, T, Remote>) -> Result<(), GpuError>,
-    ) -> Result<Option<Offload>> {
-        /// Names of the trace that are enough to measure with.
-        const SAMPLE: usize = 1 << 20;
-        if !has_gpu {
-            return Ok(None);
-        }
-        let drive = &self.drive;
+    /// What GPUs are started with for a trace, if they are to look up.
+    fn gpus(&self, has_gpu: bool, trace: Names<'_>) -> Option<GpuOptions> {
         // Of each name its bytes and its place. Some batches have longer names than others.
         let each = trace.bytes().len().div_ceil(trace.len().max(1)) + size_of::<u32>();
         let result_bytes = if self.lengths { size_of::<Match>() } else { size_of::<u32>() };
-        let gpus = drive.gpu_options(trace.len(), each + each / 4, result_bytes);
-        let (by, threads) = (drive.device().by(drive.latency_bound), drive.threads(true));
-        let sample: NameBatch = trace.iter().take(SAMPLE).collect();
-        offload(drive.device(), &gpus, |fleet, table: &T| beside(fleet, table, &sample, by, threads), follow)
+        has_gpu.then(|| self.drive.gpu_options(trace.len(), each + each / 4, result_bytes))
     }
 
-    /// Makes or reads the trace, and hands it on.
-    fn with_trace(&self, names: &NameRib, then: impl FnOnce(Names<'_>) -> Result<Report>) -> Result<Report> {
+    /// Makes or reads the trace.
+    fn names(&self, names: &NameRib) -> Result<NameBatch> {
         let began = Instant::now();
         let trace = self.made.trace(&self.trace, names, self.count, &self.read)?;
-        let names = trace.names();
         eprintln!(
             "trace: {}, {}, {:.1} bytes each, ready in {:.2} s",
             self.trace,
-            counted(names.len(), "name"),
-            share(names.bytes().len() as u64, names.len() as u64),
+            counted(trace.len(), "name"),
+            share(trace.names().bytes().len() as u64, trace.len() as u64),
             began.elapsed().as_secs_f64()
         );
-        then(names)
+        Ok(trace)
     }
 }
 
@@ -216,76 +183,50 @@ fn lengths(trace: Names<'_>, look_up: impl Fn(Names<'_>, &mut [Match])) -> Lengt
 }
 
 /// Builds a live table and replays on it.
-struct FromNames<'a> {
-    options: &'a Options,
-    has_gpu: bool,
-    names: NameRib,
-    results: usize,
-    updates: &'a [NameUpdate],
-}
-
-impl Visitor<NameDomain> for FromNames<'_> {
-    type Output = Result<Report>;
-
-    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Report> {
-        let Self { options, has_gpu, names, results, updates } = self;
-        let build = BuildOptions { seed: Some(options.made.seed), ..options.build.options(2, results) };
-        options.with_trace(&names.clone(), |trace| {
-            let (began, count) = (Instant::now(), names.len());
-            let mut live = LiveNames::<E>::new(NameModel::new(names, options.build.aggregate), build)
-                .with_context(|| format!("{} can't be built", E::NAME))?;
-            let reader = live.reader();
-            let bytes = reader.enter().image().bytes();
-            say_bytes(E::NAME, bytes, (count, "names", "name"), "built", began);
-            let offload = options.offload(has_gpu, trace, |make| live.follow(make))?;
-            options.play(E::NAME, trace, reader, offload, feeder(&options.drive, live, updates))
-        })
-    }
+fn from_names(options: &Options, has_gpu: bool) -> Result<Report> {
+    let NameFib { names, mut labels } = options.table.load(&options.read, options.made.seed)?;
+    let updates = options.updates(&names, &mut labels)?;
+    let engine = options.engine.resolve::<NameDomain>(&names, false)?;
+    let build = BuildOptions { seed: Some(options.made.seed), ..options.build.options(2, labels.len()) };
+    let trace = options.names(&names)?;
+    let (began, count) = (Instant::now(), names.len());
+    let model = NameModel::new(names, options.build.aggregate);
+    let live = NameDomain::live(engine, model, build, ())?;
+    let live = live.with_context(|| format!("{engine} can't be built"))?;
+    let bytes = live.reader().enter().table.image().bytes();
+    say_bytes(engine.as_str(), bytes, (count, "name"), "built", began);
+    options.replay(has_gpu, engine, live, trace.names(), &updates)
 }
 
 /// Takes a compiled table and replays on it.
-struct FromImage<'a> {
-    options: &'a Options,
-    has_gpu: bool,
-    image: NameImageFile,
-    began: Instant,
-}
-
-impl Visitor<NameDomain> for FromImage<'_> {
-    type Output = Result<Report>;
-
-    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Result<Report> {
-        let Self { options, has_gpu, image, began } = self;
-        let opened = began.elapsed();
-        // For the trace alone, and no part of loading.
-        let names = match options.trace {
-            Trace::File(_) => NameRib::new(),
-            Trace::Made(_) => image.names()?.with_context(|| {
-                format!(
-                    "{}: the image holds no names to make a trace of; --trace FILE has one",
-                    image.path().display()
-                )
-            })?,
-        };
-        let now = Instant::now();
-        let began = now.checked_sub(opened).unwrap_or(now);
-        let table: E::Table = image.into_table()?;
-        let count = usize::try_from(table.image().entries()).unwrap_or(usize::MAX);
-        say_bytes(E::NAME, table.image().bytes(), (count, "names", "name"), "loaded", began);
-        let mut writer = Writer::new(table);
-        options.with_trace(&names, |trace| {
-            let offload = options.offload(has_gpu, trace, |make| writer.follow(make))?;
-            options.play(E::NAME, trace, writer.reader(), offload, None)
-        })
-    }
+fn from_image(options: &Options, has_gpu: bool, path: &Path) -> Result<Report> {
+    let began = Instant::now();
+    let image = NameImageFile::open(path)?;
+    let (engine, opened) = (image.engine(), began.elapsed());
+    // For the trace alone, and no part of loading.
+    let names = match options.trace {
+        Trace::File(_) => NameRib::new(),
+        Trace::Made(_) => image.names()?.with_context(|| {
+            format!("{}: the image holds no names to make a trace of; --trace FILE has one", path.display())
+        })?,
+    };
+    let now = Instant::now();
+    let began = now.checked_sub(opened).unwrap_or(now);
+    let (path, image) = image.into_bare()?;
+    let (bytes, count) = (image.bytes(), usize::try_from(image.entries()).unwrap_or(usize::MAX));
+    let resumed = NameDomain::resume(engine, NameRib::new().into(), image, BuildOptions::default(), ())?;
+    let live = resumed.map_err(|source| Error::Image { path, source })?;
+    say_bytes(engine.as_str(), bytes, (count, "name"), "loaded", began);
+    let trace = options.names(&names)?;
+    options.replay(has_gpu, engine, live, trace.names(), &[])
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use wirespeed::gpu::names::Use;
+    use wirespeed::device;
+    use wirespeed::gpu::dispatch::Use;
     use wirespeed::names::generate::{self, Load, Paths, TableSpec, TraceSpec};
-    use wirespeed_namelookup::Acta;
 
     use super::*;
     use crate::on_host;
@@ -298,26 +239,25 @@ mod tests {
 
     #[test]
     fn results_and_lengths_of_a_gpu_are_those_of_the_cpu() {
-        let Some((fleet, _)) = on_host::fleet_of_names() else { return };
+        let Some((fleet, _)) = on_host::fleet::<NameDomain>() else { return };
         let names = generate::table(&TableSpec { names: 1000, results: 3, seed: 1 }).unwrap().names;
         let spec = TraceSpec { load: Load::Heavy, misses: 0.2, seed: 1 };
         let trace = generate::trace(&names, Paths::made(), &spec, 5000).unwrap();
         for arguments in ["", "--lengths", "--lengths --aggregate"] {
             let line = format!("replay --seconds 0.02 --batch 700 --device gpu {arguments}");
             let Arguments { options } = Arguments::parse_from(line.split_whitespace());
-            let model = NameModel::new(names.clone(), options.build.aggregate);
-            let mut live = LiveNames::<Acta>::new(model, options.build.options(2, 0)).unwrap();
-            let mut offload = None;
-            live.follow(|table| {
-                let made = beside(&fleet, table, &trace, Use::Always, 1)?;
-                Ok::<_, GpuError>(offload.insert(made).remote().follower())
-            })
-            .unwrap();
-            let play = |offload| {
-                let report = options.play("acta", trace.names(), live.reader(), offload, None).unwrap();
+            let play = |is_on_gpu: bool| {
+                let model = NameModel::new(names.clone(), options.build.aggregate);
+                let (engine, trace) = (EngineName::Acta, trace.names());
+                let mut live =
+                    NameDomain::live(engine, model, options.build.options(2, 0), ()).unwrap().unwrap();
+                let offload =
+                    is_on_gpu.then(|| device::offload(&mut *live, &fleet, trace, 0, Use::Always, 1).unwrap());
+                let job = Job { drive: &options.drive, engine, live, offload, trace, updates: &[] };
+                let report = options.play(job).unwrap();
                 (report.gpu.map(|gpu| gpu.share), report.checksum, report.lengths.map(|of| of.sum))
             };
-            let ((on_gpu, sum, lengths), right) = (play(offload), play(None));
+            let ((on_gpu, sum, lengths), right) = (play(true), play(false));
             assert_eq!((on_gpu, right.0), (Some(1.0), None));
             assert_eq!((sum, lengths), (right.1, right.2));
             assert_eq!(lengths.is_some(), arguments.contains("lengths"));

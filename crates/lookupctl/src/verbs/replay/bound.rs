@@ -29,9 +29,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use super::drive::{Driven, Feeder, Plan};
-use super::erased::AnyPlace;
 use super::latency::Latencies;
-use super::place::Lane;
+use super::place::{Lane, Place};
 use crate::interrupt::{Interrupted, is_interrupted};
 use crate::number::grouped;
 
@@ -74,7 +73,7 @@ impl Plan {
     /// of some numbers. Updates go in from the beginning to the end.
     pub(in crate::verbs) fn hold(
         self,
-        place: &dyn AnyPlace,
+        place: &dyn Place,
         bound: Duration,
         sizes: &[usize],
         threads: &[usize],
@@ -99,7 +98,7 @@ impl Plan {
 
 struct Search<'p> {
     plan: Plan,
-    place: &'p dyn AnyPlace,
+    place: &'p dyn Place,
     bound: Duration,
 }
 
@@ -199,14 +198,14 @@ impl Search<'_> {
         #[allow(clippy::cast_precision_loss)] // a rate
         let interval = plan.len as f64 / plan.batches() as f64 / rate;
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..plan.threads).map(|_| self.place.worker(plan.batch)).collect();
+            let workers: Vec<_> = (0..plan.threads).map(|_| self.place.lane(plan.batch)).collect();
             let begin = Instant::now() + LEAD;
             let workers: Vec<_> = workers
                 .into_iter()
                 .enumerate()
-                .map(|(thread, mut worker)| {
+                .map(|(thread, mut lane)| {
                     let paced = Paced { plan, thread, begin, interval, time };
-                    scope.spawn(move || worker.work_paced(&paced))
+                    scope.spawn(move || paced.work(&mut *lane))
                 })
                 .collect();
             let mut driven =
@@ -236,7 +235,7 @@ pub(in crate::verbs) struct Paced {
 
 impl Paced {
     /// Sends batches as they are due, and takes them as they come back.
-    pub(super) fn work(&self, lane: &mut impl Lane) -> (Latencies, Instant, bool) {
+    fn work(&self, lane: &mut dyn Lane) -> (Latencies, Instant, bool) {
         let mut latencies = Latencies::new();
         let mut sent = VecDeque::with_capacity(lane.depth());
         let (end, give_up) = (self.begin + self.time, self.begin + self.time + self.grace());

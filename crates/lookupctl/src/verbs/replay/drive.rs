@@ -15,10 +15,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use wirespeed_fib::NextHop;
 
-use super::erased::AnyPlace;
 use super::feed::Fed;
 use super::latency::Latencies;
-use super::place::Lane;
+use super::place::{Lane, Place};
 use crate::interrupt::is_interrupted;
 use crate::output::{TICK, progress};
 
@@ -59,14 +58,14 @@ type Feed<'f> = dyn FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send + 'f;
 
 impl Plan {
     /// Drives the trace through a place, with updates beside it if there is a feeder.
-    pub(in crate::verbs) fn drive(&self, place: &dyn AnyPlace, feeder: Option<Feeder<'_>>) -> Result<Driven> {
+    pub(in crate::verbs) fn drive(&self, place: &dyn Place, feeder: Option<Feeder<'_>>) -> Result<Driven> {
         let stop = &AtomicBool::new(false);
         let start = &Barrier::new(self.threads + 1 + usize::from(feeder.is_some()));
         thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, mut worker) = (*self, place.worker(self.batch));
-                    scope.spawn(move || worker.work(&plan, thread, start, stop))
+                    let (plan, mut lane) = (*self, place.lane(self.batch));
+                    scope.spawn(move || plan.work(thread, &mut *lane, start, stop))
                 })
                 .collect();
             let to_its_end = feeder.as_ref().is_some_and(|feeder| feeder.to_its_end);
@@ -108,10 +107,10 @@ impl Plan {
     /// One thread: its part of a pass to warm up, then batch after batch until the sign to stop. A batch's
     /// time is from sending it to having its results; where one is under way at a time, from the results of
     /// the one before it.
-    pub(super) fn work(
+    fn work(
         &self,
         thread: usize,
-        lane: &mut impl Lane,
+        lane: &mut dyn Lane,
         start: &Barrier,
         stop: &AtomicBool,
     ) -> (Latencies, Instant) {
@@ -149,7 +148,7 @@ impl Plan {
     /// Looks batches up in order, with as many under way as may be.
     fn look_up(
         &self,
-        lane: &mut impl Lane,
+        lane: &mut dyn Lane,
         mut batches: impl Iterator<Item = usize>,
         mut each: impl FnMut(&[NextHop]),
     ) {
@@ -210,14 +209,14 @@ impl Pass {
 
 impl Plan {
     /// Looks every key up once.
-    pub(in crate::verbs) fn pass(&self, place: &dyn AnyPlace) -> Pass {
+    pub(in crate::verbs) fn pass(&self, place: &dyn Place) -> Pass {
         let share = self.batches().div_ceil(self.threads);
         let parts: Vec<Pass> = thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, mut worker) = (*self, place.worker(self.batch));
+                    let (plan, mut lane) = (*self, place.lane(self.batch));
                     let batches = thread * share..self.batches().min((thread + 1) * share);
-                    scope.spawn(move || worker.pass_over(&plan, batches))
+                    scope.spawn(move || plan.pass_over(batches, &mut *lane))
                 })
                 .collect();
             workers.into_iter().map(|worker| worker.join().expect("a lookup thread does not panic")).collect()
@@ -230,7 +229,7 @@ impl Plan {
     }
 
     /// One thread's part of a pass.
-    pub(super) fn pass_over(&self, batches: Range<usize>, lane: &mut impl Lane) -> Pass {
+    fn pass_over(&self, batches: Range<usize>, lane: &mut dyn Lane) -> Pass {
         let mut pass = Pass { checksum: 0, matched: Vec::with_capacity(batches.len()) };
         self.look_up(lane, batches, |next_hops| pass.add(next_hops));
         pass

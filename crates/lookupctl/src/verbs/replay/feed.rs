@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use wirespeed::engine::{AnyLive, Served};
 use wirespeed_fib::{Address, Update};
 use wirespeed_sail::{FibId, LiveFibs};
-use wirespeed_table::{Domain, Engine};
 
 /// Most updates that readers see appear at once: as many as are due, up to this. For each set the writer
 /// waits until no reader is in the state before it; where threads outnumber cores that takes a time slice,
@@ -100,7 +100,7 @@ pub(in crate::verbs) trait Live {
 
 const CANNOT: &str = "the updated table can't be built";
 
-impl<D: Domain, E: Engine<D>> Live for wirespeed_table::Live<D, E> {
+impl<D: Served> Live for Box<dyn AnyLive<D>> {
     type Update = D::Update;
 
     fn take(&mut self, updates: &[D::Update]) -> Result<()> {
@@ -108,7 +108,7 @@ impl<D: Domain, E: Engine<D>> Live for wirespeed_table::Live<D, E> {
     }
 
     fn rebuilds(&self) -> u64 {
-        self.rebuilds()
+        (**self).rebuilds()
     }
 }
 

@@ -3,8 +3,6 @@
 mod arguments;
 mod bound;
 pub(in crate::verbs) mod drive;
-pub(in crate::verbs) mod either;
-pub(in crate::verbs) mod erased;
 pub(in crate::verbs) mod feed;
 mod latency;
 pub(in crate::verbs) mod place;
@@ -19,15 +17,19 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use play::{FromImage, FromRoutes};
+use place::Results;
+use play::{Job, say_bytes};
 use report::Report;
-use wirespeed::engine::{Addresses, visit};
+use wirespeed::Error;
+use wirespeed::engine::Addresses;
+use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::image_file::ImageFile;
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::synth::{self, TableSpec};
-use wirespeed_fib::{BuildOptions, Family, Fib, Rib, Update, V4, V6};
+use wirespeed_fib::{BuildOptions, Family, Fib, NextHop, Rib, Update, V4, V6};
 use wirespeed_input::plural;
 use wirespeed_sail::Fibs;
+use wirespeed_table::Model;
 
 use crate::Outcome;
 use crate::device::Device;
@@ -121,11 +123,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         Some(path) => {
             let began = Instant::now();
             let image = ImageFile::open(path)?;
-            let (family, engine) = (image.family(), image.engine());
-            let replay = FromImage { options: &options, has_gpu, image, began };
-            match family {
-                Family::V4 => visit::<V4, _>(engine, replay)??,
-                Family::V6 => visit::<V6, _>(engine, replay)??,
+            match image.family() {
+                Family::V4 => from_image::<V4>(&options, has_gpu, image, began)?,
+                Family::V6 => from_image::<V6>(&options, has_gpu, image, began)?,
             }
         }
         None if options.fib.len() > 1 => {
@@ -189,6 +189,12 @@ impl Options {
             "the table has routes of both families: taking {family}, as the trace has it (--family takes the other)"
         );
         Ok((family, Some(trace)))
+    }
+
+    /// What GPUs are started with for a trace of so many keys, if they are to look up.
+    fn gpus<A: Addresses>(&self, has_gpu: bool, keys: usize) -> Option<GpuOptions> {
+        let options = || self.drive.gpu_options(keys, usize::from(A::BITS / 8), size_of::<NextHop>());
+        has_gpu.then(options)
     }
 
     /// The keys to look up; at least one.
@@ -262,9 +268,36 @@ fn from_routes<A: Addresses>(
     let engine = options.engine.resolve_with::<A>(&rib, has_gpu, &build.strides)?;
     let strides = if has_gpu { build.strides.on_gpu() } else { build.strides };
     let build = BuildOptions { strides, ..build };
-    let report =
-        visit(engine, FromRoutes { options, has_gpu, rib, build, trace: &trace, updates: &updates })??;
-    Ok(Report { other_family: Some(other_family), ..report })
+    let (began, prefixes) = (Instant::now(), rib.len());
+    let mut live = A::live(engine, rib, build, ())?.with_context(|| format!("{engine} can't be built"))?;
+    let bytes = live.reader().enter().table.image().bytes();
+    say_bytes(engine.as_str(), bytes, (prefixes, "prefix"), "built", began);
+    let (drive, gpus, reach) = (&options.drive, options.gpus::<A>(has_gpu, trace.len()), live.reach());
+    let offload = drive.offload(gpus, &mut *live, reach, &trace)?;
+    let job = Job { drive, engine, live, offload, trace: &*trace, updates: &updates };
+    Ok(Report { other_family: Some(other_family), ..job.play::<Results>()?.0 })
+}
+
+/// Takes a compiled table and replays on it.
+fn from_image<A: Addresses>(
+    options: &Options,
+    has_gpu: bool,
+    image: ImageFile,
+    began: Instant,
+) -> Result<Report> {
+    let (engine, rib) = (image.engine(), image.routes::<A>()?.unwrap_or_default());
+    let (path, image) = image.into_bare()?;
+    let (bytes, count) = (image.bytes(), usize::try_from(image.entries()).unwrap_or(usize::MAX));
+    // Without its routes all bits of an address may matter.
+    let reach = if rib.is_empty() { A::BITS } else { Model::<A>::reach(&rib) };
+    let resumed = A::resume(engine, Rib::new(), image, BuildOptions::default(), ())?;
+    let mut live = resumed.map_err(|source| Error::Image { path, source })?;
+    say_bytes(engine.as_str(), bytes, (count, "prefix"), "loaded", began);
+    let Keys { keys: trace, other_family } = options.keys(&rib)?;
+    let (drive, gpus) = (&options.drive, options.gpus::<A>(has_gpu, trace.len()));
+    let offload = drive.offload(gpus, &mut *live, reach, &trace)?;
+    let job = Job { drive, engine, live, offload, trace: &*trace, updates: &[] };
+    Ok(Report { other_family: Some(other_family), ..job.play::<Results>()?.0 })
 }
 
 /// Replays on several FIBs.

@@ -1,32 +1,28 @@
-//! Where the keys of a trace are looked up: on the CPU, or on GPUs with the CPU behind them
-//! ([`either`](super::either)).
+//! Where the keys of a trace are looked up: on the CPU, or on GPUs with the CPU behind them.
 //!
 //! Each lookup thread has a lane of its own, which takes batches and gives them back in order. On the CPU one
 //! is under way at a time; on the way to a GPU several are, so that keys of one travel while another's are
 //! looked up and a third's results come back.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use wirespeed::Counts;
-use wirespeed_classify::Tuple;
-use wirespeed_fib::{Address, Lookup, NextHop};
-use wirespeed_image::Table;
+use wirespeed::engine::{AnyReader, AnyTable, Served};
+use wirespeed::gpu::offload::{Answers, Offload, Pipeline, RemoteTable};
+use wirespeed_fib::{Address, NextHop};
 use wirespeed_image::live::Reader;
 use wirespeed_namelookup::{Match, NameDomain, Names};
 use wirespeed_sail::{FibId, SailMTable};
+use wirespeed_table::Keys;
 
 /// Where a trace is looked up.
 pub(in crate::verbs) trait Place {
-    /// What a thread looks up with.
-    type Lane<'p>: Lane
-    where
-        Self: 'p;
-
     /// Keys of the trace.
     fn len(&self) -> usize;
 
-    /// A lane for batches of at most so many keys.
-    fn lane(&self, batch: usize) -> Self::Lane<'_>;
+    /// What a thread looks up with: a lane for batches of at most so many keys.
+    fn lane(&self, batch: usize) -> Box<dyn Lane + '_>;
 
     /// What GPUs have to do with it.
     fn gpu(&self) -> Option<GpuState> {
@@ -62,123 +58,116 @@ pub(in crate::verbs) struct GpuState {
     pub(in crate::verbs) out: Option<String>,
 }
 
-/// Keys that a table takes.
-pub(in crate::verbs) trait KeysOf<T>: Copy + Send {
-    /// How many there are.
-    fn len(&self) -> usize;
-    /// Looks some of them up.
-    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]);
+/// What is asked of each key.
+pub(in crate::verbs) trait Ask<D: Served>: 'static {
+    /// The answer.
+    type Found: Copy + Default + Send;
+
+    /// Looks keys up on the CPU.
+    fn look_up(table: &dyn AnyTable<D>, keys: D::Keys<'_>, found: &mut [Self::Found]);
+
+    /// The results among the answers; `spare` has room for them where they don't lie there as they are.
+    fn results<'f>(found: &'f [Self::Found], spare: &'f mut Vec<NextHop>) -> &'f [NextHop];
 }
 
-impl<A: Address, T: Lookup<A>> KeysOf<T> for &[A] {
-    fn len(&self) -> usize {
-        <[A]>::len(self)
-    }
+/// Asks for results: next hops, or numbers of rules.
+pub(in crate::verbs) enum Results {}
+
+impl<D: Served<Result: bytemuck::Pod>> Ask<D> for Results {
+    type Found = D::Result;
 
     #[inline]
-    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]) {
-        table.lookup_batch(&self[keys], next_hops);
-    }
-}
-
-/// Tuples, of which the numbers of rules are found.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::verbs) struct Tuples<'a, T>(pub(in crate::verbs) &'a [T]);
-
-impl<T: Tuple, C: Lookup<T>> KeysOf<C> for Tuples<'_, T> {
-    fn len(&self) -> usize {
-        self.0.len()
+    fn look_up(table: &dyn AnyTable<D>, keys: D::Keys<'_>, found: &mut [D::Result]) {
+        table.lookup_batch(keys, found);
     }
 
-    #[inline]
-    fn look_up(&self, table: &C, keys: Range<usize>, next_hops: &mut [NextHop]) {
-        table.lookup_batch(&self.0[keys], bytemuck::cast_slice_mut(next_hops));
+    fn results<'f>(found: &'f [D::Result], _: &'f mut Vec<NextHop>) -> &'f [NextHop] {
+        bytemuck::cast_slice(found)
     }
 }
 
-/// Names, whose lengths that matched are not asked for.
-impl<T: Lookup<NameDomain>> KeysOf<T> for Names<'_> {
-    fn len(&self) -> usize {
-        Names::len(self)
+/// Asks for the results of names and how much of each matched.
+pub(in crate::verbs) enum Lengths {}
+
+impl Ask<NameDomain> for Lengths {
+    type Found = Match;
+
+    fn look_up(table: &dyn AnyTable<NameDomain>, keys: Names<'_>, found: &mut [Match]) {
+        table.match_batch(keys, found);
     }
 
-    #[inline]
-    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]) {
-        table.lookup_batch(self.part(keys), bytemuck::cast_slice_mut(next_hops));
+    fn results<'f>(found: &'f [Match], spare: &'f mut Vec<NextHop>) -> &'f [NextHop] {
+        spare.clear();
+        spare.extend(found.iter().map(|found| found.next_hop()));
+        spare
     }
 }
 
-/// Names, whose lengths that matched are asked for too.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::verbs) struct WithLengths<'a>(pub(in crate::verbs) Names<'a>);
+/// A trace in a live table: all on the CPU, or on GPUs, always or by load, with the CPU behind them.
+pub(in crate::verbs) struct InTable<'k, D: Served, Q> {
+    pub(in crate::verbs) trace: D::Keys<'k>,
+    pub(in crate::verbs) ask: PhantomData<Q>,
+    pub(in crate::verbs) reader: Box<dyn AnyReader<D>>,
+    /// The table on GPUs, if these look up.
+    pub(in crate::verbs) offload: Option<Offload<D::Remote>>,
+    /// Batches of a thread under way at once on the way to GPUs.
+    pub(in crate::verbs) in_flight: usize,
+}
 
-impl<T: Lookup<NameDomain>> KeysOf<T> for WithLengths<'_> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline]
-    fn look_up(&self, table: &T, keys: Range<usize>, next_hops: &mut [NextHop]) {
-        const BLOCK: usize = 1 << 12;
-        let mut matches = [Match::NONE; BLOCK];
-        for (block, next_hops) in next_hops.chunks_mut(BLOCK).enumerate() {
-            let (from, matches) = (keys.start + block * BLOCK, &mut matches[..next_hops.len()]);
-            table.match_batch(self.0.part(from..from + next_hops.len()), matches);
-            for (next_hop, found) in next_hops.iter_mut().zip(&*std::hint::black_box(matches)) {
-                *next_hop = found.next_hop();
-            }
+impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> InTable<'_, D, Q> {
+    /// Looks keys up where they are to be looked up.
+    pub(in crate::verbs) fn look_up(&self, keys: D::Keys<'_>, found: &mut [Q::Found]) {
+        let on_cpu = |keys: D::Keys<'_>, found: &mut [Q::Found]| {
+            Q::look_up(&self.reader.enter().table, keys, found);
+        };
+        match &self.offload {
+            None => on_cpu(keys, found),
+            Some(offload) => offload.lookup_batch(keys, found, on_cpu),
         }
     }
 }
 
-/// Keys, each with its FIB.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::verbs) struct Mixed<'a, A> {
-    pub(in crate::verbs) fibs: &'a [FibId],
-    pub(in crate::verbs) keys: &'a [A],
-}
-
-impl<A: Address> KeysOf<SailMTable<A>> for Mixed<'_, A> {
-    fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    #[inline]
-    fn look_up(&self, table: &SailMTable<A>, keys: Range<usize>, next_hops: &mut [NextHop]) {
-        table.lookup_mixed(&self.fibs[keys.clone()], &self.keys[keys], next_hops);
-    }
-}
-
-/// All on the CPU.
-pub(in crate::verbs) struct OnCpu<K, T: Table> {
-    pub(in crate::verbs) trace: K,
-    pub(in crate::verbs) reader: Reader<T>,
-}
-
-pub(in crate::verbs) struct CpuLane<K, T: Table> {
-    trace: K,
-    reader: Reader<T>,
-    next_hops: Vec<NextHop>,
-    waiting: Option<Range<usize>>,
-}
-
-impl<K: KeysOf<T>, T: Table> Place for OnCpu<K, T> {
-    type Lane<'p>
-        = CpuLane<K, T>
-    where
-        Self: 'p;
-
+impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Place for InTable<'_, D, Q> {
     fn len(&self) -> usize {
         self.trace.len()
     }
 
-    fn lane(&self, batch: usize) -> CpuLane<K, T> {
-        let next_hops = vec![NextHop::NONE; batch.min(self.trace.len())];
-        CpuLane { trace: self.trace, reader: self.reader.clone(), next_hops, waiting: None }
+    fn lane(&self, batch: usize) -> Box<dyn Lane + '_> {
+        let (trace, reader) = (self.trace, self.reader.clone_box());
+        let (found, spare) = (vec![Q::Found::default(); batch.min(trace.len())], Vec::new());
+        match &self.offload {
+            None => Box::new(CpuLane::<D, Q> { trace, reader, found, spare, waiting: None }),
+            Some(offload) => {
+                let pipeline = Pipeline::new(offload);
+                let in_flight = self.in_flight;
+                Box::new(EitherLane::<D, Q> { trace, reader, pipeline, found, spare, in_flight })
+            }
+        }
+    }
+
+    fn gpu(&self) -> Option<GpuState> {
+        let offload = self.offload.as_ref()?;
+        let copies = offload.remote().copies();
+        let gpus = copies.fleet().gpus();
+        Some(GpuState {
+            name: gpus.first()?.properties().name.clone(),
+            devices: gpus.len(),
+            counts: offload.counts(),
+            out: copies.is_out().map(|why| why.to_string()),
+        })
     }
 }
 
-impl<K: KeysOf<T>, T: Table> Lane for CpuLane<K, T> {
+/// Batches on the CPU.
+struct CpuLane<'k, D: Served, Q: Ask<D>> {
+    trace: D::Keys<'k>,
+    reader: Box<dyn AnyReader<D>>,
+    found: Vec<Q::Found>,
+    spare: Vec<NextHop>,
+    waiting: Option<Range<usize>>,
+}
+
+impl<D: Served, Q: Ask<D>> Lane for CpuLane<'_, D, Q> {
     fn depth(&self) -> usize {
         1
     }
@@ -191,16 +180,292 @@ impl<K: KeysOf<T>, T: Table> Lane for CpuLane<K, T> {
         self.waiting.is_some()
     }
 
-    #[inline]
     fn submit(&mut self, keys: Range<usize>) {
         self.waiting = Some(keys);
     }
 
-    #[inline]
+    fn take(&mut self) -> &[NextHop] {
+        let Some(keys) = self.waiting.take() else { return &[] };
+        let found = std::hint::black_box(&mut self.found[..keys.len()]);
+        Q::look_up(&self.reader.enter().table, self.trace.part(keys), found);
+        Q::results(std::hint::black_box(found), &mut self.spare)
+    }
+}
+
+/// Batches on GPUs, and on the CPU what doesn't go there.
+struct EitherLane<'p, 'k, D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> {
+    trace: D::Keys<'k>,
+    reader: Box<dyn AnyReader<D>>,
+    pipeline: Pipeline<'p, 'k, D::Remote, Q::Found>,
+    found: Vec<Q::Found>,
+    spare: Vec<NextHop>,
+    in_flight: usize,
+}
+
+impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Lane for EitherLane<'_, '_, D, Q> {
+    fn depth(&self) -> usize {
+        self.in_flight
+    }
+
+    fn under_way(&self) -> usize {
+        self.pipeline.under_way()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.pipeline.is_ready()
+    }
+
+    fn submit(&mut self, keys: Range<usize>) {
+        self.pipeline.submit(self.trace.part(keys));
+    }
+
+    fn take(&mut self) -> &[NextHop] {
+        let Self { reader, pipeline, found, .. } = self;
+        let on_cpu =
+            |keys: D::Keys<'_>, found: &mut [Q::Found]| Q::look_up(&reader.enter().table, keys, found);
+        let count = pipeline.next(found, on_cpu).map_or(0, |keys| keys.len());
+        Q::results(std::hint::black_box(&self.found[..count]), &mut self.spare)
+    }
+}
+
+/// A trace in the table of several FIBs, each key with its FIB.
+pub(in crate::verbs) struct InFibs<'k, A: Address> {
+    pub(in crate::verbs) fibs: &'k [FibId],
+    pub(in crate::verbs) keys: &'k [A],
+    pub(in crate::verbs) reader: Reader<SailMTable<A>>,
+}
+
+impl<A: Address> Place for InFibs<'_, A> {
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn lane(&self, batch: usize) -> Box<dyn Lane + '_> {
+        let next_hops = vec![NextHop::NONE; batch.min(self.keys.len())];
+        let Self { fibs, keys, reader } = self;
+        Box::new(FibsLane { fibs, keys, reader: reader.clone(), next_hops, waiting: None })
+    }
+}
+
+struct FibsLane<'k, A: Address> {
+    fibs: &'k [FibId],
+    keys: &'k [A],
+    reader: Reader<SailMTable<A>>,
+    next_hops: Vec<NextHop>,
+    waiting: Option<Range<usize>>,
+}
+
+impl<A: Address> Lane for FibsLane<'_, A> {
+    fn depth(&self) -> usize {
+        1
+    }
+
+    fn under_way(&self) -> usize {
+        usize::from(self.waiting.is_some())
+    }
+
+    fn is_ready(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    fn submit(&mut self, keys: Range<usize>) {
+        self.waiting = Some(keys);
+    }
+
     fn take(&mut self) -> &[NextHop] {
         let Some(keys) = self.waiting.take() else { return &[] };
         let next_hops = std::hint::black_box(&mut self.next_hops[..keys.len()]);
-        self.trace.look_up(&self.reader.enter(), keys, next_hops);
+        self.reader.enter().lookup_mixed(&self.fibs[keys.clone()], &self.keys[keys], next_hops);
         next_hops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+
+    use wirespeed::classify::Facts;
+    use wirespeed::device;
+    use wirespeed::engine::{AnyLive, EngineName, Wanted};
+    use wirespeed::gpu::dispatch::Use;
+    use wirespeed::names::generate::{self, Churn, ChurnSpec, Load, Paths, TraceSpec};
+    use wirespeed_classify::Ipv4Tuple;
+    use wirespeed_classify::generate as made;
+    use wirespeed_fib::synth::{self, TableSpec, UpdateSpec, Updates};
+    use wirespeed_fib::trace::{TraceKind, keys};
+    use wirespeed_fib::{BuildOptions, Family, Rib, V4};
+    use wirespeed_namelookup::NameModel;
+
+    use super::*;
+    use crate::on_host;
+    use crate::verbs::replay::drive::{Feeder, Plan};
+    use crate::verbs::replay::feed::{Fed, Pace};
+
+    const PLAN: Plan = Plan { len: 10_000, batch: 300, threads: 2, time: Duration::from_millis(100) };
+
+    /// A live table with updates and a trace for it, and the same table on a device in a GPU's place.
+    struct Bench<D: Served, Q> {
+        live: Box<dyn AnyLive<D>>,
+        updates: Vec<D::Update>,
+        place: InTable<'static, D, Q>,
+        /// Makes the device be lost.
+        switch: Arc<AtomicBool>,
+    }
+
+    /// A bench of a model.
+    fn bench<D: Served, Q>(
+        (engine, model, wanted): (EngineName, D::Model, Wanted<D>),
+        trace: D::Keys<'static>,
+        updates: Vec<D::Update>,
+    ) -> Option<Bench<D, Q>> {
+        let (fleet, switch) = on_host::fleet::<D>()?;
+        let mut live = D::live(engine, model, BuildOptions::default(), wanted).unwrap().unwrap();
+        let (sample, reach) = (trace.part(0..500), live.reach());
+        let offload = device::offload(&mut *live, &fleet, sample, reach, Use::Always, 2).unwrap();
+        let (reader, offload) = (live.reader(), Some(offload));
+        let place = InTable { trace, ask: PhantomData, reader, offload, in_flight: 3 };
+        Some(Bench { live, updates, place, switch })
+    }
+
+    /// A bench of addresses.
+    fn addresses() -> Option<Bench<V4, Results>> {
+        let spec = TableSpec { prefixes: 2000, ..TableSpec::full(Family::V4) };
+        let rib: Rib<V4> = synth::table(&spec).unwrap();
+        let trace = &*keys(&rib, TraceKind::Prefix, PLAN.len, 1).unwrap().leak();
+        let updates = Updates::new(&rib, &UpdateSpec::real(Family::V4)).take(2000);
+        let updates = updates.map(|timed| timed.update).collect();
+        bench((EngineName::SailL, rib, ()), trace, updates)
+    }
+
+    /// A bench of names, in an aggregated table, of which something is asked.
+    fn names<Q>() -> Option<Bench<NameDomain, Q>> {
+        let spec = generate::TableSpec { names: 2000, results: 5, seed: 1 };
+        let table = generate::table(&spec).unwrap().names;
+        let spec = TraceSpec { load: Load::Average, misses: 0.1, seed: 1 };
+        let trace = Box::leak(Box::new(generate::trace(&table, Paths::made(), &spec, PLAN.len).unwrap()));
+        let updates = Churn::new(&table, &ChurnSpec { results: 5, ..ChurnSpec::default() }).unwrap();
+        let updates = updates.take(2000).map(|timed| timed.update).collect();
+        bench((EngineName::Acta, NameModel::new(table, true), ()), trace.names(), updates)
+    }
+
+    /// A bench of rules.
+    fn rules() -> Option<Bench<Ipv4Tuple, Results>> {
+        let rules = made::classbench::<Ipv4Tuple>(made::Kind::Firewall, 300, 1);
+        let trace = &*made::tuples(&rules, PLAN.len, 1.0, 1).leak();
+        let updates = made::churn(&rules, 2000, 1);
+        bench((EngineName::Bloom, rules, Facts::None), trace, updates)
+    }
+
+    fn updates_in_flight_reach_the_gpu<D, Q>(bench: Option<Bench<D, Q>>)
+    where
+        D: Served<Remote: Answers<Q::Found>, Update: Sync>,
+        Q: Ask<D>,
+    {
+        let Some(Bench { mut live, updates, place, .. }) = bench else { return };
+        let (trace, reader) = (place.trace, place.reader.clone_box());
+        let cpu = InTable::<D, Q> { trace, ask: PhantomData, reader, offload: None, in_flight: 1 };
+        let before = PLAN.pass(&place).checksum;
+        assert_eq!(before, PLAN.pass(&cpu).checksum);
+        let mut drive = || {
+            let feed = Box::new(|start: Instant, stop: &AtomicBool| {
+                Pace::Flat.feed(&mut live, &updates, start, stop)
+            });
+            PLAN.drive(&place, Some(Feeder { feed, to_its_end: false })).unwrap()
+        };
+        // Where other programs keep the cores, the time may be over before the first update.
+        let driven = (0..100).map(|_| drive()).find(|driven| driven.fed.unwrap().applied > 0);
+        let driven = driven.expect("updates go in while lookups run");
+        assert!(driven.latencies.count() >= 6, "{driven:?}");
+        let after = PLAN.pass(&place).checksum;
+        assert_eq!(after, PLAN.pass(&cpu).checksum);
+        assert_ne!(before, after, "the updates change what the trace finds");
+        let gpu = place.gpu().unwrap();
+        assert!(gpu.counts.cpu == 0 && gpu.out.is_none(), "all of it on the GPU: {gpu:?}");
+        // A pass before, one after, one to warm up, and what was timed.
+        let timed = PLAN.lookups(&driven.batches);
+        assert_eq!(gpu.counts.gpu, 3 * PLAN.len as u64 + timed);
+    }
+
+    #[test]
+    fn updates_in_flight_reach_the_gpu_for_addresses() {
+        updates_in_flight_reach_the_gpu(addresses());
+    }
+
+    #[test]
+    fn updates_in_flight_reach_the_gpu_for_names() {
+        updates_in_flight_reach_the_gpu(names::<Results>());
+    }
+
+    #[test]
+    fn updates_in_flight_reach_the_gpu_for_names_with_lengths() {
+        updates_in_flight_reach_the_gpu(names::<Lengths>());
+    }
+
+    #[test]
+    fn updates_in_flight_reach_the_gpu_for_rules() {
+        updates_in_flight_reach_the_gpu(rules());
+    }
+
+    fn a_gpu_that_is_lost_in_mid_run_leaves_the_cpu<D, Q>(bench: Option<Bench<D, Q>>)
+    where
+        D: Served<Remote: Answers<Q::Found>>,
+        Q: Ask<D>,
+    {
+        let Some(Bench { place, switch, .. }) = bench else { return };
+        let right = PLAN.pass(&place).checksum;
+        let feed = Box::new(|_: Instant, _: &AtomicBool| {
+            std::thread::sleep(PLAN.time / 2);
+            switch.store(true, Ordering::Relaxed);
+            Ok(Fed { applied: 0, seconds: 0.0, rebuilds: 0 })
+        });
+        PLAN.drive(&place, Some(Feeder { feed, to_its_end: true })).unwrap();
+        assert_eq!(PLAN.pass(&place).checksum, right);
+        let gpu = place.gpu().unwrap();
+        assert!(gpu.out.is_some() && gpu.counts.gpu > 0 && gpu.counts.cpu >= PLAN.len as u64, "{gpu:?}");
+    }
+
+    #[test]
+    fn a_gpu_that_is_lost_in_mid_run_leaves_the_cpu_for_addresses() {
+        a_gpu_that_is_lost_in_mid_run_leaves_the_cpu(addresses());
+    }
+
+    #[test]
+    fn a_gpu_that_is_lost_in_mid_run_leaves_the_cpu_for_names() {
+        a_gpu_that_is_lost_in_mid_run_leaves_the_cpu(names::<Results>());
+    }
+
+    #[test]
+    fn a_gpu_that_is_lost_in_mid_run_leaves_the_cpu_for_names_with_lengths() {
+        a_gpu_that_is_lost_in_mid_run_leaves_the_cpu(names::<Lengths>());
+    }
+
+    #[test]
+    fn a_gpu_that_is_lost_in_mid_run_leaves_the_cpu_for_rules() {
+        a_gpu_that_is_lost_in_mid_run_leaves_the_cpu(rules());
+    }
+
+    fn a_rate_is_held_on_a_gpu<D>(bench: Option<Bench<D, Results>>)
+    where
+        D: Served<Result: bytemuck::Pod>,
+    {
+        let Some(Bench { place, .. }) = bench else { return };
+        let (bound, plan) = (Duration::from_millis(200), PLAN);
+        let (held, driven) = plan.hold(&place, bound, &[100, 500], &[1], None).unwrap();
+        assert!([100, 500].contains(&held.plan.batch) && held.plan.threads == 1, "{:?}", held.plan);
+        assert!(held.rate > 0.0, "{}", held.rate);
+        assert!(driven.latencies.percentiles().p99 <= 200_000.0, "{driven:?}");
+        assert_eq!(place.gpu().unwrap().counts.cpu, 0);
+    }
+
+    #[test]
+    fn a_rate_is_held_on_a_gpu_for_addresses() {
+        a_rate_is_held_on_a_gpu(addresses());
+    }
+
+    #[test]
+    fn a_rate_is_held_on_a_gpu_for_names() {
+        a_rate_is_held_on_a_gpu(names());
     }
 }

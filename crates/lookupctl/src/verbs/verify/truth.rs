@@ -4,12 +4,17 @@
 //! prefixes without a trie or a lookup. Addresses are checked in ascending order, in parts that all cores
 //! share: ranges and addresses are then walked in step, and a whole range is compared at a time.
 
+use std::fmt;
+
 use indicatif::ProgressBar;
 use serde::Serialize;
+use wirespeed::engine::Addresses;
 use wirespeed_fib::synth::rng::Rng;
-use wirespeed_fib::{Address, NextHop, Prefix, Rib, oracle};
+use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, oracle};
 
-use super::subject::Subject;
+use crate::check::subject::{Asks, Looks, OfAddresses, Subject};
+use crate::check::{self, verdict};
+use crate::family::number_of;
 use crate::threads::share_out;
 
 /// Probes of a part.
@@ -17,9 +22,18 @@ const PROBES: usize = 1 << 16;
 /// Addresses of a part in an exhaustive walk, at least.
 const PART: usize = 1 << 20;
 
-/// What every address has to be answered.
+/// Keys of a batch where a GPU looks up every address.
+const MANY: usize = 1 << 22;
+
+/// One state of a table: what every address has to be answered, and where to look.
 #[derive(Debug)]
-pub(super) struct Truth<A>(Vec<(A, NextHop)>);
+pub(super) struct State<A> {
+    prefixes: usize,
+    /// First addresses of ranges with one next hop.
+    ranges: Vec<(A, NextHop)>,
+    /// Addresses in ascending order; `None` for all that there are.
+    probes: Option<Vec<A>>,
+}
 
 /// A wrong answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -33,47 +47,97 @@ pub(super) struct Mismatch {
     pub(super) lookup: &'static str,
 }
 
-/// What a check came to.
-pub(super) type Verdict = crate::verdict::Verdict<Mismatch>;
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, right, found, lookup, .. } = self;
+        write!(f, "{address}: next hop {found}, right is {right} ({lookup})")
+    }
+}
 
-impl<A: Address> Truth<A> {
-    pub(super) fn of(rib: &Rib<A>) -> Self {
-        Self(oracle::ranges(rib))
+/// The family of a table.
+#[derive(Debug, Serialize)]
+pub(super) struct OfFamily {
+    family: u8,
+}
+
+impl fmt::Display for OfFamily {
+    /// Nothing: the entries are called by it.
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+/// What a check came to.
+type Verdict = verdict::Verdict<Mismatch>;
+
+impl<A: Addresses> check::Truth<A> for State<A> {
+    type Looks = OfAddresses;
+    type Mismatch = Mismatch;
+    type Aside = OfFamily;
+
+    const KEYS: [&'static str; 2] = ["prefixes", "addresses"];
+    const ENTRIES: &'static str = if A::BITS == 32 { "IPv4 prefixes" } else { "IPv6 prefixes" };
+
+    fn entries(&self) -> usize {
+        self.prefixes
+    }
+
+    fn steps(&self) -> u64 {
+        self.probes.as_ref().map_or(1 << 32, |probes| probes.len() as u64)
+    }
+
+    fn check(&self, table: &Subject<'_, A>, threads: usize, bar: &ProgressBar) -> Verdict {
+        match &self.probes {
+            Some(probes) => self.check_at(probes, table, threads, bar),
+            None => self.check_all(table, threads, bar),
+        }
+    }
+
+    fn sample(&self) -> Vec<A> {
+        Vec::new()
+    }
+
+    fn aside(&self) -> OfFamily {
+        OfFamily { family: number_of(A::FAMILY) }
+    }
+}
+
+impl<A: Addresses> State<A> {
+    /// A table, everywhere or where it is most likely to be wrong, also where updates changed it.
+    pub(super) fn of(rib: &Rib<A>, everywhere: bool, changed: &[Update<A>]) -> Self {
+        let prefixes = || rib.iter().map(|(prefix, _)| prefix).chain(changed.iter().map(Update::prefix));
+        let probes = (!everywhere).then(|| probes(prefixes()));
+        Self { prefixes: rib.len(), ranges: oracle::ranges(rib), probes }
     }
 
     /// Checks a table at addresses in ascending order, in each way of looking up.
-    pub(super) fn check<S: Subject<A>>(
+    fn check_at(
         &self,
-        table: &S,
         addresses: &[A],
+        table: &Subject<'_, A>,
         threads: usize,
         bar: &ProgressBar,
     ) -> Verdict {
         let parts: Vec<&[A]> = addresses.chunks(PROBES).collect();
-        let longest = S::WAYS.iter().map(|way| way.keys).max().unwrap_or(1);
-        let states = share_out(
-            parts.len(),
-            threads,
-            || (Verdict::default(), vec![NextHop::NONE; longest.min(PROBES)]),
-            |(verdict, found), part| {
-                for (at, way) in S::WAYS.iter().enumerate() {
-                    for keys in parts[part].chunks(way.keys) {
-                        let found = &mut found[..keys.len()];
-                        table.look_up(at, keys, found);
-                        self.compare(keys, found, way.name, verdict);
-                    }
-                }
-                verdict.checked += parts[part].len() as u64;
-                bar.inc(parts[part].len() as u64);
-            },
-        );
+        let state = || (Verdict::default(), vec![NextHop::NONE; PROBES]);
+        let states = share_out(parts.len(), threads, state, |(verdict, found), part| {
+            let keys = parts[part];
+            let found = &mut found[..keys.len()];
+            for way in table.ways::<OfAddresses>() {
+                table.look_up::<OfAddresses>(way, keys, found);
+                self.compare(keys, found, way.name, verdict);
+            }
+            verdict.checked += keys.len() as u64;
+            bar.inc(keys.len() as u64);
+        });
         Verdict::sum(states.into_iter().map(|(verdict, _)| verdict))
     }
 
     /// Checks a table at every address there is, in batches. For families of at most 32 bits.
-    pub(super) fn check_all<S: Subject<A>>(&self, table: &S, threads: usize, bar: &ProgressBar) -> Verdict {
+    fn check_all(&self, table: &Subject<'_, A>, threads: usize, bar: &ProgressBar) -> Verdict {
         assert!(A::BITS <= 32, "nobody can walk 2^{} addresses", A::BITS);
-        let (batch, part) = (S::MANY, S::MANY.max(PART));
+        let batch = if table.is_on_gpu() { MANY } else { table.ways::<OfAddresses>()[0].keys };
+        let part = batch.max(PART);
         let parts = (1u64 << A::BITS) / part as u64;
         let state = || (Verdict::default(), vec![A::MIN; batch], vec![NextHop::NONE; batch]);
         let walk = |(verdict, keys, found): &mut (Verdict, Vec<A>, Vec<NextHop>), at: usize| {
@@ -82,7 +146,9 @@ impl<A: Address> Truth<A> {
                 for (key, address) in keys.iter_mut().zip(first..) {
                     *key = A::from_u128_low(address.into());
                 }
-                table.look_up(0, keys, found);
+                // Nothing of an earlier batch may pass for an answer.
+                found.fill(<OfAddresses as Looks<A>>::NOTHING);
+                table.look_up_batch::<OfAddresses>(Asks::Results, keys, found);
                 self.compare(keys, found, "batch", verdict);
                 verdict.checked += batch as u64;
             }
@@ -96,14 +162,14 @@ impl<A: Address> Truth<A> {
     /// Holds what was found for ascending keys against the ranges.
     fn compare(&self, mut keys: &[A], mut found: &[NextHop], lookup: &'static str, verdict: &mut Verdict) {
         let Some(&first) = keys.first() else { return };
-        let mut range = self.0.partition_point(|range| range.0 <= first) - 1;
+        let mut range = self.ranges.partition_point(|range| range.0 <= first) - 1;
         while let Some(&key) = keys.first() {
             // Most keys are few ranges from the one before.
-            while self.0.get(range + 1).is_some_and(|next| next.0 <= key) {
+            while self.ranges.get(range + 1).is_some_and(|next| next.0 <= key) {
                 range += 1;
             }
-            let right = self.0[range].1;
-            let inside = match self.0.get(range + 1) {
+            let right = self.ranges[range].1;
+            let inside = match self.ranges.get(range + 1) {
                 Some(next) => keys.partition_point(|&key| key < next.0),
                 None => keys.len(),
             };
@@ -133,7 +199,7 @@ fn note<A: Address>(
 
 /// The addresses at which a table is most likely to be wrong, the ends of every prefix and their neighbours,
 /// and as many again at random; ascending, each once.
-pub(super) fn probes<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
+fn probes<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
     let mut addresses = oracle::boundaries(prefixes);
     let scattered = addresses.len().max(100_000);
     let mut rng = Rng::new(1);
@@ -145,9 +211,10 @@ pub(super) fn probes<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::verbs::verify::subject::OnCpu;
     use wirespeed_fib::{Lookup, Step, V4};
+
+    use super::*;
+    use crate::check::Truth;
 
     /// A table that is right but for one address.
     struct Wrong<'a>(&'a Rib<V4>, V4);
@@ -171,17 +238,16 @@ mod tests {
     fn one_wrong_answer_is_found() {
         let routes = [("10.0.0.0/8", 1), ("10.1.0.0/16", 2), ("10.1.2.3/32", 3), ("255.0.0.0/8", 4)];
         let rib: Rib<V4> = routes.iter().map(|&(p, n)| (p.parse().unwrap(), NextHop(n))).collect();
-        let truth = Truth::of(&rib);
-        let probes = probes(rib.iter().map(|(prefix, _)| prefix));
+        let truth = State::of(&rib, false, &[]);
         let bar = ProgressBar::hidden();
         for wrong in ["10.1.2.3", "10.1.2.4", "0.0.0.0", "255.255.255.255", "10.255.255.255"] {
-            let verdict = truth.check(&OnCpu(&Wrong(&rib, wrong.parse().unwrap())), &probes, 2, &bar);
+            let verdict = truth.check(&Subject::Cpu(&Wrong(&rib, wrong.parse().unwrap())), 2, &bar);
             assert_eq!(verdict.mismatches, 2, "in a batch and alone: {wrong}");
-            assert_eq!(verdict.checked, probes.len() as u64);
+            assert_eq!(verdict.checked, Truth::<V4>::steps(&truth));
             assert!(verdict.first.iter().all(|m| m.address == wrong && m.found == 99), "{verdict:?}");
         }
         // None of the probes.
-        let verdict = truth.check(&OnCpu(&Wrong(&rib, "10.77.77.77".parse().unwrap())), &probes, 2, &bar);
+        let verdict = truth.check(&Subject::Cpu(&Wrong(&rib, "10.77.77.77".parse().unwrap())), 2, &bar);
         assert_eq!(verdict.mismatches, 0);
     }
 

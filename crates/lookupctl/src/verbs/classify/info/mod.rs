@@ -13,19 +13,18 @@ use clap::Args;
 use serde::Serialize;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
-use wirespeed::engine::{EngineName, RuleTuple};
-use wirespeed_classify::{BuildError, Ipv4Tuple, read};
+use wirespeed::engine::{AnyTable, RuleTuple};
+use wirespeed_classify::{Ipv4Tuple, read};
 use wirespeed_image::Image;
 
 use super::actions::{Known, of_image};
-use super::compiled::Compiled;
 use super::doubt::{assumed, assuming, not_whole, widened};
 use super::source::{BuildArguments, Loaded, Raw, ReadArguments};
 use crate::Outcome;
 use crate::engine::{self, Selection};
-use crate::number::{Bytes, Grouped, counted_u64, share};
+use crate::made::{EngineReport, Entries, More};
+use crate::number::{Grouped, counted_u64, share};
 use crate::output::Output;
-use crate::section::{Section, sections};
 use crate::stdin::at_most_one;
 
 /// Tells what is in sets of rules: counts, fields, ranges, classes, what could not be expressed, and memory,
@@ -124,7 +123,7 @@ struct Report {
     left_out: Vec<LeftOut>,
     #[serde(flatten)]
     census: Option<Census>,
-    engines: Vec<EngineReport>,
+    engines: Vec<EngineReport<OfTable>>,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -140,37 +139,37 @@ impl LeftOut {
     }
 }
 
-/// One engine's table of it.
+/// What else there is to tell of a table of rules.
 #[derive(Debug, Serialize)]
-struct EngineReport {
-    engine: &'static str,
-    /// Whether it is one to pick, and for what.
-    standing: String,
-    #[serde(flatten)]
-    built: Built,
+struct OfTable {
+    /// How full its arrays are.
+    loads: Vec<Load>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_false_positives: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Built {
-    Table {
-        /// Seconds of the build; nothing of an image, which needs none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        build_seconds: Option<f64>,
-        bytes: u64,
-        bytes_per_rule: f64,
-        control_plane_bytes: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        shape: Option<String>,
-        /// How full its arrays are.
-        loads: Vec<Load>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        expected_false_positives: Option<f64>,
-        sections: Vec<Section>,
-    },
-    Refused {
-        error: String,
-    },
+impl OfTable {
+    fn new<T: RuleTuple>(table: &dyn AnyTable<T>) -> Self {
+        let load = |load: wirespeed_classify::Load| Load {
+            what: load.what,
+            places: load.places,
+            taken: load.taken,
+            load: share(load.taken, load.places),
+        };
+        Self {
+            loads: table.loads().into_iter().map(load).collect(),
+            expected_false_positives: table.expected_false_positives(),
+        }
+    }
+}
+
+impl More for OfTable {
+    fn line(&self) -> Option<String> {
+        let load =
+            |load: &Load| format!("{:.1} % of {} {}", 100.0 * load.load, Grouped(load.places), load.what);
+        let loads: Vec<_> = self.loads.iter().map(load).collect();
+        (!loads.is_empty()).then(|| format!("taken: {}", loads.join(", ")))
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -208,11 +207,12 @@ impl TupleVisitor for OfRules<'_> {
         }
         let mut report = Report::of_rules(&loaded, census);
         for engine in options.engine.engines::<T>(rules)? {
-            let built = Compiled::build(engine, rules, &options.build.options(1, None))?;
-            let engine = EngineReport::of(engine, built, rules.len() as u64);
+            let built = T::compile(engine, rules, &options.build.options(1, None))?;
+            let entries = Entries { count: rules.len() as u64, one: "rule" };
+            let engine = EngineReport::of(engine, built, entries, OfTable::new::<T>);
             if !options.json {
                 // Some take long: each is told as soon as it is known.
-                engine.print(output, options.sections)?;
+                engine.print(options.sections, output)?;
                 output.flush()?;
             }
             report.engines.push(engine);
@@ -235,8 +235,8 @@ impl TupleVisitor for OfImage<'_> {
         let (file, count) = (image.path().display().to_string(), image.len());
         let Known { rules, doubts, .. } = of_image::<T>(&image)?;
         let engine = image.engine();
-        let compiled = Compiled::<T>::adopt(image)?;
-        let engine = EngineReport::of_table(engine, &compiled, count, false);
+        let (table, entries) = (image.into_table::<T>()?, Entries { count, one: "rule" });
+        let engine = EngineReport::of_table(engine, &*table, None, entries, OfTable::new::<T>);
         let census = rules.map(|rules| Census::of(&rules));
         if options.json {
             let (format, tuple) = ("image".to_owned(), T::NAME);
@@ -269,7 +269,7 @@ impl TupleVisitor for OfImage<'_> {
             output.line(format_args!("  {told}"))?;
         }
         census.iter().try_for_each(|census| census.print(output))?;
-        engine.print(output, options.sections)
+        engine.print(options.sections, output)
     }
 }
 
@@ -290,87 +290,6 @@ impl Report {
             left_out: left_out.map(LeftOut::of).collect(),
             census: Some(census),
             engines: Vec::new(),
-        }
-    }
-}
-
-impl EngineReport {
-    fn of<T: RuleTuple>(engine: EngineName, built: Result<Compiled<T>, BuildError>, rules: u64) -> Self {
-        match built {
-            Ok(compiled) => Self::of_table(engine, &compiled, rules, true),
-            Err(error) => Self {
-                engine: engine.as_str(),
-                standing: engine.standing().to_string(),
-                built: Built::Refused { error: error.to_string() },
-            },
-        }
-    }
-
-    /// The report of a table, that was built here or not.
-    fn of_table<T: RuleTuple>(
-        engine: EngineName,
-        compiled: &Compiled<T>,
-        rules: u64,
-        is_built: bool,
-    ) -> Self {
-        let (table, image) = (compiled.table.lookups(), compiled.table.image());
-        let loads = table.loads().into_iter();
-        let loads = loads.map(|load| Load {
-            what: load.what,
-            places: load.places,
-            taken: load.taken,
-            load: share(load.taken, load.places),
-        });
-        let built = Built::Table {
-            build_seconds: is_built.then_some(compiled.build_time.as_secs_f64()),
-            bytes: image.bytes(),
-            bytes_per_rule: share(image.bytes(), rules),
-            control_plane_bytes: compiled.control_plane,
-            shape: table.shape(),
-            loads: loads.collect(),
-            expected_false_positives: table.expected_false_positives(),
-            sections: sections(image),
-        };
-        Self { engine: engine.as_str(), standing: engine.standing().to_string(), built }
-    }
-
-    /// Prints it in a line, and the sections and what else there is to tell of its table in some more.
-    fn print(&self, output: &mut Output, with_sections: bool) -> Result<()> {
-        let Self { engine, built, .. } = self;
-        let Built::Table { bytes, bytes_per_rule, shape, loads, sections, .. } = built else {
-            let Built::Refused { error } = built else { return Ok(()) };
-            return output.line(format_args!("{engine}: can't be built: {error}"));
-        };
-        output.line(format_args!(
-            "{engine}: {} ({bytes_per_rule:.1} B a rule){}",
-            Bytes(*bytes),
-            built.control_plane()
-        ))?;
-        if !with_sections {
-            return Ok(());
-        }
-        shape.iter().try_for_each(|shape| output.line(format_args!("  {shape}")))?;
-        let load =
-            |load: &Load| format!("{:.1} % of {} {}", 100.0 * load.load, Grouped(load.places), load.what);
-        let loads: Vec<_> = loads.iter().map(load).collect();
-        if !loads.is_empty() {
-            output.line(format_args!("  taken: {}", loads.join(", ")))?;
-        }
-        sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
-    }
-}
-
-impl Built {
-    /// The cost of building, and of keeping the table up to date.
-    fn control_plane(&self) -> String {
-        match self {
-            Self::Table { build_seconds: Some(seconds), control_plane_bytes, .. } => {
-                format!(
-                    ", built in {seconds:.3} s; {} more to keep it up to date",
-                    Bytes(*control_plane_bytes)
-                )
-            }
-            _ => String::new(),
         }
     }
 }

@@ -7,22 +7,21 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use ask::{Form, joined};
 use clap::Args;
 use near::{Miss, Near};
 use serde::Serialize;
-use wirespeed::classify::device;
+use wirespeed::Fleet;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
-use wirespeed::engine::RuleTuple;
+use wirespeed::engine::{AnyTable, EngineName, RuleTuple};
 use wirespeed::gpu::classify::Offload;
 use wirespeed_classify::oracle::{Expected, Right};
 use wirespeed_classify::read::{Doubts, Lines, RuleFile, SourceLine};
 use wirespeed_classify::{Ipv4Tuple, Rule, RuleSet, Step};
 
 use super::actions::{Actions, Known, of_image};
-use super::compiled::{Compiled, cannot_build};
 use super::doubt::{self, Because};
 use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
@@ -32,6 +31,7 @@ use crate::lines;
 use crate::number::{counted, grouped};
 use crate::output::Output;
 use crate::stdin::at_most_one;
+use crate::tables;
 use crate::verbs::lookup::{StepLine, print_steps};
 
 /// Looks tuples up: the rule that each matches, and the rules that a single field keeps from matching.
@@ -142,24 +142,25 @@ impl TupleVisitor for Job<'_> {
 
     fn visit<T: RuleTuple>(self) -> Result<Outcome> {
         let Self { options, from } = self;
-        let fleet = options.device.open_for_lookup(&device::options::<T>(), options.explain)?;
-        let (compiled, beside) = match from {
+        let fleet = options.device.open_for_lookup(&T::gpu_options(), options.explain)?;
+        let (engine, table, beside) = match from {
             From::Rules(raw) => {
                 let RuleFile { rules, actions, doubts, lines } = raw.load::<T>(&options.read)?;
                 let engine = options.engine.resolve::<T>(&rules, fleet.is_some())?;
                 let build = options.build.options(1, None);
-                let compiled = Compiled::build(engine, &rules, &build)?;
+                let table = tables::compile::<T>(engine, &rules, &build)?.table;
                 let beside = Known { rules: Some(rules), actions: Actions(actions), doubts, lines };
-                (compiled.with_context(|| cannot_build(engine))?, beside)
+                (engine, table, beside)
             }
             From::Image(image) => {
                 let beside = of_image::<T>(&image)?;
                 doubt::say(&beside.doubts);
-                (Compiled::adopt(image)?, beside)
+                (image.engine(), image.into_table::<T>()?, beside)
             }
         };
         let Known { rules, actions, doubts, lines } = beside;
-        let offload = compiled.offload(fleet.as_ref())?;
+        let on_gpus = |fleet: &Fleet| tables::on_gpus::<T>(engine, &*table, fleet, &[]);
+        let offload = fleet.as_ref().map(on_gpus).transpose()?;
         let expected = rules.as_ref().map(Expected::of);
         let form = if options.frame { Form::Frame(options.in_port) } else { Form::Words };
         let (output, outcome) = (Output::new(), Outcome::Done);
@@ -167,7 +168,7 @@ impl TupleVisitor for Job<'_> {
         let beside = Beside { rules, actions, doubts, lines, assuming };
         let is_begun = false;
         let mut session =
-            Session { options, compiled, offload, beside, expected, form, is_begun, output, outcome };
+            Session { options, engine, table, offload, beside, expected, form, is_begun, output, outcome };
         if options.tuples.is_empty() {
             lines::each(&mut session, LONGEST, Session::answer_line, |session| {
                 Ok(session.output.flush()?)
@@ -183,7 +184,8 @@ impl TupleVisitor for Job<'_> {
 /// Answers on their way to stdout.
 struct Session<'a, T: RuleTuple> {
     options: &'a Options,
-    compiled: Compiled<T>,
+    engine: EngineName,
+    table: Box<dyn AnyTable<T>>,
     /// The table on GPUs, where these are to look up.
     offload: Option<Offload<T>>,
     beside: Beside<T>,
@@ -274,7 +276,7 @@ impl<T: RuleTuple> Session<'_, T> {
         if found == 0 || right.is_some_and(|right| right != found) {
             self.outcome = Outcome::Differs;
         }
-        let steps = self.options.explain.then(|| self.compiled.table.lookups().explain(&tuple));
+        let steps = self.options.explain.then(|| self.table.explain(&tuple));
         let most = self.options.nearly;
         let Beside { rules, actions, assuming, .. } = &self.beside;
         let near = rules.as_ref().filter(|_| most > 0).map(|rules| Near::of(rules, &tuple, found, most));
@@ -314,14 +316,14 @@ impl<T: RuleTuple> Session<'_, T> {
         }
         if let Some(right) = right.filter(|&right| right != found) {
             self.output.flush()?;
-            let engine = self.compiled.engine;
+            let engine = self.engine;
             eprintln!("lookupctl: {engine}: {tuple} leads to rule {found}, by the rules to {right}");
         }
         Ok(())
     }
 
     fn lookup(&self, tuple: &T) -> u32 {
-        let table = self.compiled.table.lookups();
+        let table = &*self.table;
         let Some(offload) = &self.offload else { return table.lookup(tuple) };
         let mut found = [0];
         offload.lookup_batch(std::slice::from_ref(tuple), &mut found, |tuples, found| {

@@ -12,6 +12,7 @@ use wirespeed_classify::read::Doubts;
 use wirespeed_classify::{Classes, RuleSet};
 
 use super::super::doubt;
+use super::Aside;
 use crate::threads::share_out;
 
 /// Tuples of a part.
@@ -30,8 +31,7 @@ pub(super) struct Truth<T> {
     tuples: Vec<T>,
     right: Vec<u32>,
     pub(super) rules: usize,
-    /// How many of the answers a rule that was left out could change.
-    pub(super) uncertain: u64,
+    pub(super) aside: Aside,
 }
 
 impl<T: RuleTuple> Truth<T> {
@@ -48,7 +48,12 @@ impl<T: RuleTuple> Truth<T> {
         all.extend(around(&in_doubt, most / 10));
         all.extend(trace);
         let expected = Expected::of(rules);
-        let mut truth = Self { right: vec![0; all.len()], tuples: all, rules: rules.len(), uncertain: 0 };
+        let mut truth = Self {
+            right: vec![0; all.len()],
+            tuples: all,
+            rules: rules.len(),
+            aside: Aside::of(doubts, 0, 0),
+        };
         let parts = share_out(truth.parts(), threads, Vec::new, |answers: &mut Vec<_>, part| {
             let right: Vec<_> = truth.part(part).0.iter().map(|tuple| expected.right(tuple)).collect();
             answers.push((part, right));
@@ -57,7 +62,8 @@ impl<T: RuleTuple> Truth<T> {
             truth.right[part * PART..][..right.len()].copy_from_slice(&right);
         }
         truth.scan(rules, threads)?;
-        truth.uncertain = doubt::count(doubts, rules, (&truth.tuples, &truth.right), threads);
+        let uncertain = doubt::count(doubts, rules, (&truth.tuples, &truth.right), threads);
+        truth.aside = Aside::of(doubts, uncertain, truth.tuples.len() as u64);
         Ok(truth)
     }
 

@@ -1,35 +1,29 @@
 //! `names verify`: engines of names against an independent method.
 
-mod subject;
 mod truth;
 
 use std::ffi::OsString;
-use std::time::Instant;
+use std::fmt;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
-use subject::{OnCpu, OnGpu, Subject, Way};
 use truth::Truth;
-use wirespeed::GpuError;
-use wirespeed::engine::{OnDevice, Visitor, visit};
-use wirespeed::gpu::names::Remote;
-use wirespeed::gpu::runtime::Fleet;
-use wirespeed::names::device;
+use wirespeed::engine::Served;
 use wirespeed::names::read::NameFib;
-use wirespeed::names::{Match, NameRib, NameUpdate, Names};
-use wirespeed_namelookup::{BuildError, BuildOptions, Engine, LiveNames, NameDomain, NameModel};
+use wirespeed::names::{Match, NameBatch, Names};
+use wirespeed_namelookup::{NameDomain, NameModel};
 
 use super::engines::engines;
 use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
+use crate::check::subject::{Asks, OfNames, Subject, Way};
+use crate::check::{self, Job, verdict};
 use crate::device::On;
 use crate::engine::{self, Selection};
-use crate::output::{Output, progress};
 use crate::stdin;
 use crate::threads::{self, all_cores, share_out};
-use crate::verdict::{self, Line};
 
 /// Holds engines of names against an independent method: at every entry, at names near it, and at random
 /// ones.
@@ -80,20 +74,15 @@ all names, and the right lengths those of the names that are left.
 Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the table says so, and is \
 not wrong.";
 
-/// Updates that readers see appear at once.
-const GROUP: usize = 1024;
-/// Words on a table that an engine refuses as it was read.
-const CANNOT: &str = "the table can't be built";
-
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    let fleet = options.device.open(&device::options())?;
+    let fleet = options.device.open(&NameDomain::gpu_options())?;
     stdin::at_most_one([("the table", Some(&*options.table)), ("the updates", options.updates.as_deref())])?;
     let NameFib { names, mut labels } = options.read.load(&options.table)?;
     let updates = match &options.updates {
         Some(updates) => options.read.updates(updates, &mut labels)?,
         None => Vec::new(),
     };
-    let job = Job {
+    let job: Job<'_, NameDomain, Truth> = Job {
         before: Truth::of(&names, options.build.aggregate),
         after: (!updates.is_empty()).then(|| {
             let mut after = names.clone();
@@ -102,40 +91,15 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             }
             Truth::of(&after, options.build.aggregate)
         }),
-        names,
+        model: NameModel::new(names, options.build.aggregate),
         updates: &updates,
+        wanted: (),
         threads: options.threads.unwrap_or_else(all_cores),
-        is_aggregated: options.build.aggregate,
         build: options.build.options(if updates.is_empty() { 1 } else { 2 }, labels.len()),
         fleet,
     };
-    let engines = engines(options.engine, &job.names)?;
-    verdict::tell::<_, _, BuildError>(&engines, options.json, |engine| visit(engine, &job)?)
-}
-
-/// What every engine has to pass.
-struct Job<'a> {
-    names: NameRib,
-    updates: &'a [NameUpdate],
-    before: Truth,
-    after: Option<Truth>,
-    fleet: Option<Fleet>,
-    threads: usize,
-    is_aggregated: bool,
-    build: BuildOptions,
-}
-
-/// What one engine came to in one state.
-#[derive(Debug, Serialize)]
-struct Report {
-    engine: &'static str,
-    device: &'static str,
-    entries: usize,
-    updates: usize,
-    names: u64,
-    mismatches: u64,
-    seconds: f64,
-    first: Vec<Mismatch>,
+    let engines = engines(options.engine, job.model.names())?;
+    job.tell(&engines, options.json)
 }
 
 /// A wrong answer.
@@ -151,124 +115,73 @@ struct Mismatch {
     lookup: &'static str,
 }
 
-impl Visitor<NameDomain> for &Job<'_> {
-    type Output = Result<Vec<Report>>;
-
-    fn visit<E: Engine<NameDomain, Table: OnDevice>>(self) -> Self::Output {
-        match &self.after {
-            None => self.compiled::<E>(),
-            Some(after) => self.live::<E>(after),
-        }
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, right, found, right_length, found_length, lookup } = self;
+        let bytes =
+            |length: &Option<u32>| length.map_or_else(String::new, |length| format!(" by {length} bytes"));
+        write!(
+            f,
+            "{name}: result {found}{}, right is {right}{} ({lookup})",
+            bytes(found_length),
+            bytes(right_length)
+        )
     }
-}
-
-impl Job<'_> {
-    fn compiled<E: Engine<NameDomain, Table: OnDevice>>(&self) -> Result<Vec<Report>> {
-        let began = Instant::now();
-        let (_, table) = E::build(self.model().compiled(), &self.build).context(CANNOT)?;
-        let remote = self.upload::<E>(&table)?;
-        Ok(vec![self.check::<E>(&table, remote.as_ref(), &self.before, 0, began)?])
-    }
-
-    /// The names, reduced where that is asked for.
-    fn model(&self) -> NameModel {
-        NameModel::new(self.names.clone(), self.is_aggregated)
-    }
-
-    /// Checks, applies the updates, checks again.
-    fn live<E: Engine<NameDomain, Table: OnDevice>>(&self, after: &Truth) -> Result<Vec<Report>> {
-        let began = Instant::now();
-        let mut live = LiveNames::<E>::new(self.model(), self.build.clone()).context(CANNOT)?;
-        let reader = live.reader();
-        let remote = self.upload::<E>(&reader.enter())?;
-        if let Some(remote) = &remote {
-            live.follow(|_| Ok::<_, anyhow::Error>(remote.follower()))?;
-        }
-        let before = self.check::<E>(&reader.enter(), remote.as_ref(), &self.before, 0, began)?;
-        let began = Instant::now();
-        for group in self.updates.chunks(GROUP) {
-            live.apply(group).context("the updated table can't be built")?;
-        }
-        let after = self.check::<E>(&reader.enter(), remote.as_ref(), after, self.updates.len(), began)?;
-        Ok(vec![before, after])
-    }
-
-    /// Brings a table to the GPUs, where these are to look up.
-    fn upload<E: Engine<NameDomain, Table: OnDevice>>(&self, table: &E::Table) -> Result<Option<Remote>> {
-        let Some(fleet) = &self.fleet else { return Ok(None) };
-        let (sample, _) = self.before.part(0);
-        let remote = Remote::upload(fleet, table, sample.names());
-        remote.map(Some).with_context(|| format!("{} can't be brought to the GPU", E::NAME))
-    }
-
-    /// Checks a table, on GPUs where it is there.
-    fn check<E: Engine<NameDomain>>(
-        &self,
-        table: &E::Table,
-        remote: Option<&Remote>,
-        truth: &Truth,
-        updates: usize,
-        began: Instant,
-    ) -> Result<Report> {
-        let bar = progress(truth.parts() as u64, E::NAME);
-        let verdict = match remote {
-            None => check(&OnCpu(table), truth, self.threads, &bar),
-            Some(remote) => check_on_gpu(remote, truth, self.threads, &bar)
-                .with_context(|| format!("{} on the GPU", E::NAME))?,
-        };
-        bar.finish_and_clear();
-        Ok(Report {
-            engine: E::NAME,
-            device: if remote.is_some() { On::Gpu } else { On::Cpu }.name(),
-            entries: truth.len(),
-            updates,
-            names: verdict.checked,
-            mismatches: verdict.mismatches,
-            seconds: began.elapsed().as_secs_f64(),
-            first: verdict.first,
-        })
-    }
-}
-
-/// Checks a table on GPUs.
-fn check_on_gpu(
-    remote: &Remote,
-    truth: &Truth,
-    threads: usize,
-    bar: &ProgressBar,
-) -> Result<Verdict, GpuError> {
-    let subject = OnGpu::new(remote);
-    let verdict = check(&subject, truth, threads, bar);
-    subject.failure().map_or(Ok(verdict), Err)
 }
 
 /// What a check came to.
 type Verdict = verdict::Verdict<Mismatch>;
 
-/// Checks a table in each way of looking up.
-fn check<S: Subject>(table: &S, truth: &Truth, threads: usize, bar: &ProgressBar) -> Verdict {
-    Verdict::sum(share_out(truth.parts(), threads, Verdict::default, |verdict, part| {
-        let (batch, right) = truth.part(part);
-        check_part(verdict, table, batch.names(), &right);
-        bar.inc(1);
-    }))
+/// Nothing else to tell.
+#[derive(Debug, Serialize)]
+struct Nothing {}
+
+impl fmt::Display for Nothing {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
 }
 
-fn check_part<S: Subject>(verdict: &mut Verdict, table: &S, names: Names<'_>, right: &[Match]) {
-    verdict.checked += names.len() as u64;
-    for (at, way) in S::WAYS.iter().enumerate() {
-        // What a lookup doesn't write is no answer.
-        let mut found = vec![Match { result: u32::MAX, length: u32::MAX }; names.len()];
-        let size = way.names.min(names.len()).max(1);
-        for (batch, found) in found.chunks_mut(size).enumerate() {
-            table.look_up(at, names.part(batch * size..batch * size + found.len()), found);
-        }
-        compare(verdict, way, names, right, &found);
+impl check::Truth<NameDomain> for Truth {
+    type Looks = OfNames;
+    type Mismatch = Mismatch;
+    type Aside = Nothing;
+
+    const KEYS: [&'static str; 2] = ["entries", "names"];
+    const ENTRIES: &'static str = "entries";
+
+    fn entries(&self) -> usize {
+        self.len()
+    }
+
+    fn steps(&self) -> u64 {
+        self.parts() as u64
+    }
+
+    fn check(&self, table: &Subject<'_, NameDomain>, threads: usize, bar: &ProgressBar) -> Verdict {
+        Verdict::sum(share_out(self.parts(), threads, Verdict::default, |verdict, part| {
+            let (batch, right) = self.part(part);
+            let (names, mut found) = (batch.names(), vec![Match::NONE; batch.len()]);
+            verdict.checked += names.len() as u64;
+            for way in table.ways::<OfNames>() {
+                table.look_up::<OfNames>(way, names, &mut found);
+                compare(verdict, way, names, &right, &found);
+            }
+            bar.inc(1);
+        }))
+    }
+
+    fn sample(&self) -> NameBatch {
+        self.part(0).0
+    }
+
+    fn aside(&self) -> Nothing {
+        Nothing {}
     }
 }
 
 fn compare(verdict: &mut Verdict, way: &Way, names: Names<'_>, right: &[Match], found: &[Match]) {
-    let length = |of: &Match| way.has_lengths.then_some(of.length);
+    let length = |of: &Match| (way.asks != Asks::Results).then_some(of.length);
     for ((name, right), found) in names.iter().zip(right).zip(found) {
         if (right.result, length(right)) != (found.result, length(found)) {
             verdict.wrong(|| Mismatch {
@@ -283,46 +196,17 @@ fn compare(verdict: &mut Verdict, way: &Way, names: Names<'_>, right: &[Match], 
     }
 }
 
-impl verdict::Report for Report {
-    fn mismatches(&self) -> u64 {
-        self.mismatches
-    }
-
-    fn print(&self, output: &mut Output) -> Result<()> {
-        output.line(Line {
-            engine: self.engine,
-            is_on_gpu: self.device == On::Gpu.name(),
-            key_bytes: None,
-            table: (self.entries, "entries"),
-            updates: self.updates,
-            keys: (self.names, "names"),
-            mismatches: self.mismatches,
-            seconds: self.seconds,
-        })?;
-        for Mismatch { name, right, found, right_length, found_length, lookup } in &self.first {
-            let bytes = |length: &Option<u32>| {
-                length.map_or_else(String::new, |length| format!(" by {length} bytes"))
-            };
-            output.line(format_args!(
-                "  {name}: result {found}{}, right is {right}{} ({lookup})",
-                bytes(found_length),
-                bytes(right_length)
-            ))?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use wirespeed::Fleet;
     use wirespeed::engine::{EngineName, of_domain};
     use wirespeed::names::generate::{TableSpec, table};
-    use wirespeed::names::{Name, NameBuf};
+    use wirespeed::names::{Name, NameBuf, NameRib, NameUpdate};
     use wirespeed_fib::Step;
-    use wirespeed_namelookup::Lookup;
+    use wirespeed_namelookup::{BuildOptions, Lookup};
 
     use super::*;
-    use crate::on_host;
+    use crate::{on_host, tables};
 
     /// A table that is right but for one name, and there in one way of looking up.
     struct Wrong<'a>(&'a NameRib, NameBuf, &'static str);
@@ -355,35 +239,35 @@ mod tests {
         }
     }
 
-    fn job(fleet: Fleet, updates: &[NameUpdate], aggregate: bool) -> Job<'_> {
+    fn job(fleet: Fleet, updates: &[NameUpdate], aggregate: bool) -> Job<'_, NameDomain, Truth> {
         let names = table(&TableSpec { names: 300, results: 3, seed: 1 }).unwrap().names;
         let mut after = names.clone();
         updates.iter().for_each(|update| assert!(after.apply(update)));
         Job {
             before: Truth::of(&names, aggregate),
             after: (!updates.is_empty()).then(|| Truth::of(&after, aggregate)),
-            names,
+            model: NameModel::new(names, aggregate),
             updates,
+            wanted: (),
             fleet: Some(fleet),
             threads: 2,
-            is_aggregated: aggregate,
             build: BuildOptions::default(),
         }
     }
 
     #[test]
     fn kernels_are_right() {
-        let Some((fleet, _)) = on_host::fleet_of_names() else { return };
+        let Some((fleet, _)) = on_host::fleet::<NameDomain>() else { return };
         let name = |text: &str| NameBuf::new(text).unwrap();
         let updates =
             [("/com/parc", 7), ("/com", 300), ("/", 2)].map(|(at, to)| NameUpdate::Insert(name(at), to));
         for engine in of_domain::<NameDomain>() {
             for (updates, aggregate) in [(&updates[..0], true), (&updates[..], engine == EngineName::Acta)] {
-                let reports = visit(engine, &job(fleet.clone(), updates, aggregate)).unwrap().unwrap();
+                let reports = job(fleet.clone(), updates, aggregate).check(engine).unwrap();
                 assert_eq!(reports.len(), if updates.is_empty() { 1 } else { 2 });
                 for report in reports {
                     assert_eq!((report.mismatches, report.device), (0, On::Gpu.name()), "{report:?}");
-                    assert!(report.names > 50_000, "{report:?}");
+                    assert!(report.keys.1 > 50_000, "{report:?}");
                 }
             }
         }
@@ -391,29 +275,30 @@ mod tests {
 
     #[test]
     fn a_table_of_other_names_is_found_out() {
-        let Some((fleet, switch)) = on_host::fleet_of_names() else { return };
-        let (job, bar) = (job(fleet.clone(), &[], false), ProgressBar::hidden());
-        let mut other = job.names.clone();
+        let Some((fleet, switch)) = on_host::fleet::<NameDomain>() else { return };
+        let job = job(fleet.clone(), &[], false);
+        let mut other = job.model.names().clone();
         other.insert(Name::new("/com").unwrap(), 9);
-        let (_, table) = wirespeed_namelookup::Acta::build(&other, &job.build).unwrap();
-        let remote = Remote::upload(&fleet, &table, job.before.part(0).0.names()).unwrap();
-        let verdict = check_on_gpu(&remote, &job.before, 2, &bar).unwrap();
+        let compiled = tables::compile::<NameDomain>(EngineName::Acta, &other, &job.build).unwrap();
+        let remote = compiled.table.upload(&fleet, job.before.part(0).0.names()).unwrap();
+        let check = || check::check(&job.before, Subject::on_gpu(&remote), 2, "acta");
+        let verdict = check().unwrap();
         assert!(verdict.mismatches > 0 && verdict.first.iter().all(|m| m.found == 9), "{verdict:?}");
         switch.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert!(check_on_gpu(&remote, &job.before, 2, &bar).is_err(), "no answer is no right answer");
+        assert!(check().is_err(), "no answer is no right answer");
     }
 
     #[test]
     fn one_wrong_answer_is_found() {
         let mut names = table(&TableSpec { names: 300, results: 9, seed: 1 }).unwrap().names;
         names.insert(Name::new("/com/parc").unwrap(), 3);
-        let (truth, bar) = (Truth::of(&names, false), ProgressBar::hidden());
+        let truth = Truth::of(&names, false);
         for (name, lookups) in
             [("/com/parc", 1), ("/com/parc/x", 1), ("/com/parcx", 1), ("/com/nothing/like/it", 0)]
         {
             for lookup in ["single", "batch", "match batch"] {
                 let wrong = Wrong(&names, NameBuf::new(name).unwrap(), lookup);
-                let verdict = check(&OnCpu(&wrong), &truth, 2, &bar);
+                let verdict = check::check(&truth, Subject::Cpu(&wrong), 2, "wrong").unwrap();
                 assert_eq!(verdict.mismatches, lookups, "{name}: {verdict:?}");
                 assert!(verdict.first.iter().all(|wrong| wrong.name == name && wrong.lookup == lookup));
             }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
+use wirespeed::engine::EngineName;
+use wirespeed_table::BuildError;
 
 use crate::Outcome;
 use crate::memory;
@@ -63,20 +65,19 @@ pub(crate) trait Report: Serialize {
     fn print(&self, output: &mut Output) -> Result<()>;
 }
 
-/// Checks engines and tells what each came to. Where there are several, one that refuses the table with an
-/// `E` is not checked, and that is said: some are for small tables.
-pub(crate) fn tell<N, R, E>(engines: &[N], json: bool, check: impl Fn(N) -> Result<Vec<R>>) -> Result<Outcome>
-where
-    N: fmt::Display + Copy,
-    R: Report,
-    E: fmt::Display + fmt::Debug + Send + Sync + 'static,
-{
+/// Checks engines and tells what each came to. Where there are several, one that refuses the table is not
+/// checked, and that is said: some are for small tables.
+pub(crate) fn tell<R: Report>(
+    engines: &[EngineName],
+    json: bool,
+    check: impl Fn(EngineName) -> Result<Vec<R>>,
+) -> Result<Outcome> {
     let mut output = Output::new();
     let mut outcome = Outcome::Done;
     let mut refused = 0;
     for &engine in engines {
         let reports = match check(engine) {
-            Err(error) if engines.len() > 1 && error.downcast_ref::<E>().is_some() => {
+            Err(error) if engines.len() > 1 && error.downcast_ref::<BuildError>().is_some() => {
                 eprintln!("{engine}: not checked: {}", memory::as_asked(&format!("{error:#}")));
                 refused += 1;
                 continue;

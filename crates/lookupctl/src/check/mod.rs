@@ -1,0 +1,233 @@
+//! `verify` of addresses, names and rules: engines are held against the truth, compiled and live, before and
+//! after updates, on this machine's cores and on its GPUs.
+
+pub(crate) mod subject;
+pub(crate) mod verdict;
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use indicatif::ProgressBar;
+use serde::Serialize;
+use wirespeed::Fleet;
+use wirespeed::engine::{EngineName, Served, Wanted};
+use wirespeed_table::{BuildOptions, Model};
+
+use crate::Outcome;
+use crate::device::On;
+use crate::output::{Output, progress};
+use crate::tables::cannot_upload;
+use subject::{Looks, Subject};
+use verdict::{Line, Verdict};
+
+/// Updates that readers see appear at once.
+const GROUP: usize = 1024;
+
+/// One state of a table: what is right, and which keys to ask for.
+pub(crate) trait Truth<D: Served> {
+    /// The lookups that are checked.
+    type Looks: Looks<D>;
+    /// A wrong answer.
+    type Mismatch: Display + Serialize + Clone + Ord;
+    /// What else there is to tell: on the line of the verdict, and in JSON.
+    type Aside: Display + Serialize;
+
+    /// The keys of JSON for the entries of the table and for the keys that were asked for. The latter is
+    /// their name for people, too.
+    const KEYS: [&'static str; 2];
+    /// The name of the entries for people.
+    const ENTRIES: &'static str;
+
+    /// Entries of the table.
+    fn entries(&self) -> usize;
+
+    /// How far [`check`](Self::check) goes, for its bar.
+    fn steps(&self) -> u64;
+
+    /// Checks a table in each way of looking up.
+    fn check(&self, table: &Subject<'_, D>, threads: usize, bar: &ProgressBar) -> Verdict<Self::Mismatch>;
+
+    /// Keys to measure GPUs with; none do.
+    fn sample(&self) -> D::Sample;
+
+    /// What else to tell.
+    fn aside(&self) -> Self::Aside;
+}
+
+/// What every engine has to pass.
+pub(crate) struct Job<'a, D: Served, T> {
+    pub(crate) model: D::Model,
+    pub(crate) updates: &'a [D::Update],
+    pub(crate) before: T,
+    /// The state after the updates, if there are any.
+    pub(crate) after: Option<T>,
+    pub(crate) wanted: Wanted<D>,
+    pub(crate) fleet: Option<Fleet>,
+    pub(crate) threads: usize,
+    pub(crate) build: BuildOptions,
+}
+
+impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
+    /// Checks engines, and tells what each came to.
+    pub(crate) fn tell(&self, engines: &[EngineName], json: bool) -> Result<Outcome> {
+        verdict::tell(engines, json, |engine| self.check(engine))
+    }
+
+    /// One engine, in each state.
+    pub(crate) fn check(&self, engine: EngineName) -> Result<Vec<Report<T::Mismatch, T::Aside>>> {
+        match &self.after {
+            None => self.compiled(engine),
+            Some(after) => self.live(engine, after),
+        }
+    }
+
+    /// A table that stays.
+    fn compiled(&self, engine: EngineName) -> Result<Vec<Report<T::Mismatch, T::Aside>>> {
+        let began = Instant::now();
+        let state = State { engine, truth: &self.before, updates: 0, began };
+        let compiled = D::compile(engine, self.model.source(), &self.build)?.context(CANNOT)?;
+        let Some(fleet) = &self.fleet else {
+            return Ok(vec![self.report(state, Subject::Cpu(&*compiled.table), None)?]);
+        };
+        let sample = self.before.sample();
+        let reaches = T::Looks::reaches(self.model.reach()).into_iter();
+        let on_gpu = reaches.map(|reach| {
+            let remote = compiled.table.upload(fleet, D::like(D::keys(&sample), reach));
+            let remote = remote.with_context(|| cannot_upload(engine))?;
+            self.report(state, Subject::on_gpu(&remote), T::Looks::key_bytes(&remote))
+        });
+        on_gpu.collect()
+    }
+
+    /// A live table: checks, applies the updates, checks again.
+    fn live(&self, engine: EngineName, after: &T) -> Result<Vec<Report<T::Mismatch, T::Aside>>> {
+        let began = Instant::now();
+        let live = D::live(engine, self.model.clone(), self.build.clone(), self.wanted)?;
+        let mut live = live.context(CANNOT)?;
+        let sample = self.before.sample();
+        let like = D::like(D::keys(&sample), live.reach());
+        let upload = |fleet| live.upload(fleet, like).with_context(|| cannot_upload(engine));
+        let remote = self.fleet.as_ref().map(upload).transpose()?;
+        let (reader, key_bytes) = (live.reader(), remote.as_ref().and_then(T::Looks::key_bytes));
+        let report = |state| {
+            let entered = reader.enter();
+            let subject = remote.as_ref().map_or(Subject::Cpu(&entered.table), Subject::on_gpu);
+            self.report(state, subject, key_bytes)
+        };
+        let before = report(State { engine, truth: &self.before, updates: 0, began })?;
+        let began = Instant::now();
+        for group in self.updates.chunks(GROUP) {
+            live.apply(group).context("the updated table can't be built")?;
+        }
+        let after = report(State { engine, truth: after, updates: self.updates.len(), began })?;
+        Ok(vec![before, after])
+    }
+
+    fn report(
+        &self,
+        state: State<'_, T>,
+        subject: Subject<'_, D>,
+        key_bytes: Option<usize>,
+    ) -> Result<Report<T::Mismatch, T::Aside>> {
+        let State { engine, truth, updates, began } = state;
+        let device = if subject.is_on_gpu() { On::Gpu } else { On::Cpu };
+        let verdict = check(truth, subject, self.threads, engine.as_str())?;
+        Ok(Report {
+            engine: engine.as_str(),
+            device: device.name(),
+            key_bytes,
+            entries: (T::KEYS[0], T::ENTRIES, truth.entries()),
+            updates,
+            keys: (T::KEYS[1], verdict.checked),
+            counts: BTreeMap::from([(T::KEYS[0], truth.entries() as u64), (T::KEYS[1], verdict.checked)]),
+            mismatches: verdict.mismatches,
+            aside: truth.aside(),
+            seconds: began.elapsed().as_secs_f64(),
+            first: verdict.first,
+        })
+    }
+}
+
+/// Words on a table that an engine refuses as it was read.
+const CANNOT: &str = "the table can't be built";
+
+/// Holds a table against the truth. An error if a GPU gives no answers: no answer is no right answer.
+pub(crate) fn check<D: Served, T: Truth<D>>(
+    truth: &T,
+    subject: Subject<'_, D>,
+    threads: usize,
+    what: &'static str,
+) -> Result<Verdict<T::Mismatch>> {
+    let bar = progress(truth.steps(), what);
+    let verdict = truth.check(&subject, threads, &bar);
+    bar.finish_and_clear();
+    match subject.failure() {
+        None => Ok(verdict),
+        Some(why) => Err(why).with_context(|| format!("{what} on the GPU")),
+    }
+}
+
+/// An engine in a state.
+struct State<'a, T> {
+    engine: EngineName,
+    truth: &'a T,
+    updates: usize,
+    began: Instant,
+}
+
+impl<T> Clone for State<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for State<'_, T> {}
+
+/// What one engine came to in one state.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report<M, X> {
+    pub(crate) engine: &'static str,
+    pub(crate) device: &'static str,
+    /// Bytes of the keys that went to a GPU. They are of as few as prefixes allow, and may get more with
+    /// updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) key_bytes: Option<usize>,
+    /// Entries of the table: their key in JSON, their name, how many there are.
+    #[serde(skip)]
+    entries: (&'static str, &'static str, usize),
+    /// Keys that were asked for: their name, how many there are.
+    #[serde(skip)]
+    pub(crate) keys: (&'static str, u64),
+    /// Entries and keys by their keys in JSON.
+    #[serde(flatten)]
+    counts: BTreeMap<&'static str, u64>,
+    updates: usize,
+    pub(crate) mismatches: u64,
+    #[serde(flatten)]
+    aside: X,
+    seconds: f64,
+    first: Vec<M>,
+}
+
+impl<M: Display + Serialize, X: Display + Serialize> verdict::Report for Report<M, X> {
+    fn mismatches(&self) -> u64 {
+        self.mismatches
+    }
+
+    fn print(&self, output: &mut Output) -> Result<()> {
+        let line = Line {
+            engine: self.engine,
+            is_on_gpu: self.device == On::Gpu.name(),
+            key_bytes: self.key_bytes,
+            table: (self.entries.2, self.entries.1),
+            updates: self.updates,
+            keys: (self.keys.1, self.keys.0),
+            mismatches: self.mismatches,
+            seconds: self.seconds,
+        };
+        output.line(format_args!("{line}{}", self.aside))?;
+        self.first.iter().try_for_each(|wrong| output.line(format_args!("  {wrong}")))
+    }
+}

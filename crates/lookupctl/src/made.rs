@@ -1,0 +1,238 @@
+//! Tables that engines made, as `info` and `build` tell of them.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use wirespeed::engine::{AnyTable, Compiled, EngineName, Served};
+use wirespeed_image::Image;
+use wirespeed_table::BuildError;
+
+use crate::memory;
+use crate::number::{Bytes, share};
+use crate::output::Output;
+use crate::section::{Section, sections};
+
+/// The entries of a table: how many there are, and what one of them is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entries {
+    pub(crate) count: u64,
+    pub(crate) one: &'static str,
+}
+
+/// Bytes for each entry.
+#[derive(Clone, Debug, Serialize)]
+struct Each {
+    /// They, by their key in JSON, such as `bytes_per_prefix`.
+    #[serde(flatten)]
+    by_key: BTreeMap<String, f64>,
+    #[serde(skip)]
+    bytes: f64,
+    #[serde(skip)]
+    one: &'static str,
+}
+
+impl Each {
+    fn of(bytes: u64, Entries { count, one }: Entries) -> Self {
+        let bytes = share(bytes, count);
+        Self { by_key: BTreeMap::from([(format!("bytes_per_{one}"), bytes)]), bytes, one }
+    }
+}
+
+impl Display for Each {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} B a {}", self.bytes, self.one)
+    }
+}
+
+/// What else there is to tell of a table of some domain.
+pub(crate) trait More: Serialize {
+    /// Words that go with the bytes of an entry.
+    fn beside_bytes(&self) -> String {
+        String::new()
+    }
+
+    /// A line after that of the shape.
+    fn line(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Nothing more.
+#[derive(Debug, Serialize)]
+pub(crate) struct NoMore {}
+
+impl More for NoMore {}
+
+/// One engine's table, or why there is none.
+#[derive(Debug, Serialize)]
+pub(crate) struct EngineReport<X> {
+    engine: &'static str,
+    /// Whether it is one to pick, and for what.
+    standing: String,
+    #[serde(flatten)]
+    built: Built<X>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Built<X> {
+    Table {
+        /// Seconds of the build; nothing of an image, which needs none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        build_seconds: Option<f64>,
+        bytes: u64,
+        #[serde(flatten)]
+        each: Each,
+        control_plane_bytes: u64,
+        /// The shape of the table, where that depends on the entries.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        shape: Option<String>,
+        #[serde(flatten)]
+        more: X,
+        sections: Vec<Section>,
+    },
+    Refused {
+        error: String,
+    },
+}
+
+impl<X: More> EngineReport<X> {
+    /// What an engine made, or why it could not.
+    pub(crate) fn of<D: Served>(
+        engine: EngineName,
+        built: Result<Compiled<D>, BuildError>,
+        entries: Entries,
+        more: impl FnOnce(&dyn AnyTable<D>) -> X,
+    ) -> Self {
+        match built {
+            Ok(Compiled { table, control_plane, build_time, .. }) => {
+                let built = Some((build_time.as_secs_f64(), control_plane));
+                Self::of_table(engine, &*table, built, entries, more)
+            }
+            Err(error) => {
+                let error = memory::as_asked(&error.to_string());
+                Self::new(engine, Built::Refused { error })
+            }
+        }
+    }
+
+    /// A table; and the seconds of its build with the bytes that its engine holds for updates, if it was
+    /// built here.
+    pub(crate) fn of_table<D: Served>(
+        engine: EngineName,
+        table: &dyn AnyTable<D>,
+        built: Option<(f64, u64)>,
+        entries: Entries,
+        more: impl FnOnce(&dyn AnyTable<D>) -> X,
+    ) -> Self {
+        let bytes = table.image().bytes();
+        let built = Built::Table {
+            build_seconds: built.map(|(seconds, _)| seconds),
+            bytes,
+            each: Each::of(bytes, entries),
+            control_plane_bytes: built.map_or(0, |(_, bytes)| bytes),
+            shape: table.shape(),
+            more: more(table),
+            sections: sections(table.image()),
+        };
+        Self::new(engine, built)
+    }
+
+    fn new(engine: EngineName, built: Built<X>) -> Self {
+        Self { engine: engine.as_str(), standing: engine.standing().to_string(), built }
+    }
+
+    /// Tells it in a line, and the sections and what else there is to tell of its table in some more.
+    pub(crate) fn print(&self, with_sections: bool, output: &mut Output) -> Result<()> {
+        let Self { engine, built, .. } = self;
+        let (bytes, each, shape, more, sections) = match built {
+            Built::Table { bytes, each, shape, more, sections, .. } => (bytes, each, shape, more, sections),
+            Built::Refused { error } => {
+                return output.line(format_args!("{engine}: can't be built: {error}"));
+            }
+        };
+        let cost = built.cost();
+        output.line(format_args!("{engine}: {} ({each}{}){cost}", Bytes(*bytes), more.beside_bytes()))?;
+        if !with_sections {
+            return Ok(());
+        }
+        let lines = shape.clone().into_iter().chain(more.line());
+        lines
+            .chain(sections.iter().map(Section::to_string))
+            .try_for_each(|line| output.line(format_args!("  {line}")))
+    }
+}
+
+impl<X> Built<X> {
+    /// The cost of building, and of keeping the table up to date.
+    fn cost(&self) -> String {
+        match self {
+            Self::Table { build_seconds: Some(seconds), control_plane_bytes, .. } => format!(
+                ", built in {seconds:.3} s; {} more to keep it up to date",
+                Bytes(*control_plane_bytes)
+            ),
+            _ => String::new(),
+        }
+    }
+}
+
+/// An image file that was written; `X` says what it is of.
+#[derive(Debug, Serialize)]
+pub(crate) struct ImageReport<X> {
+    image: String,
+    engine: &'static str,
+    #[serde(flatten)]
+    of: X,
+    /// Bytes of the file: the compiled table and what is kept beside it.
+    file_bytes: u64,
+    /// Bytes of the compiled table.
+    bytes: u64,
+    #[serde(flatten)]
+    each: Each,
+    build_seconds: f64,
+    sections: Vec<Section>,
+}
+
+impl<X: Display + Serialize> ImageReport<X> {
+    /// A compiled table, and the image with all that was written beside it.
+    pub(crate) fn new<D: Served>(
+        path: &Path,
+        compiled: &Compiled<D>,
+        image: &Image,
+        entries: Entries,
+        of: X,
+    ) -> Self {
+        let bytes = compiled.table.image().bytes();
+        Self {
+            image: path.display().to_string(),
+            engine: compiled.engine.as_str(),
+            of,
+            file_bytes: image.bytes(),
+            bytes,
+            each: Each::of(bytes, entries),
+            build_seconds: compiled.build_time.as_secs_f64(),
+            sections: sections(image),
+        }
+    }
+
+    /// Shows it to scripts, or to people with lines between it and its sections.
+    pub(crate) fn show(&self, json: bool, between: &[String]) -> Result<()> {
+        let mut output = Output::new();
+        if json {
+            output.json(self)?;
+            return output.finish();
+        }
+        let Self { image, engine, of, file_bytes, bytes, each, build_seconds, sections } = self;
+        output.line(format_args!(
+            "{image}: {engine}, {of}, {} ({each}), built in {build_seconds:.3} s; a file of {}",
+            Bytes(*bytes),
+            Bytes(*file_bytes),
+        ))?;
+        let lines = between.iter().cloned().chain(sections.iter().map(Section::to_string));
+        lines.into_iter().try_for_each(|line| output.line(format_args!("  {line}")))?;
+        output.finish()
+    }
+}

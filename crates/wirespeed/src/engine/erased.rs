@@ -1,0 +1,267 @@
+//! Tables without the types of their engines: the engine is chosen at run time, and a virtual call leads to
+//! it. One call a batch, or one a single lookup: it covers entering and the lookup, which the compiler sees
+//! as one.
+//!
+//! | | a compiled table | a live table | its reader |
+//! |---|---|---|---|
+//! | made by | [`Served::compile`], [`Served::adopt`] | [`Served::live`], [`Served::resume`] | [`AnyLive::reader`], [`Served::open`] |
+//! | is | [`AnyTable`] | [`AnyLive`] | [`AnyReader`] |
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wirespeed_gpu::GpuError;
+use wirespeed_gpu::offload::RemoteTable;
+use wirespeed_gpu::runtime::Fleet;
+use wirespeed_image::live::{self, Applied, State};
+use wirespeed_image::{Image, ImageError, Table};
+use wirespeed_table::{BuildError, BuildOptions, Engine, Live, Lookup};
+
+use super::{EngineName, Like, OnDevice, Served, Visitor, Wanted};
+
+/// The table of some engine.
+pub trait AnyTable<D: Served>: Lookup<D> {
+    /// The sections that it is made of.
+    fn image(&self) -> &Image;
+
+    /// Brings it to GPUs.
+    fn upload(&self, fleet: &Fleet, like: Like<'_, D>) -> Result<D::Remote, GpuError>;
+}
+
+impl<D: Served, T: OnDevice + Lookup<D>> AnyTable<D> for T {
+    fn image(&self) -> &Image {
+        Table::image(self)
+    }
+
+    fn upload(&self, fleet: &Fleet, like: Like<'_, D>) -> Result<D::Remote, GpuError> {
+        D::Remote::upload(fleet, self, like)
+    }
+}
+
+/// A table that an engine compiled.
+pub struct Compiled<D: Served> {
+    /// The engine.
+    pub engine: EngineName,
+    /// The table.
+    pub table: Box<dyn AnyTable<D>>,
+    /// Bytes that the engine holds beside it for updates.
+    pub control_plane: u64,
+    /// The time that it took.
+    pub build_time: Duration,
+}
+
+/// A live table of some engine.
+pub trait AnyLive<D: Served>: Send {
+    /// [`Live::apply_if`].
+    fn apply_if(
+        &mut self,
+        updates: &[D::Update],
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, D::Error>;
+
+    /// [`Live::apply`].
+    fn apply(&mut self, updates: &[D::Update]) -> Result<Applied, D::Error> {
+        // Nobody objects, so there is what was done.
+        self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
+    }
+
+    /// A reader of the table.
+    fn reader(&self) -> Box<dyn AnyReader<D>>;
+
+    /// [`Live::model`].
+    fn model(&self) -> &D::Model;
+
+    /// [`Live::reach`].
+    fn reach(&self) -> u8;
+
+    /// [`Live::rebuilds`].
+    fn rebuilds(&self) -> u64;
+
+    /// [`Live::memory_usage`].
+    fn memory_usage(&self) -> u64;
+
+    /// Brings the table to GPUs, which follow it from now on.
+    fn upload(&mut self, fleet: &Fleet, like: Like<'_, D>) -> Result<D::Remote, GpuError>;
+}
+
+impl<D: Served, E: Engine<D, Table: OnDevice>> AnyLive<D> for Live<D, E, D::Beside> {
+    fn apply_if(
+        &mut self,
+        updates: &[D::Update],
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, D::Error> {
+        Self::apply_if(self, updates, is_agreed)
+    }
+
+    fn reader(&self) -> Box<dyn AnyReader<D>> {
+        Box::new(Self::reader(self))
+    }
+
+    fn model(&self) -> &D::Model {
+        Self::model(self)
+    }
+
+    fn reach(&self) -> u8 {
+        Self::reach(self)
+    }
+
+    fn rebuilds(&self) -> u64 {
+        Self::rebuilds(self)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        Self::memory_usage(self) + 2 * D::memory_of(&Self::reader(self).enter_state().beside)
+    }
+
+    fn upload(&mut self, fleet: &Fleet, like: Like<'_, D>) -> Result<D::Remote, GpuError> {
+        let mut remote = None;
+        self.follow(|table| {
+            let uploaded = D::Remote::upload(fleet, table, like)?;
+            Ok::<_, GpuError>(remote.insert(uploaded).follower())
+        })?;
+        Ok(remote.expect("the follower was made of it"))
+    }
+}
+
+/// A reading end of some engine's table.
+pub trait AnyReader<D: Served>: Send {
+    /// One state of the table, for as long as what is returned lives.
+    fn enter(&self) -> Entered<'_, D>;
+
+    /// Looks one key up.
+    fn lookup(&self, key: D::Key<'_>) -> D::Found;
+
+    /// One more, for another thread.
+    fn clone_box(&self) -> Box<dyn AnyReader<D>>;
+}
+
+/// A state of some engine's table, with what lies beside that.
+type AnyState<D> = State<dyn AnyTable<D>, <D as Served>::Beside>;
+
+/// One state of some engine's table.
+pub struct Entered<'a, D: Served>(Held<'a, D>);
+
+enum Held<'a, D: Served> {
+    /// The state of a table that changes: held against its writer.
+    Live(live::Guard<'a, AnyState<D>>),
+    /// The state of a table that doesn't change.
+    Fixed(&'a AnyState<D>),
+}
+
+impl<D: Served> Deref for Entered<'_, D> {
+    type Target = AnyState<D>;
+
+    #[inline]
+    fn deref(&self) -> &AnyState<D> {
+        match &self.0 {
+            Held::Live(guard) => guard,
+            Held::Fixed(state) => state,
+        }
+    }
+}
+
+impl<D: Served, T: OnDevice + Lookup<D>> AnyReader<D> for live::Reader<T, D::Beside> {
+    fn enter(&self) -> Entered<'_, D> {
+        Entered(Held::Live(live::Guard::map(self.enter_state(), |state| state as &AnyState<D>)))
+    }
+
+    fn lookup(&self, key: D::Key<'_>) -> D::Found {
+        Self::enter(self).lookup(key)
+    }
+
+    fn clone_box(&self) -> Box<dyn AnyReader<D>> {
+        Box::new(self.clone())
+    }
+}
+
+impl<D: Served, T: OnDevice + Lookup<D>> AnyReader<D> for Arc<State<T, D::Beside>> {
+    fn enter(&self) -> Entered<'_, D> {
+        Entered(Held::Fixed(&**self))
+    }
+
+    fn lookup(&self, key: D::Key<'_>) -> D::Found {
+        self.table.lookup(key)
+    }
+
+    fn clone_box(&self) -> Box<dyn AnyReader<D>> {
+        Box::new(Self::clone(self))
+    }
+}
+
+/// Compiles a table.
+pub(super) struct Compile<'a, D: Served> {
+    pub(super) engine: EngineName,
+    pub(super) source: &'a D::Source,
+    pub(super) options: &'a BuildOptions,
+}
+
+impl<D: Served> Visitor<D> for Compile<'_, D> {
+    type Output = Result<Compiled<D>, BuildError>;
+
+    fn visit<E: Engine<D, Table: OnDevice>>(self) -> Self::Output {
+        let Self { engine, source, options } = self;
+        let began = Instant::now();
+        let (control_plane, table) = E::build(source, options)?;
+        let (control_plane, build_time) = (control_plane.memory_usage(), began.elapsed());
+        Ok(Compiled { engine, table: Box::new(table), control_plane, build_time })
+    }
+}
+
+/// Takes the table of an image.
+pub(super) struct Adopt(pub(super) Image);
+
+impl<D: Served> Visitor<D> for Adopt {
+    type Output = Result<Box<dyn AnyTable<D>>, ImageError>;
+
+    fn visit<E: Engine<D, Table: OnDevice>>(self) -> Self::Output {
+        Ok(Box::new(E::Table::from_image(self.0)?))
+    }
+}
+
+/// Makes a reader of an image.
+pub(super) struct Open<D: Served> {
+    pub(super) image: Image,
+    pub(super) beside: D::Beside,
+}
+
+impl<D: Served> Visitor<D> for Open<D> {
+    type Output = Result<Box<dyn AnyReader<D>>, ImageError>;
+
+    fn visit<E: Engine<D, Table: OnDevice>>(self) -> Self::Output {
+        let table = E::Table::from_image(self.image)?;
+        Ok(Box::new(Arc::new(State { beside: self.beside, table })))
+    }
+}
+
+/// Builds a live table.
+pub(super) struct GoLive<D: Served> {
+    pub(super) model: D::Model,
+    pub(super) options: BuildOptions,
+    pub(super) wanted: Wanted<D>,
+}
+
+impl<D: Served> Visitor<D> for GoLive<D> {
+    type Output = Result<Box<dyn AnyLive<D>>, BuildError>;
+
+    fn visit<E: Engine<D, Table: OnDevice>>(self) -> Self::Output {
+        Ok(Box::new(Live::<D, E, D::Beside>::with(self.model, self.options, self.wanted)?))
+    }
+}
+
+/// Makes a live table of an image.
+pub(super) struct Resume<D: Served> {
+    pub(super) model: D::Model,
+    pub(super) image: Image,
+    pub(super) options: BuildOptions,
+    pub(super) wanted: Wanted<D>,
+}
+
+impl<D: Served> Visitor<D> for Resume<D> {
+    type Output = Result<Box<dyn AnyLive<D>>, ImageError>;
+
+    fn visit<E: Engine<D, Table: OnDevice>>(self) -> Self::Output {
+        let table = E::Table::from_image(self.image)?;
+        Ok(Box::new(Live::<D, E, D::Beside>::resume_with(self.model, table, self.options, self.wanted)))
+    }
+}

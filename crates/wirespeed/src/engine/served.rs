@@ -1,0 +1,284 @@
+//! [`Served`]: what the façade knows of each domain beside its engines.
+
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet};
+use wirespeed_fib::synth::rng::Rng;
+use wirespeed_fib::{Address, NextHop, Rib, V4, V6};
+use wirespeed_gpu::offload::{Answers, RemoteTable};
+use wirespeed_gpu::runtime::{Fleet, GpuOptions, SlotSize};
+use wirespeed_gpu::{classify, ip, names};
+use wirespeed_image::{Image, ImageError};
+use wirespeed_namelookup::generate::{self as made_names, Domains, Load, Paths, TraceSpec};
+use wirespeed_namelookup::{Match, NameBatch, NameDomain, NameModel, Names};
+use wirespeed_table::{BuildError, BuildOptions, Companion};
+
+use super::erased::{Adopt, AnyLive, AnyReader, AnyTable, Compile, Compiled, GoLive, Open, Resume};
+use super::{EngineName, Engines, UnknownEngine, visit};
+use crate::classify::RuleFacts;
+use crate::device::MEASURED;
+use crate::names::NAME_BYTES;
+
+/// What is known of the keys to come when a table is brought to GPUs.
+pub type Like<'k, D> = <<D as Served>::Remote as RemoteTable>::Like<'k>;
+
+/// How much of a domain's model readers need to see.
+pub type Wanted<D> = <<D as Served>::Beside as Companion<D>>::Wanted;
+
+/// What an engine made, or why it could not. An error outside if it is none of the domain's.
+pub type Built<T, E> = Result<Result<T, E>, UnknownEngine>;
+
+/// A domain as the façade serves it: compiled and live tables of engines that are chosen at run time, on CPUs
+/// and GPUs. All engines of all domains are compiled here, once for every program.
+///
+/// ```
+/// use wirespeed::engine::{EngineName, Served};
+/// use wirespeed::fib::{BuildOptions, NextHop, Rib, V4};
+///
+/// let rib: Rib<V4> = [("10.0.0.0/8".parse()?, NextHop(1))].into_iter().collect();
+/// let compiled = V4::compile(EngineName::SailL, &rib, &BuildOptions::default())??;
+/// assert_eq!(compiled.table.lookup("10.1.2.3".parse()?), NextHop(1));
+/// println!("{} bytes", compiled.table.image().bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Served: Engines {
+    /// What readers see beside the table.
+    type Beside: Companion<Self>;
+
+    /// A table on GPUs.
+    type Remote: RemoteTable<Domain = Self> + Answers<Self::Result>;
+
+    /// Keys that lookups are measured with.
+    type Sample: Send + Sync;
+
+    /// The result of a key in a batch, as readers give it: the same bits as the engines'.
+    type Answer: Copy + Default + Send;
+
+    /// Keys like those that may be looked up in a table; as many as GPUs take at a time, where what keys are
+    /// like tells how they travel.
+    fn sample(model: &Self::Model, fleet: &Fleet) -> Self::Sample;
+
+    /// The keys of a sample.
+    fn keys(sample: &Self::Sample) -> Self::Keys<'_>;
+
+    /// What is known of keys like these, in a table where lookups depend on so many first bits.
+    fn like<'k>(keys: Self::Keys<'k>, reach: u8) -> Like<'k, Self>;
+
+    /// Answers as results of an engine.
+    fn results(answers: &mut [Self::Answer]) -> &mut [Self::Result];
+
+    /// Options that GPUs are started with by default.
+    fn gpu_options() -> GpuOptions;
+
+    /// Bytes that lie beside one copy of a live table.
+    fn memory_of(beside: &Self::Beside) -> u64 {
+        let _ = beside;
+        0
+    }
+
+    /// Compiles a table.
+    fn compile(
+        engine: EngineName,
+        source: &Self::Source,
+        options: &BuildOptions,
+    ) -> Built<Compiled<Self>, BuildError>;
+
+    /// The table of an image, checked.
+    fn adopt(engine: EngineName, image: Image) -> Built<Box<dyn AnyTable<Self>>, ImageError>;
+
+    /// A reader of the table of an image, checked, with what lies beside it.
+    fn open(
+        engine: EngineName,
+        image: Image,
+        beside: Self::Beside,
+    ) -> Built<Box<dyn AnyReader<Self>>, ImageError>;
+
+    /// Builds a live table.
+    fn live(
+        engine: EngineName,
+        model: Self::Model,
+        options: BuildOptions,
+        wanted: Wanted<Self>,
+    ) -> Built<Box<dyn AnyLive<Self>>, BuildError>;
+
+    /// Makes a live table of an image that was compiled from the same model. The first update builds it anew.
+    fn resume(
+        engine: EngineName,
+        model: Self::Model,
+        image: Image,
+        options: BuildOptions,
+        wanted: Wanted<Self>,
+    ) -> Built<Box<dyn AnyLive<Self>>, ImageError>;
+}
+
+/// What makes tables of a domain. It is no generic code, so it is compiled in this crate.
+macro_rules! makers {
+    () => {
+        fn compile(
+            engine: EngineName,
+            source: &Self::Source,
+            options: &BuildOptions,
+        ) -> Built<Compiled<Self>, BuildError> {
+            visit(engine, Compile { engine, source, options })
+        }
+
+        fn adopt(engine: EngineName, image: Image) -> Built<Box<dyn AnyTable<Self>>, ImageError> {
+            visit(engine, Adopt(image))
+        }
+
+        fn open(
+            engine: EngineName,
+            image: Image,
+            beside: Self::Beside,
+        ) -> Built<Box<dyn AnyReader<Self>>, ImageError> {
+            visit(engine, Open { image, beside })
+        }
+
+        fn live(
+            engine: EngineName,
+            model: Self::Model,
+            options: BuildOptions,
+            wanted: Wanted<Self>,
+        ) -> Built<Box<dyn AnyLive<Self>>, BuildError> {
+            visit(engine, GoLive { model, options, wanted })
+        }
+
+        fn resume(
+            engine: EngineName,
+            model: Self::Model,
+            image: Image,
+            options: BuildOptions,
+            wanted: Wanted<Self>,
+        ) -> Built<Box<dyn AnyLive<Self>>, ImageError> {
+            visit(engine, Resume { model, image, options, wanted })
+        }
+    };
+}
+
+macro_rules! addresses {
+    ($address:ty) => {
+        impl Served for $address {
+            type Beside = ();
+            type Remote = ip::Remote<Self>;
+            type Sample = Vec<Self>;
+            type Answer = NextHop;
+
+            fn results(answers: &mut [NextHop]) -> &mut [NextHop] {
+                answers
+            }
+
+            fn sample(_: &Rib<Self>, _: &Fleet) -> Vec<Self> {
+                let mut rng = Rng::new(1);
+                (0..MEASURED).map(|_| Self::from_u128_low(rng.bits128())).collect()
+            }
+
+            fn keys(sample: &Vec<Self>) -> &[Self] {
+                sample
+            }
+
+            fn like<'k>(_: Self::Keys<'k>, reach: u8) -> Like<'k, Self> {
+                reach
+            }
+
+            fn gpu_options() -> GpuOptions {
+                GpuOptions::default()
+            }
+
+            makers!();
+        }
+    };
+}
+
+addresses!(V4);
+addresses!(V6);
+
+impl Served for NameDomain {
+    type Beside = ();
+    type Remote = names::Remote;
+    type Sample = NameBatch;
+    type Answer = NextHop;
+
+    fn results(answers: &mut [NextHop]) -> &mut [u32] {
+        bytemuck::cast_slice_mut(answers)
+    }
+
+    /// Names of the table with paths after them.
+    fn sample(model: &NameModel, fleet: &Fleet) -> NameBatch {
+        let count = sample_size(fleet);
+        let spec = TraceSpec { load: Load::Average, misses: 0.0, seed: 1 };
+        made_names::trace(model.names(), Paths::made(), &spec, count).unwrap_or_else(|_| {
+            // An empty table.
+            let mut domains = Domains::new(1);
+            let mut batch = NameBatch::new();
+            while batch.len() < count && batch.push(domains.draw()).is_ok() {}
+            batch
+        })
+    }
+
+    fn keys(sample: &NameBatch) -> Names<'_> {
+        sample.names()
+    }
+
+    fn like<'k>(names: Self::Keys<'k>, _: u8) -> Like<'k, Self> {
+        names
+    }
+
+    fn gpu_options() -> GpuOptions {
+        GpuOptions {
+            slots: vec![SlotSize { slots: 16, keys: 1 << 16 }, SlotSize { slots: 4, keys: 1 << 18 }],
+            key_bytes: NAME_BYTES,
+            result_bytes: size_of::<Match>(),
+            ..GpuOptions::default()
+        }
+    }
+
+    makers!();
+}
+
+macro_rules! tuples {
+    ($tuple:ty) => {
+        impl Served for $tuple {
+            type Beside = RuleFacts;
+            type Remote = classify::Remote<Self>;
+            type Sample = Vec<Self>;
+            type Answer = u32;
+
+            fn results(answers: &mut [u32]) -> &mut [u32] {
+                answers
+            }
+
+            fn sample(rules: &RuleSet<Self>, fleet: &Fleet) -> Vec<Self> {
+                wirespeed_classify::generate::tuples(rules, sample_size(fleet), 1.0, 1)
+            }
+
+            fn keys(sample: &Vec<Self>) -> &[Self] {
+                sample
+            }
+
+            fn like<'k>(tuples: Self::Keys<'k>, _: u8) -> Like<'k, Self> {
+                tuples
+            }
+
+            fn gpu_options() -> GpuOptions {
+                GpuOptions {
+                    key_bytes: <Self as wirespeed_classify::Tuple>::PACKED,
+                    result_bytes: size_of::<u32>(),
+                    ..GpuOptions::default()
+                }
+            }
+
+            fn memory_of(beside: &RuleFacts) -> u64 {
+                beside.memory_usage()
+            }
+
+            makers!();
+        }
+    };
+}
+
+tuples!(Ipv4Tuple);
+tuples!(Ipv6Tuple);
+tuples!(OpenFlowTuple);
+
+/// Keys of a sample that GPUs are measured with.
+fn sample_size(fleet: &Fleet) -> usize {
+    fleet.largest_batch().clamp(MEASURED, 1 << 18)
+}

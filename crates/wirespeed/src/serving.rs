@@ -1,0 +1,217 @@
+//! [`Serving`] and [`Looking`]: the parts that tables and readers of all domains have in common.
+
+use std::sync::Arc;
+
+use wirespeed_gpu::dispatch::Counts;
+use wirespeed_gpu::offload::{Offload, RemoteTable};
+use wirespeed_gpu::runtime::Fleet;
+use wirespeed_image::Image;
+use wirespeed_table::{BuildError, BuildOptions};
+
+use crate::device::{DeviceSettings, all_cores, offload};
+use crate::engine::{AnyLive, AnyReader, EngineName, Entered, Served, Wanted};
+use crate::error::Error;
+
+/// A live table with its copies on GPUs.
+pub(crate) struct Serving<D: Served> {
+    live: Box<dyn AnyLive<D>>,
+    engine: EngineName,
+    /// The table on GPUs.
+    offload: Option<Arc<Offload<D::Remote>>>,
+    device_note: Option<String>,
+    /// Calls that failed.
+    refused: u64,
+}
+
+impl<D: Served> Serving<D> {
+    /// Builds the table of a model with an engine, and a copy on GPUs that follows it if there are some.
+    pub(crate) fn build(
+        engine: EngineName,
+        model: D::Model,
+        options: BuildOptions,
+        wanted: Wanted<D>,
+        mut device: DeviceSettings,
+        error: impl FnOnce(BuildError) -> Error,
+    ) -> Result<Self, Error> {
+        let mut live = D::live(engine, model, options, wanted)?.map_err(error)?;
+        let offload = match device.fleet.clone() {
+            None => None,
+            Some(fleet) => {
+                let (sample, reach) = (D::sample(live.model(), &fleet), live.reach());
+                let there = offload(&mut *live, &fleet, D::keys(&sample), reach, device.by(), all_cores());
+                device.or_cpu(there)?.map(Arc::new)
+            }
+        };
+        Ok(Self { live, engine, offload, device_note: device.note, refused: 0 })
+    }
+
+    /// Puts the table of an image live, which was compiled from this model.
+    pub(crate) fn resume(
+        engine: EngineName,
+        model: D::Model,
+        image: Image,
+        options: BuildOptions,
+        wanted: Wanted<D>,
+        error: impl FnOnce(wirespeed_image::ImageError) -> Error,
+    ) -> Result<Self, Error> {
+        let live = D::resume(engine, model, image, options, wanted)?.map_err(error)?;
+        Ok(Self { live, engine, offload: None, device_note: None, refused: 0 })
+    }
+
+    /// Changes the table, and counts a call that fails.
+    pub(crate) fn change<R>(
+        &mut self,
+        change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let changed = change(&mut *self.live);
+        self.refused += u64::from(changed.is_err());
+        changed
+    }
+
+    pub(crate) fn reader(&self) -> Looking<D> {
+        Looking { inner: self.live.reader(), engine: self.engine, offload: self.offload.clone() }
+    }
+
+    /// Gives the sections of the table as it is now.
+    pub(crate) fn with_image<R>(&self, give: impl FnOnce(&Image) -> R) -> R {
+        give(self.live.reader().enter().table.image())
+    }
+
+    pub(crate) fn model(&self) -> &D::Model {
+        self.live.model()
+    }
+
+    pub(crate) fn engine(&self) -> EngineName {
+        self.engine
+    }
+
+    pub(crate) fn fleet(&self) -> Option<&Fleet> {
+        self.offload.as_ref().map(|offload| offload.remote().copies().fleet())
+    }
+
+    pub(crate) fn device_note(&self) -> Option<String> {
+        let is_out = || self.offload.as_ref()?.remote().copies().is_out();
+        self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
+    }
+
+    pub(crate) fn lookups(&self) -> Option<Counts> {
+        self.offload.as_ref().map(|offload| offload.counts())
+    }
+
+    pub(crate) fn memory_usage(&self) -> u64 {
+        self.live.memory_usage()
+    }
+
+    pub(crate) fn rebuilds(&self) -> u64 {
+        self.live.rebuilds()
+    }
+
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+/// The methods that every table has, of a type with a field `serving`: the names of its keys and its builder
+/// go into the docs.
+macro_rules! serving_methods {
+    ($keys:literal, $builder:literal) => {
+        /// The engine that it was built with.
+        pub fn engine(&self) -> crate::engine::EngineName {
+            self.serving.engine()
+        }
+
+        #[doc = concat!("The GPUs that the table is on, for example for the [`fleet`](", $builder, "::fleet)")]
+        /// of another table. `None` where lookups run on the CPU alone.
+        pub fn fleet(&self) -> Option<&crate::Fleet> {
+            self.serving.fleet()
+        }
+
+        /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, from the
+        /// start or since a GPU failed. `None` where nothing is amiss.
+        pub fn device_note(&self) -> Option<String> {
+            self.serving.device_note()
+        }
+
+        #[doc = concat!("Numbers of ", $keys, " that readers of this table looked up in batches,")]
+        /// on the CPU and on GPUs. `None` where lookups run on the CPU alone.
+        pub fn lookups(&self) -> Option<crate::Counts> {
+            self.serving.lookups()
+        }
+
+        /// How often an update made the table be built anew.
+        pub fn rebuilds(&self) -> u64 {
+            self.serving.rebuilds()
+        }
+
+        /// How many calls have failed, and so changed nothing.
+        pub fn refused(&self) -> u64 {
+            self.serving.refused()
+        }
+    };
+}
+pub(crate) use serving_methods;
+
+/// A reader, with the copies of its table on GPUs.
+pub(crate) struct Looking<D: Served> {
+    inner: Box<dyn AnyReader<D>>,
+    engine: EngineName,
+    /// The table on GPUs.
+    offload: Option<Arc<Offload<D::Remote>>>,
+}
+
+impl<D: Served> Looking<D> {
+    /// The reader of an image.
+    pub(crate) fn fixed(inner: Box<dyn AnyReader<D>>, engine: EngineName) -> Self {
+        Self { inner, engine, offload: None }
+    }
+
+    pub(crate) fn engine(&self) -> EngineName {
+        self.engine
+    }
+
+    /// The table on GPUs.
+    pub(crate) fn offload(&self) -> Option<&Offload<D::Remote>> {
+        self.offload.as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn enter(&self) -> Entered<'_, D> {
+        self.inner.enter()
+    }
+
+    #[inline]
+    pub(crate) fn lookup(&self, key: D::Key<'_>) -> D::Found {
+        self.inner.lookup(key)
+    }
+
+    /// Looks a batch up where it is to be looked up.
+    pub(crate) fn lookup_batch(&self, keys: D::Keys<'_>, answers: &mut [D::Answer]) {
+        self.look_up(keys, answers, |table, keys, results| table.table.lookup_batch(keys, results));
+    }
+
+    /// [`lookup_batch`](Self::lookup_batch) on all cores.
+    pub(crate) fn par_lookup_batch(&self, keys: D::Keys<'_>, answers: &mut [D::Answer]) {
+        self.look_up(keys, answers, |table, keys, results| table.table.par_lookup_batch(keys, results));
+    }
+
+    fn look_up(
+        &self,
+        keys: D::Keys<'_>,
+        answers: &mut [D::Answer],
+        on_cpu: impl FnOnce(&Entered<'_, D>, D::Keys<'_>, &mut [D::Result]),
+    ) {
+        let results = D::results(answers);
+        match &self.offload {
+            None => on_cpu(&self.enter(), keys, results),
+            Some(offload) => {
+                offload.lookup_batch(keys, results, |keys, results| on_cpu(&self.enter(), keys, results));
+            }
+        }
+    }
+}
+
+impl<D: Served> Clone for Looking<D> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone_box(), engine: self.engine, offload: self.offload.clone() }
+    }
+}
