@@ -1,10 +1,11 @@
-//! Sets of cargo features that have to compile, each without a warning.
+//! Sets of cargo features: that each compiles without a warning, that what a build leaves out is refused, and
+//! how little the smallest one needs.
 
 use anyhow::Result;
 
 use crate::step;
 
-/// The crates that have features, and sets of them: none, one alone, all.
+/// The crates that have features, and sets of them: none, some alone, what is on by default, all.
 const SETS: &[(&str, &[&str])] = &[
     ("wirespeed-table", &[""]),
     ("wirespeed-input", &["", "gzip"]),
@@ -12,9 +13,14 @@ const SETS: &[(&str, &[&str])] = &[
     ("wirespeed-namelookup", &["", "text"]),
     ("wirespeed-classify", &["", "text"]),
     ("wirespeed-gpu", &["", "names", "rules"]),
+    ("wirespeed", &["", "gpu,names", "rules,text", "default", "full"]),
 ];
 
-/// Checks all sets.
+/// Tests of what a build says of what it leaves out, and the features that they are for.
+const LEFT_OUT: &[(&str, &str, &str)] =
+    &[("wirespeed-input", "", "leaves_out"), ("wirespeed-fib", "text", "leaves_out")];
+
+/// Checks all sets, and runs what is there for builds without features.
 pub(crate) fn check() -> Result<()> {
     for (package, sets) in SETS {
         for features in *sets {
@@ -25,5 +31,49 @@ pub(crate) fn check() -> Result<()> {
             step::run(&title, step::cargo(&check).args(["--", "-D", "warnings"]))?;
         }
     }
-    Ok(())
+    for (package, features, tests) in LEFT_OUT {
+        let title = format!("what {package} leaves out");
+        let test = ["test", "--quiet", "--no-default-features", "--package", package, "--features", features];
+        step::run(&title, step::cargo(&test).args(["--lib", tests]))?;
+    }
+    let program = ["run", "--quiet", "--locked", "--manifest-path", "crates/wirespeed/smallest/Cargo.toml"];
+    step::run("the smallest program", step::cargo(&program).args(["--target-dir", "target/smallest"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The packages that a build of `wirespeed` without its default features compiles, with their build
+    /// scripts' own.
+    fn packages(features: &str) -> BTreeSet<String> {
+        let tree = ["tree", "--package", "wirespeed", "--edges", "normal,build", "--no-default-features"];
+        let mut tree = step::cargo(&tree);
+        tree.args(["--features", features, "--prefix", "none", "--no-dedupe", "--offline", "--locked"]);
+        let said = tree.output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let text = String::from_utf8(said.stdout).unwrap();
+        text.lines().filter_map(|line| line.split(' ').next()).map(ToOwned::to_owned).collect()
+    }
+
+    #[test]
+    fn the_smallest_build_needs_few_packages_no_c_compiler_and_no_cuda() {
+        let all = packages("");
+        assert!(all.contains("wirespeed-fib"), "{all:?}");
+        assert!(all.len() <= 30, "{} packages: {all:?}", all.len());
+        let heavy = ["cc", "cudarc", "zstd", "wirespeed-gpu", "wirespeed-kernels"];
+        let found: Vec<_> =
+            all.iter().filter(|name| heavy.contains(&&***name) || name.ends_with("-sys")).collect();
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn only_zstd_needs_a_c_compiler() {
+        assert!(!packages("default,bzip2,capture,gzip,mrt,papers,synth").contains("cc"));
+        assert!(packages("zstd").contains("cc"));
+        assert!(packages("full").contains("wirespeed-sail"));
+        assert!(!packages("default").contains("wirespeed-sail"));
+    }
 }

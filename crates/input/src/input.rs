@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_build_does_not_decompress_is_refused_by_the_name_of_the_feature() {
+    fn what_the_build_leaves_out_is_refused_by_the_name_of_the_feature() {
         let all: [(&[u8], Compression, bool); 4] = [
             (b"\x1f\x8b\x08\0", Compression::Gzip, cfg!(feature = "gzip")),
             (b"BZh9", Compression::Bzip2, cfg!(feature = "bzip2")),
