@@ -43,7 +43,7 @@ pub type Built<T, E> = Result<Result<T, E>, UnknownEngine>;
 /// use wirespeed::fib::{BuildOptions, NextHop, Rib, V4};
 ///
 /// let rib: Rib<V4> = [("10.0.0.0/8".parse()?, NextHop(1))].into_iter().collect();
-/// let compiled = V4::compile(EngineName::SailL, &rib, &BuildOptions::default())??;
+/// let compiled = V4::compile(EngineName::Fold, &rib, &BuildOptions::default())??;
 /// assert_eq!(compiled.table.lookup("10.1.2.3".parse()?), NextHop(1));
 /// println!("{} bytes", compiled.table.image().bytes());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
