@@ -1,56 +1,18 @@
 //! Sets that change: every state of a table that is kept up to date by patches alone.
 
-use wirespeed_image::{Image, Table};
+use wirespeed_image::Table;
 use wirespeed_rng::Rng;
-use wirespeed_table::Engine;
+use wirespeed_table::{Engine, conformance as suite};
 
-use super::{Tally, check, check_all, check_counts, options, probes, sets};
+use super::{OfRules, Tally, check, check_all, check_counts, options, probes, sets};
 use crate::domain::LiveRules;
 use crate::oracle::{Expected, Oracle};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 use crate::update::RuleUpdate;
 
-/// A table that is kept up to date by patches alone, and built anew only when the engine asks.
-#[derive(Debug)]
-pub struct Patched<'t, T: Tuple, E: Engine<T>> {
-    tally: &'t Tally<T, E>,
-    /// The rules as they are now.
-    pub rules: RuleSet<T>,
-    engine: E,
-    /// The table as it is now.
-    pub table: E::Table,
-    /// How often it was built anew.
-    pub rebuilds: usize,
-}
-
-impl<'t, T: Tuple, E: Engine<T>> Patched<'t, T, E> {
-    /// `None` where the engine refuses the set.
-    pub fn new(tally: &'t Tally<T, E>, mut rules: RuleSet<T>, what: &str) -> Option<Self> {
-        let (engine, table) = tally.build(&rules, what)?;
-        rules.track();
-        Some(Self { tally, rules, engine, table, rebuilds: 0 })
-    }
-
-    /// Applies updates; `None` where the engine refuses to hold what they make.
-    pub fn apply(&mut self, updates: &[RuleUpdate<T>], what: &str) -> Option<()> {
-        for update in updates {
-            self.rules.apply(update).expect("an update of the suite is one that a set takes");
-        }
-        let changed = self.rules.take_changed();
-        if changed.is_empty() {
-            return Some(());
-        }
-        match self.engine.update(&self.table, &self.rules, &changed) {
-            Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
-            Err(_) => {
-                (self.engine, self.table) = self.tally.build(&self.rules, what)?;
-                self.rebuilds += 1;
-            }
-        }
-        Some(())
-    }
-}
+/// A table of rules that is kept up to date by patches alone.
+pub type Patched<'t, T, E> = suite::Patched<'t, T, OfRules, E>;
 
 /// Applies updates `step` at a time to a table and holds each state against the oracle.
 fn history<T: Tuple, E: Engine<T>>(
@@ -63,27 +25,19 @@ fn history<T: Tuple, E: Engine<T>>(
     let Some(mut patched) = Patched::new(tally, rules, what) else { return };
     for updates in updates.chunks(step) {
         // What went is to be missed, what came to be found.
-        let mut tuples = touched(&patched.rules, updates);
+        let mut tuples = touched(&patched.model, updates);
         if patched.apply(updates, what).is_none() {
             return;
         }
-        tuples.extend(touched(&patched.rules, updates));
-        tuples.extend(probes::around(&patched.rules, 12));
-        match patched.rules.len() {
-            ..=400 => check(&patched.table, &Oracle::of(&patched.rules), &tuples, what),
-            _ => check(&patched.table, &Expected::of(&patched.rules), &tuples, what),
+        tuples.extend(touched(&patched.model, updates));
+        tuples.extend(probes::around(&patched.model, 12));
+        match patched.model.len() {
+            ..=400 => check(&patched.table, &Oracle::of(&patched.model), &tuples, what),
+            _ => check(&patched.table, &Expected::of(&patched.model), &tuples, what),
         }
-        check_counts::<T, E>(&patched.table, &patched.rules, what);
+        check_counts::<T, E>(&patched.table, &patched.model, what);
     }
-    let Patched { rules, table, .. } = patched;
-    check_all(&table, &rules, &[], what);
-    let mut image = Vec::new();
-    table.image().write(&mut image).expect("a Vec takes what is written");
-    let again = Image::from_bytes(&image).and_then(E::Table::from_image).expect("a patched image is valid");
-    check_all(&again, &rules, &[], what);
-    if let Some((_, table)) = tally.build(&rules, what) {
-        check_all(&table, &rules, &[], what);
-    }
+    patched.check_at_the_end(what);
 }
 
 /// Tuples around the rules that updates are about, as these are before or after them.
@@ -180,16 +134,16 @@ pub fn churn<T: Tuple, E: Engine<T>>() {
                 return tally.finish();
             }
             if call % (CALLS / 5) == 0 {
-                let right = Expected::of(&patched.rules);
-                check(&patched.table, &right, &probes::around(&patched.rules, 100), "churn");
+                let right = Expected::of(&patched.model);
+                check(&patched.table, &right, &probes::around(&patched.model, 100), "churn");
             }
         }
         let all: Vec<_> =
-            patched.rules.sorted().into_iter().map(|(n, _)| RuleUpdate::Remove(n.get())).collect();
+            patched.model.sorted().into_iter().map(|(n, _)| RuleUpdate::Remove(n.get())).collect();
         if patched.apply(&all, "churn").is_none() {
             return tally.finish();
         }
-        check_all(&patched.table, &patched.rules, &probes::around(&pool, 100), "all removed");
+        check_all(&patched.table, &patched.model, &probes::around(&pool, 100), "all removed");
         assert!(
             round == 0 || patched.rebuilds == before,
             "storage is not reclaimed: {} rebuilds more in the second round",

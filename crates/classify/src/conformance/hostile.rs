@@ -116,7 +116,7 @@ fn patched_together<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rules: &RuleSet
         if patched.apply(updates, what).is_none() {
             return;
         }
-        check_counts::<T, E>(&patched.table, &patched.rules, what);
+        check_counts::<T, E>(&patched.table, &patched.model, what);
     }
-    check_all(&patched.table, &patched.rules, &[], what);
+    check_all(&patched.table, &patched.model, &[], what);
 }

@@ -1,13 +1,10 @@
 //! Live tables under concurrent readers.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-use wirespeed_image::live::Reader;
 use wirespeed_rng::Rng;
+use wirespeed_table::conformance::beside_readers;
 use wirespeed_table::{Engine, Lookup};
 
-use super::{Tally, options, probes, sets};
+use super::{OfRules, Tally, options, probes, sets};
 use crate::domain::{EditRules, LiveRules};
 use crate::oracle::{Expected, Right};
 use crate::pattern::Pattern;
@@ -39,27 +36,11 @@ pub fn live_readers_of<T: Tuple, E: Engine<T>>(set: &RuleSet<T>) {
         return tally.finish();
     }
     let mut live = LiveRules::<T, E>::new(first, options()).expect("the table was built before");
-    let stop = AtomicBool::new(false);
-    let passes = [const { AtomicU64::new(0) }; 2];
-    std::thread::scope(|scope| {
-        for passes in &passes {
-            let reader = live.reader();
-            let (tuples, stop) = (&tuples, &stop);
-            scope.spawn(move || read::<T, E>(&reader, tuples, passes, stop));
-        }
-        let mut rebuilt = 0;
-        for round in 2..ROUNDS {
-            let applied = live.apply(&turn(&rules, round)).expect("the table takes the update");
-            assert!(applied.changes > rules.len());
-            rebuilt += u64::from(applied.rebuilt);
-            if round % 16 == 0 {
-                wait_for(&passes);
-            }
-        }
-        assert_eq!(rebuilt, live.rebuilds());
-        stop.store(true, Ordering::Relaxed);
-    });
-    assert!(passes.iter().all(|passes| passes.load(Ordering::Relaxed) > 0), "a reader never read");
+    let round = |result: u32| result.wrapping_sub(1) / ROUND;
+    let is_whole =
+        |found: &[u32]| found.iter().all(|&result| result != 0 && round(result) == round(found[0]));
+    let updates = (2..ROUNDS).map(|round| (rules.len() + 1, turn(&rules, round)));
+    beside_readers::<T, OfRules, E>(&mut live, &tuples, is_whole, updates);
     in_turn(&mut live, &tuples);
     tally.finish();
 }
@@ -89,41 +70,6 @@ fn turn<T: Tuple>(rules: &[Rule<T>], round: u32) -> Vec<RuleUpdate<T>> {
     });
     let goes = (1..=ROUND).map(|at| RuleUpdate::Remove((round - 1) * ROUND + at));
     comes.chain(goes).collect()
-}
-
-/// Lets every reader have a pass, so that the writer isn't done before they begin; not for long, as one may
-/// have panicked.
-fn wait_for(passes: &[AtomicU64; 2]) {
-    let before = passes.each_ref().map(|passes| passes.load(Ordering::Relaxed));
-    let end = Instant::now() + Duration::from_millis(100);
-    let is_behind =
-        || passes.iter().zip(before).any(|(passes, before)| passes.load(Ordering::Relaxed) == before);
-    while is_behind() && Instant::now() < end {
-        std::thread::yield_now();
-    }
-}
-
-fn read<T: Tuple, E: Engine<T>>(
-    reader: &Reader<E::Table>,
-    tuples: &[T],
-    passes: &AtomicU64,
-    stop: &AtomicBool,
-) {
-    let round = |result: u32| result.wrapping_sub(1) / ROUND;
-    let mut found = vec![0; tuples.len()];
-    while !stop.load(Ordering::Relaxed) {
-        let table = reader.enter();
-        table.lookup_batch(tuples, &mut found);
-        let now = round(found[0]);
-        assert!(found.iter().all(|&result| result != 0 && round(result) == now), "mixed: {found:?}");
-        for (tuple, &found) in tuples.iter().zip(&found).step_by(5) {
-            assert!(table.lookup(tuple) == found, "the state changed under a reader");
-        }
-        drop(table);
-        passes.fetch_add(1, Ordering::Relaxed);
-        // The writer is to have its share of two cores, too.
-        std::thread::yield_now();
-    }
 }
 
 /// One rule at a time, in turn: what one copy was given, the other was too.

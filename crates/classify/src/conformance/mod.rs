@@ -19,30 +19,98 @@
 
 mod history;
 mod hostile;
-mod images;
 mod live;
 pub mod probes;
 pub mod real;
 mod refusals;
 pub mod sets;
-mod tally;
 pub mod wide;
 
 pub use history::{Patched, churn, random_updates};
 pub use hostile::hostile_rules;
-pub use images::{images, memory_cap};
 pub use live::{live_readers, live_readers_of};
 pub use refusals::{refusals, refusals_at_the_cap};
-pub use tally::{Tally, options};
 pub use wide::wide_ranges;
+pub use wirespeed_table::conformance::options;
 
 use wirespeed_image::Table;
 use wirespeed_rng::Rng;
-use wirespeed_table::{Engine, Lookup};
+use wirespeed_table::{Engine, Lookup, conformance as suite};
 
 use crate::oracle::{Expected, Oracle, Right};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
+
+/// Which sets an engine held, and which it refused by a typed error.
+pub type Tally<T, E> = suite::Tally<T, OfRules, E>;
+
+/// What the shared tests have to know of rules.
+#[derive(Debug)]
+pub enum OfRules {}
+
+/// Sets of so many entries are held by every engine.
+const SMALL: u64 = 4_096;
+
+impl<T: Tuple> suite::Suite<T> for OfRules {
+    const TABLES: &'static str = "sets";
+    const DAMAGED: (u64, u64) = (64 << 20, 1_500);
+
+    type Batch = Vec<T>;
+
+    fn keys(batch: &Vec<T>) -> &[T] {
+        batch
+    }
+
+    fn key<'k>(keys: T::Keys<'k>, at: usize) -> T::Key<'k> {
+        &keys[at]
+    }
+
+    fn result(found: u32) -> u32 {
+        found
+    }
+
+    fn number(result: u32) -> u64 {
+        result.into()
+    }
+
+    fn hand_picked() -> Vec<(&'static str, RuleSet<T>)> {
+        sets::hand_picked()
+    }
+
+    fn few() -> RuleSet<T> {
+        let mut rng = Rng::new(5);
+        sets::World::<T>::new(&mut rng).rules(&mut rng, 60)
+    }
+
+    fn around(rules: &RuleSet<T>) -> Vec<T> {
+        probes::around(rules, 6)
+    }
+
+    /// Copies of what takes a class or more for each rule would cost more than they show.
+    fn is_damaged(_: usize, rules: &RuleSet<T>) -> bool {
+        rules.len() <= 300
+    }
+
+    fn check_all<L: Lookup<T>>(table: &L, rules: &RuleSet<T>, what: &str) {
+        check_all(table, rules, &[], what);
+    }
+
+    fn small(rules: &RuleSet<T>) -> Option<String> {
+        let entries = rules.entries_len();
+        (entries <= SMALL).then(|| format!("a set of {entries} entries"))
+    }
+}
+
+/// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup
+/// still answers.
+pub fn images<T: Tuple, E: Engine<T>>() {
+    suite::images::<T, OfRules, E>();
+}
+
+/// A cap below what the table takes is an error; at what it takes, none.
+pub fn memory_cap<T: Tuple, E: Engine<T>>() {
+    suite::memory_cap::<T, OfRules, E>();
+}
 
 /// One test module that holds an engine against the whole suite, with one tuple.
 #[macro_export]

@@ -97,7 +97,7 @@ pub fn real_classbench<E: Engine<Ipv4Tuple>>(sizes: &[&str]) {
             }
         }
         let part = &trace[..trace.len().min(2_000)];
-        let expected = Expected::of(&patched.rules);
+        let expected = Expected::of(&patched.model);
         let without: Vec<_> = part.iter().map(|tuple| expected.right(tuple)).collect();
         check_batch(&patched.table, &without, part, &name);
         for updates in backs.chunks(1_000) {

@@ -48,8 +48,8 @@ fn in_and_out<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rules: &RuleSet<T>, w
             return;
         }
         let tuples: Vec<T> = around(rules, 60).into_iter().chain(tuples(rules, 100, 1.0, 3)).collect();
-        check(&patched.table, &Oracle::of(&patched.rules), &tuples, what);
-        check_counts::<T, E>(&patched.table, &patched.rules, what);
+        check(&patched.table, &Oracle::of(&patched.model), &tuples, what);
+        check_counts::<T, E>(&patched.table, &patched.model, what);
     }
 }
 

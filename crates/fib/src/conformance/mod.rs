@@ -17,12 +17,10 @@ mod real;
 mod refusals;
 pub mod tables;
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use wirespeed_image::live::Reader;
-use wirespeed_image::{Image, ImageError, Table};
+use wirespeed_image::Table;
+use wirespeed_table::conformance as suite;
 
 pub use real::real_tables;
 pub use refusals::{refusals, refusals_at_the_cap};
@@ -215,125 +213,94 @@ pub fn random_updates<A: Address, E: Engine<A>>() {
     });
 }
 
-/// A table that is kept up to date by patches alone, and built anew only when the engine asks.
-struct Patched<A: Address, E: Engine<A>> {
-    rib: Rib<A>,
-    engine: E,
-    table: E::Table,
-    rebuilds: usize,
-}
-
-impl<A: Address, E: Engine<A>> Patched<A, E> {
-    fn new(rib: Rib<A>) -> Self {
-        let (engine, table) = build::<A, E>(&rib);
-        Self { rib, engine, table, rebuilds: 0 }
-    }
-
-    /// Applies updates; the prefixes that changed.
-    fn apply(&mut self, updates: &[Update<A>]) -> Vec<Prefix<A>> {
-        let changed: Vec<_> = updates.iter().filter(|u| self.rib.apply(u)).map(Update::prefix).collect();
-        match self.engine.update(&self.table, &self.rib, &changed) {
-            Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
-            Err(_) => {
-                (self.engine, self.table) = build::<A, E>(&self.rib);
-                self.rebuilds += 1;
-            }
-        }
-        changed
-    }
-}
+/// A table of routes that is kept up to date by patches alone.
+type Patched<'t, A, E> = suite::Patched<'t, A, OfRoutes, E>;
 
 /// Applies updates `step` at a time to a table and holds each state against the oracle.
 fn history<A: Address, E: Engine<A>>(rib: Rib<A>, updates: &[Update<A>], step: usize, what: &str) {
-    let mut patched = Patched::<A, E>::new(rib);
+    let tally = Tally::<A, E>::new("history");
+    let mut patched = Patched::new(&tally, rib, what).expect("a valid table is built");
     for chunk in updates.chunks(step) {
-        let changed = patched.apply(chunk);
-        let addresses = boundaries(changed.iter().copied());
-        check(&patched.table, &Expected::of(&patched.rib), &addresses, what);
-        assert_eq!(patched.table.image().entries(), patched.rib.len() as u64, "{what}");
+        let changed = patched.apply(chunk, what).expect("a valid table is built");
+        let addresses = boundaries(changed);
+        check(&patched.table, &Expected::of(&patched.model), &addresses, what);
+        assert_eq!(patched.table.image().entries(), patched.model.len() as u64, "{what}");
     }
-    let Patched { rib, table, .. } = patched;
-    check_all(&table, &rib, &[], what);
-    let mut image = Vec::new();
-    table.image().write(&mut image).expect("a Vec takes what is written");
-    let again = Image::from_bytes(&image).and_then(E::Table::from_image).expect("a patched image is valid");
-    check_all(&again, &rib, &[], what);
-    check_all(&build::<A, E>(&rib).1, &rib, &[], what);
+    patched.check_at_the_end(what);
 }
 
-/// Saved, opened and mapped images answer as the table did; a damaged element is refused, not followed.
+/// Counts the tables of one test, all of which every engine holds.
+type Tally<A, E> = suite::Tally<A, OfRoutes, E>;
+
+/// What the shared tests have to know of routes.
+#[derive(Debug)]
+enum OfRoutes {}
+
+impl<A: Address> suite::Suite<A> for OfRoutes {
+    const TABLES: &'static str = "tables";
+    const DAMAGED: (u64, u64) = (1 << 30, 1_500);
+    const IS_EXACT: bool = true;
+    const WIDTHS_VARY: bool = true;
+    const SHAPES_VARY: bool = true;
+
+    type Batch = Vec<A>;
+
+    fn keys(batch: &Vec<A>) -> &[A] {
+        batch
+    }
+
+    fn key<'k>(keys: A::Keys<'k>, at: usize) -> A::Key<'k> {
+        keys[at]
+    }
+
+    fn result(found: NextHop) -> NextHop {
+        found
+    }
+
+    fn number(result: NextHop) -> u64 {
+        result.0.into()
+    }
+
+    fn hand_picked() -> Vec<(&'static str, Rib<A>)> {
+        tables::hand_picked()
+    }
+
+    fn few() -> Rib<A> {
+        tables::scattered_routes::<A>(60).into_iter().zip((1..).map(NextHop)).collect()
+    }
+
+    fn around(rib: &Rib<A>) -> Vec<A> {
+        let mut addresses = boundaries(rib.iter().take(50).map(|(prefix, _)| prefix));
+        addresses.extend(scattered::<A>(64));
+        addresses
+    }
+
+    fn is_damaged(at: usize, _: &Rib<A>) -> bool {
+        at.is_multiple_of(5)
+    }
+
+    fn check_all<L: Lookup<A>>(table: &L, rib: &Rib<A>, what: &str) {
+        check_all(table, rib, &[], what);
+    }
+
+    fn small(rib: &Rib<A>) -> Option<String> {
+        Some(format!("a table of {} routes", rib.len()))
+    }
+
+    fn options() -> BuildOptions {
+        BuildOptions::default()
+    }
+}
+
+/// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup
+/// still answers.
 pub fn images<A: Address, E: Engine<A>>() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    for (at, (name, rib)) in tables::hand_picked::<A>().into_iter().enumerate() {
-        let (_, table) = build::<A, E>(&rib);
-        let path = dir.path().join("table.img");
-        table.image().save(&path).expect("the image is saved");
-        let opened = Image::open(&path).and_then(E::Table::from_image).expect("it is opened");
-        check_all(&opened, &rib, &[], name);
-        #[allow(unsafe_code)]
-        // SAFETY: nobody else knows of the temporary file.
-        let mapped = unsafe { Image::map(&path) }.and_then(E::Table::from_image).expect("it is mapped");
-        check_all(&mapped, &rib, &[], name);
-        if at % 5 == 0 {
-            hostile::<A, E>(&rib, &table, name);
-        }
-    }
-    let other = wirespeed_image::ImageBuilder::new("other", 1).build(None).expect("an empty image");
-    assert!(matches!(E::Table::from_image(other), Err(ImageError::Kind { .. })));
-    let later =
-        wirespeed_image::ImageBuilder::new(E::Table::KIND, u32::MAX).build(None).expect("an empty image");
-    assert!(matches!(E::Table::from_image(later), Err(ImageError::Layout { .. })));
-    let bare = wirespeed_image::ImageBuilder::new(E::Table::KIND, E::Table::LAYOUT).build(None);
-    assert!(E::Table::from_image(bare.expect("an empty image")).is_err(), "sections are missing");
+    suite::images::<A, OfRoutes, E>();
 }
 
-/// Elements that no engine wrote: an image either refuses them or still answers every lookup with something.
-/// Each value is tried in a copy of the image; where these would be too many bytes in all, some values are,
-/// the same in every run.
-fn hostile<A: Address, E: Engine<A>>(rib: &Rib<A>, table: &E::Table, what: &str) {
-    /// Bytes of copies.
-    const BUDGET: u64 = 2 << 30;
-    let image = table.image();
-    let mut addresses = boundaries(rib.iter().take(50).map(|(prefix, _)| prefix));
-    addresses.extend(scattered::<A>(64));
-    // Elements that lookups read.
-    let read: BTreeSet<_> = addresses
-        .iter()
-        .take(30)
-        .flat_map(|&address| table.explain(address))
-        .map(|step| (step.section, step.index))
-        .collect();
-    let read: Vec<_> = read.into_iter().take(40).collect();
-    // Of so many values one is tried. Drawn, so that each kind of value and of element has its turn.
-    let values = read.len() as u64 * 27;
-    let one_in = rounds::tried((values * image.bytes() / BUDGET).clamp(1, (values / 32).max(1)));
-    let mut rng = Rng::new(11);
-    for (section, index) in read {
-        let id = image.find(section).expect("an explained step names its section");
-        let bits = 8 * image.width(id).expect("a section found is there");
-        let top = u64::MAX >> (64 - bits);
-        // Just inside and just outside of small tables, and far outside.
-        for value in (0..24).chain([top / 3, top >> 1, top]) {
-            if !rng.bits().is_multiple_of(one_in) {
-                continue;
-            }
-            let mut patch = wirespeed_image::PatchBuilder::new();
-            patch.set(id, index, value);
-            let patch = patch.finish(None);
-            let mut raw = image.clone();
-            raw.apply(&patch).expect("the element is there");
-            let taken = E::Table::from_image(raw);
-            // All that `apply` does before it writes; a copy for each value would cost more than the rest of
-            // the suite.
-            let patched = table.check(&patch);
-            assert_eq!(taken.is_ok(), patched.is_ok(), "{what}: {section}[{index}] = {value}");
-            if let Ok(taken) = taken {
-                let mut found = vec![NextHop::NONE; addresses.len()];
-                taken.lookup_batch(&addresses, &mut found);
-                assert!(addresses.iter().zip(&found).all(|(&a, &n)| taken.lookup(a) == n), "{what}");
-            }
-        }
-    }
+/// A cap below what the table takes is an error; at what it takes, none.
+pub fn memory_cap<A: Address, E: Engine<A>>() {
+    suite::memory_cap::<A, OfRoutes, E>();
 }
 
 /// Readers on other threads see a set of updates whole or not at all, in place and across rebuilds.
@@ -354,37 +321,14 @@ pub fn live_readers<A: Address, E: Engine<A>>() {
     }
     let mut live = LiveTable::<A, E>::new(rib, BuildOptions::default()).expect("a valid table is built");
     let probes: Vec<A> = routes.iter().flat_map(|p| [p.address(), p.last()]).collect();
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            let reader: Reader<E::Table> = live.reader();
-            let (probes, stop) = (&probes, &stop);
-            scope.spawn(move || {
-                let mut found = vec![NextHop::NONE; probes.len()];
-                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    let table = reader.enter();
-                    table.lookup_batch(probes, &mut found);
-                    assert!(found[0].is_some() && found.iter().all(|&n| n == found[0]), "mixed: {found:?}");
-                    assert!(probes.iter().all(|&a| table.lookup(a) == found[0]), "the state changed");
-                    drop(table);
-                    // The writer is to have its share of two cores, too.
-                    std::thread::yield_now();
-                }
-            });
-        }
-        let mut rebuilt = 0;
-        let rounds = affordable::<A, E>(600);
-        for round in 2..rounds {
-            // Now and then a next hop that no narrow entry holds.
-            let next_hop = if round % (rounds / 3) == 0 { round << 14 } else { round };
-            let updates: Vec<_> = at(next_hop).collect();
-            let applied = live.apply(&updates).expect("the table takes the update");
-            assert_eq!(applied.changes, routes.len());
-            rebuilt += u32::from(applied.rebuilt);
-        }
-        assert_eq!(u64::from(rebuilt), live.rebuilds());
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let rounds = affordable::<A, E>(600);
+    let updates = (2..rounds).map(|round| {
+        // Now and then a next hop that no narrow entry holds.
+        let next_hop = if round % (rounds / 3) == 0 { round << 14 } else { round };
+        (routes.len(), at(next_hop).collect())
     });
+    let is_whole = |found: &[NextHop]| found[0].is_some() && found.iter().all(|&n| n == found[0]);
+    suite::beside_readers::<A, OfRoutes, E>(&mut live, &probes, is_whole, updates);
     // One route at a time, in turn: what one copy was given, the other was too.
     let reader = live.reader();
     let mut next_hops = [NextHop(1); 10];
@@ -408,7 +352,8 @@ pub fn live_readers<A: Address, E: Engine<A>>() {
 pub fn churn<A: Address, E: Engine<A>>() {
     let calls = affordable::<A, E>(150);
     let pool = tables::scattered_routes::<A>(4_000);
-    let mut patched = Patched::<A, E>::new(Rib::new());
+    let tally = Tally::<A, E>::new("churn");
+    let mut patched = Patched::new(&tally, Rib::new(), "churn").expect("no routes are held");
     for round in 0..2 {
         let (before, mut rng) = (patched.rebuilds, Rng::new(7));
         for call in 1..=calls {
@@ -420,15 +365,15 @@ pub fn churn<A: Address, E: Engine<A>>() {
                 }
             };
             let updates: Vec<_> = (0..1_000).map(update).collect();
-            patched.apply(&updates);
+            patched.apply(&updates, "churn").expect("the table is built");
             if call % (calls / 5).max(1) == 0 {
                 let addresses = boundaries(pool.iter().copied().skip(call as usize % 7).step_by(7));
-                check(&patched.table, &Expected::of(&patched.rib), &addresses, "churn");
+                check(&patched.table, &Expected::of(&patched.model), &addresses, "churn");
             }
         }
-        let all: Vec<_> = patched.rib.iter().map(|(prefix, _)| Update::Withdraw { prefix }).collect();
-        patched.apply(&all);
-        check_all(&patched.table, &patched.rib, &boundaries(pool.iter().copied()), "all withdrawn");
+        let all: Vec<_> = patched.model.iter().map(|(prefix, _)| Update::Withdraw { prefix }).collect();
+        patched.apply(&all, "churn").expect("the table is built");
+        check_all(&patched.table, &patched.model, &boundaries(pool.iter().copied()), "all withdrawn");
         assert!(round == 0 || patched.rebuilds == before, "storage is not reclaimed");
     }
 
@@ -449,16 +394,6 @@ pub fn churn<A: Address, E: Engine<A>>() {
         bytes(&live.reader().enter()) == bytes(&build::<A, E>(&Rib::new()).1),
         "emptied, and not as if new"
     );
-}
-
-/// A cap below what the table takes is an error; at what it takes, none.
-pub fn memory_cap<A: Address, E: Engine<A>>() {
-    for (name, rib) in tables::hand_picked::<A>() {
-        let needed = build::<A, E>(&rib).1.image().bytes();
-        let cap = |bytes| BuildOptions { memory_cap: Some(bytes), ..BuildOptions::default() };
-        assert!(E::build(&rib, &cap(needed)).is_ok(), "{name}");
-        assert!(E::build(&rib, &cap(needed - 1)).is_err(), "{name}");
-    }
 }
 
 fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {

@@ -18,7 +18,7 @@ use wirespeed_table::{BuildOptions, Model};
 use crate::Outcome;
 use crate::device::On;
 use crate::output::{Output, progress};
-use crate::tables::cannot_upload;
+use crate::tables::{self, cannot_build, cannot_upload};
 use subject::{Looks, Subject};
 use verdict::{Line, Verdict};
 
@@ -87,7 +87,7 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
     fn compiled(&self, engine: EngineName) -> Result<Vec<Report<T::Mismatch, T::Aside>>> {
         let began = Instant::now();
         let state = State { engine, truth: &self.before, updates: 0, began };
-        let compiled = D::compile(engine, self.model.source(), &self.build)?.context(CANNOT)?;
+        let compiled = tables::compile::<D>(engine, self.model.source(), &self.build)?;
         let Some(fleet) = &self.fleet else {
             return Ok(vec![self.report(state, Subject::Cpu(&*compiled.table), None)?]);
         };
@@ -105,7 +105,7 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
     fn live(&self, engine: EngineName, after: &T) -> Result<Vec<Report<T::Mismatch, T::Aside>>> {
         let began = Instant::now();
         let live = D::live(engine, self.model.clone(), self.build.clone(), self.wanted)?;
-        let mut live = live.context(CANNOT)?;
+        let mut live = live.with_context(|| cannot_build(engine))?;
         let sample = self.before.sample();
         let like = D::like(D::keys(&sample), live.reach());
         let upload = |fleet| live.upload(fleet, like).with_context(|| cannot_upload(engine));
@@ -149,9 +149,6 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
         })
     }
 }
-
-/// Words on a table that an engine refuses as it was read.
-const CANNOT: &str = "the table can't be built";
 
 /// Holds a table against the truth. An error if a GPU gives no answers: no answer is no right answer.
 pub(crate) fn check<D: Served, T: Truth<D>>(

@@ -1,10 +1,10 @@
 //! Tables that change: every state of a table that is kept up to date by patches alone.
 
 use wirespeed_fib::synth::rng::Rng;
-use wirespeed_image::{Image, Table};
-use wirespeed_table::Engine;
+use wirespeed_image::Table;
+use wirespeed_table::{Engine, conformance as suite};
 
-use super::{Tally, affordable, check, check_all, check_counts, options, probes, run, tables};
+use super::{OfNames, Tally, affordable, check, check_all, check_counts, options, probes, run, tables};
 use crate::domain::LiveNames;
 use crate::domain::NameDomain;
 use crate::name::NameBuf;
@@ -43,44 +43,8 @@ pub fn random_updates<E: Engine<NameDomain>>() {
     tally.finish();
 }
 
-/// A table that is kept up to date by patches alone, and built anew only when the engine asks.
-pub(super) struct Patched<'t, E: Engine<NameDomain>> {
-    tally: &'t Tally<E>,
-    pub(super) names: NameTable,
-    engine: E,
-    pub(super) table: E::Table,
-    pub(super) rebuilds: usize,
-}
-
-impl<'t, E: Engine<NameDomain>> Patched<'t, E> {
-    /// `None` where the engine refuses the table.
-    pub(super) fn new(tally: &'t Tally<E>, mut names: NameTable, what: &str) -> Option<Self> {
-        let (engine, table) = tally.build(&names, what)?;
-        names.track();
-        Some(Self { tally, names, engine, table, rebuilds: 0 })
-    }
-
-    /// Applies updates; `None` where the engine refuses to hold what they make.
-    pub(super) fn apply(&mut self, updates: &[NameUpdate], what: &str) -> Option<()> {
-        for update in updates {
-            self.names.apply(update);
-        }
-        let changed = self.names.take_changed();
-        if changed.is_empty() {
-            return Some(());
-        }
-        let patch = self.engine.update(&self.table, &self.names, &changed);
-        self.names.forget_gone(changed);
-        match patch {
-            Ok(patch) => self.table.apply(&patch).expect("an engine's patch fits its table"),
-            Err(_) => {
-                (self.engine, self.table) = self.tally.build(&self.names, what)?;
-                self.rebuilds += 1;
-            }
-        }
-        Some(())
-    }
-}
+/// A table of names that is kept up to date by patches alone.
+pub(super) type Patched<'t, E> = suite::Patched<'t, NameDomain, OfNames, E>;
 
 /// Applies updates `step` at a time to a table and holds each state against the oracle.
 fn history<E: Engine<NameDomain>>(
@@ -91,7 +55,7 @@ fn history<E: Engine<NameDomain>>(
     what: &str,
 ) {
     let mut oracle: Oracle = names.iter().collect();
-    let Some(mut patched) = Patched::new(tally, names, what) else { return };
+    let Some(mut patched) = Patched::new(tally, names.into(), what) else { return };
     // Of very many at once some are probed after the step, and all at the end.
     let every = 1 + step / 200;
     for updates in updates.chunks(step) {
@@ -106,17 +70,9 @@ fn history<E: Engine<NameDomain>>(
         }
         let batch = probes::around(updates.iter().step_by(every).map(NameUpdate::name));
         check(&patched.table, &oracle, batch.names(), what);
-        check_counts::<E>(&patched.table, &patched.names, what);
+        check_counts::<E>(&patched.table, patched.model.names(), what);
     }
-    let Patched { names, table, .. } = patched;
-    check_all(&table, &names, &[], what);
-    let mut image = Vec::new();
-    table.image().write(&mut image).expect("a Vec takes what is written");
-    let again = Image::from_bytes(&image).and_then(E::Table::from_image).expect("a patched image is valid");
-    check_all(&again, &names, &[], what);
-    if let Some((_, table)) = tally.build(&names, what) {
-        check_all(&table, &names, &[], what);
-    }
+    patched.check_at_the_end(what);
 }
 
 /// Half a million random updates and then everything removed, twice: answers are right on the way, and what
@@ -128,7 +84,7 @@ pub fn churn<E: Engine<NameDomain>>() {
     let pool = tables::scattered_names(4_000);
     emptied::<E>(&pool);
     let mut rng = Rng::new(7);
-    let mut patched = Patched::new(&tally, NameTable::new(), "churn").expect("no names are held");
+    let mut patched = Patched::new(&tally, NameTable::new().into(), "churn").expect("no names are held");
     for round in 0..2 {
         let before = patched.rebuilds;
         for call in 1..=calls {
@@ -145,15 +101,15 @@ pub fn churn<E: Engine<NameDomain>>() {
             }
             if call % (calls / 5).max(1) == 0 {
                 let some: Vec<NameBuf> = pool.iter().skip(call as usize % 7).step_by(7).cloned().collect();
-                let right = super::Expected::of_table(&patched.names);
+                let right = super::Expected::of_table(patched.model.names());
                 check(&patched.table, &right, probes::around(&some).names(), "churn");
             }
         }
-        let all: Vec<_> = patched.names.iter().map(|(name, _)| NameUpdate::Remove(name)).collect();
+        let all: Vec<_> = patched.model.names().iter().map(|(name, _)| NameUpdate::Remove(name)).collect();
         if patched.apply(&all, "churn").is_none() {
             return tally.finish();
         }
-        check_all(&patched.table, &patched.names, &pool, "all removed");
+        check_all(&patched.table, patched.model.names(), &pool, "all removed");
         assert!(
             round == 0 || patched.rebuilds == before,
             "storage is not reclaimed: {} rebuilds more in the second round",

@@ -98,7 +98,7 @@ fn in_proportion<E: Engine<NameDomain>>(tally: &Tally<E>, table: &E::Table, name
 /// All names in one update, each with another result in the next, half of them gone in the last.
 fn patched_together<E: Engine<NameDomain>>(tally: &Tally<E>, names: &NameTable, what: &str) {
     let entries: Vec<_> = names.iter().collect();
-    let Some(mut patched) = Patched::new(tally, NameTable::new(), what) else { return };
+    let Some(mut patched) = Patched::new(tally, NameTable::new().into(), what) else { return };
     let insert = |more: u32| {
         let update = move |(name, n): &(NameBuf, u32)| NameUpdate::Insert(name.clone(), n + more);
         entries.iter().map(update).collect::<Vec<_>>()
@@ -108,9 +108,9 @@ fn patched_together<E: Engine<NameDomain>>(tally: &Tally<E>, names: &NameTable, 
         if patched.apply(&updates, what).is_none() {
             return;
         }
-        check_counts::<E>(&patched.table, &patched.names, what);
+        check_counts::<E>(&patched.table, patched.model.names(), what);
     }
-    check_all(&patched.table, &patched.names, &[], what);
+    check_all(&patched.table, patched.model.names(), &[], what);
 }
 
 /// Names of hundreds of thousands of components and of components of megabytes, against a shallow table and

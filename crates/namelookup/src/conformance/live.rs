@@ -1,12 +1,9 @@
 //! Live tables under concurrent readers.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-use wirespeed_image::live::Reader;
+use wirespeed_table::conformance::beside_readers;
 use wirespeed_table::{Engine, Lookup};
 
-use super::{Tally, affordable, options, tables};
+use super::{OfNames, Tally, affordable, options, tables};
 use crate::domain::LiveNames;
 use crate::domain::NameDomain;
 use crate::name::NameBuf;
@@ -24,32 +21,16 @@ pub fn live_readers<E: Engine<NameDomain>>() {
     }
     let mut live = LiveNames::<E>::new(names.into(), options()).expect("the table was built before");
     let probes: NameBatch = probes(&entries).iter().map(|name| &**name).collect();
-    let stop = AtomicBool::new(false);
-    let passes = [const { AtomicU64::new(0) }; 2];
-    std::thread::scope(|scope| {
-        for passes in &passes {
-            let reader = live.reader();
-            let (probes, stop) = (&probes, &stop);
-            scope.spawn(move || read::<E>(&reader, probes, passes, stop));
-        }
-        let mut rebuilt = 0;
-        let rounds = affordable::<E>(600);
-        for round in 2..rounds {
-            // Now and then a result that no narrow entry holds.
-            let result = if round % (rounds / 3).max(1) == 0 { round << 14 } else { round };
-            let mut updates = all_at(&entries, result);
-            updates.extend(passing(&entries, round, result));
-            let applied = live.apply(&updates).expect("the table takes the update");
-            assert!(applied.changes >= entries.len());
-            rebuilt += u64::from(applied.rebuilt);
-            if round % 16 == 0 {
-                wait_for(&passes);
-            }
-        }
-        assert_eq!(rebuilt, live.rebuilds());
-        stop.store(true, Ordering::Relaxed);
+    let rounds = affordable::<E>(600);
+    let updates = (2..rounds).map(|round| {
+        // Now and then a result that no narrow entry holds.
+        let result = if round % (rounds / 3).max(1) == 0 { round << 14 } else { round };
+        let mut updates = all_at(&entries, result);
+        updates.extend(passing(&entries, round, result));
+        (entries.len(), updates)
     });
-    assert!(passes.iter().all(|passes| passes.load(Ordering::Relaxed) > 0), "a reader never read");
+    let is_whole = |found: &[u32]| found[0] != 0 && found.iter().all(|&result| result == found[0]);
+    beside_readers::<NameDomain, OfNames, E>(&mut live, &probes, is_whole, updates);
     in_turn(&mut live, &entries);
     tally.finish();
 }
@@ -87,40 +68,6 @@ fn passing(entries: &[NameBuf], round: u32, result: u32) -> Vec<NameUpdate> {
         if round.is_multiple_of(n + 2) { NameUpdate::Remove(name) } else { NameUpdate::Insert(name, result) }
     };
     entries.iter().flat_map(|entry| (0..3).map(move |n| update(entry, n))).collect()
-}
-
-/// Lets every reader have a pass, so that the writer isn't done before they begin; not for long, as one may
-/// have panicked.
-fn wait_for(passes: &[AtomicU64; 2]) {
-    let before = passes.each_ref().map(|passes| passes.load(Ordering::Relaxed));
-    let end = Instant::now() + Duration::from_millis(100);
-    let is_behind =
-        || passes.iter().zip(before).any(|(passes, before)| passes.load(Ordering::Relaxed) == before);
-    while is_behind() && Instant::now() < end {
-        std::thread::yield_now();
-    }
-}
-
-fn read<E: Engine<NameDomain>>(
-    reader: &Reader<E::Table>,
-    probes: &NameBatch,
-    passes: &AtomicU64,
-    stop: &AtomicBool,
-) {
-    let mut found = vec![0; probes.len()];
-    while !stop.load(Ordering::Relaxed) {
-        let table = reader.enter();
-        table.lookup_batch(probes.names(), &mut found);
-        assert!(found[0] != 0 && found.iter().all(|&n| n == found[0]), "mixed: {found:?}");
-        assert!(
-            probes.names().iter().all(|name| table.lookup(name).result == found[0]),
-            "the state changed under a reader"
-        );
-        drop(table);
-        passes.fetch_add(1, Ordering::Relaxed);
-        // The writer is to have its share of two cores, too.
-        std::thread::yield_now();
-    }
 }
 
 /// One name at a time, in turn: what one copy was given, the other was too.

@@ -16,34 +16,106 @@
 mod expected;
 mod history;
 mod hostile;
-mod images;
 mod live;
 pub mod probes;
 mod real;
 mod refusals;
 pub mod tables;
-mod tally;
 
 pub use expected::{Expected, Right};
 pub use history::{churn, hand_picked_tables, random_updates};
 pub use hostile::hostile_names;
-pub use images::{images, memory_cap};
 pub use live::live_readers;
 pub use real::{read_domains, real_names, ten_million_names};
 pub use refusals::{refusals, refusals_at_the_cap};
-pub use tally::{Tally, options};
+pub use wirespeed_table::conformance::options;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use wirespeed_fib::conformance::rounds;
 use wirespeed_image::Table;
-use wirespeed_table::{Engine, Lookup};
+use wirespeed_table::{Domain, Engine, Lookup, conformance as suite};
 
 use crate::domain::NameDomain;
 use crate::found::Match;
 use crate::name::{Name, NameBuf};
 use crate::names::{NameBatch, Names};
 use crate::table::NameTable;
+
+/// Which tables an engine held, and which it refused by a typed error.
+pub type Tally<E> = suite::Tally<NameDomain, OfNames, E>;
+
+/// What the shared tests have to know of names.
+#[derive(Debug)]
+pub enum OfNames {}
+
+/// Tables of so many bytes of components, slashes included, are held by every engine.
+const SMALL: usize = 4_096;
+
+impl suite::Suite<NameDomain> for OfNames {
+    const TABLES: &'static str = "tables";
+    const DAMAGED: (u64, u64) = (64 << 20, 700);
+
+    type Batch = NameBatch;
+
+    fn keys(batch: &NameBatch) -> Names<'_> {
+        batch.names()
+    }
+
+    fn key<'k>(keys: <NameDomain as Domain>::Keys<'k>, at: usize) -> <NameDomain as Domain>::Key<'k> {
+        keys.name(at)
+    }
+
+    fn result(found: Match) -> u32 {
+        found.result
+    }
+
+    fn number(result: u32) -> u64 {
+        result.into()
+    }
+
+    fn is_possible(name: &Name, found: Match) -> bool {
+        found.length as usize <= name.len()
+    }
+
+    fn hand_picked() -> Vec<(&'static str, NameTable)> {
+        tables::hand_picked()
+    }
+
+    fn few() -> NameTable {
+        tables::scattered_names(60).into_iter().zip(1..).collect()
+    }
+
+    fn around(names: &NameTable) -> NameBatch {
+        let mut entries: Vec<_> = names.iter().map(|(name, _)| name).collect();
+        // The shortest, and a long one if it isn't so long that little else gets its turn.
+        entries.sort_unstable_by_key(|name| (name.len() > 500, name.components().count() % 3, name.len()));
+        entries.truncate(6);
+        let mut batch = probes::around(&entries);
+        probes::scattered(&entries, 20).names().iter().for_each(|name| probes::add(&mut batch, name));
+        batch
+    }
+
+    fn check_all<L: Lookup<NameDomain>>(table: &L, names: &NameTable, what: &str) {
+        check_all(table, names, &[], what);
+    }
+
+    fn small(names: &NameTable) -> Option<String> {
+        let bytes: usize = names.nodes().map(|node| node.component().len() + 1).sum();
+        (bytes <= SMALL).then(|| format!("a table of {bytes} bytes of components"))
+    }
+}
+
+/// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup
+/// still answers.
+pub fn images<E: Engine<NameDomain>>() {
+    suite::images::<NameDomain, OfNames, E>();
+}
+
+/// A cap below what the table takes is an error; at what it takes, none.
+pub fn memory_cap<E: Engine<NameDomain>>() {
+    suite::memory_cap::<NameDomain, OfNames, E>();
+}
 
 /// One test module that holds an engine against the whole suite.
 #[macro_export]

@@ -81,11 +81,11 @@ fn million_names<E: Engine<NameDomain>>(test: &'static str, at_least: usize) {
     let sample: NameTable = names.iter().take(50).collect();
     tally.build(&sample, test);
     let what = format!("{} names", names.len());
-    if let Some(mut patched) = super::history::Patched::new(&tally, names, &what) {
-        let expected = Expected::of_table(&patched.names);
-        check_counts::<E>(&patched.table, &patched.names, &what);
-        every_entry::<E>(&patched.table, &patched.names, &expected, &what);
-        around_some::<E>(&patched.table, &patched.names, &expected, &what);
+    if let Some(mut patched) = super::history::Patched::new(&tally, names.into(), &what) {
+        let expected = Expected::of_table(patched.model.names());
+        check_counts::<E>(&patched.table, patched.model.names(), &what);
+        every_entry::<E>(&patched.table, patched.model.names(), &expected, &what);
+        around_some::<E>(&patched.table, patched.model.names(), &expected, &what);
         drop(expected);
         changed(&mut patched);
     }
@@ -118,9 +118,9 @@ fn around_some<E: Engine<NameDomain>>(table: &E::Table, names: &NameTable, expec
 /// Names go and come a thousand at a time, then very many at once.
 fn changed<E: Engine<NameDomain>>(patched: &mut super::history::Patched<'_, E>) {
     let mut rng = Rng::new(8);
-    let goes = patched.names.len() / 60_000;
+    let goes = patched.model.names().len() / 60_000;
     let going: Vec<_> =
-        patched.names.iter().filter(|_| rng.index(1_000) < 20).map(|(name, _)| name).collect();
+        patched.model.names().iter().filter(|_| rng.index(1_000) < 20).map(|(name, _)| name).collect();
     let update = |(at, name): (usize, NameBuf)| match at % 3 {
         0 => NameUpdate::Insert(name, 63),
         _ => NameUpdate::Remove(name),
@@ -140,10 +140,10 @@ fn changed<E: Engine<NameDomain>>(patched: &mut super::history::Patched<'_, E>) 
         }
     }
     eprintln!("{}: {} rebuilds for {} changes", E::NAME, patched.rebuilds - before, updates.len());
-    let expected = Expected::of_table(&patched.names);
+    let expected = Expected::of_table(patched.model.names());
     let names: NameBatch = updates.iter().map(NameUpdate::name).collect();
     let right: Vec<_> = names.names().iter().map(|name| expected.right(name)).collect();
     check_batch(&patched.table, &right, names.names(), "real names changed");
-    check_counts::<E>(&patched.table, &patched.names, "real names changed");
-    around_some::<E>(&patched.table, &patched.names, &expected, "real names changed");
+    check_counts::<E>(&patched.table, patched.model.names(), "real names changed");
+    around_some::<E>(&patched.table, patched.model.names(), &expected, "real names changed");
 }

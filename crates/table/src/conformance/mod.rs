@@ -1,5 +1,15 @@
 //! What the suites of addresses, names and rules share.
 
 mod failing;
+mod images;
+mod patched;
+mod readers;
+mod suite;
+mod tally;
 
 pub use failing::{Failing, fail_at, operations};
+pub use images::{images, memory_cap};
+pub use patched::Patched;
+pub use readers::beside_readers;
+pub use suite::{Suite, options};
+pub use tally::Tally;

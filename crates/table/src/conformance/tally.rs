@@ -5,48 +5,55 @@
 //! refuse.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::marker::PhantomData;
 
 use wirespeed_image::ImageError;
-use wirespeed_table::{BuildError, BuildOptions, Engine};
 
-use crate::domain::NameDomain;
-use crate::table::NameTable;
+use super::suite::Suite;
+use crate::domain::Domain;
+use crate::engine::Engine;
+use crate::error::BuildError;
+
+/// Whose test it is.
+type Of<D, S, E> = fn() -> (D, S, E);
 
 /// Counts the tables of one test.
-#[derive(Debug)]
-pub struct Tally<E> {
+pub struct Tally<D, S, E> {
     test: &'static str,
     held: Cell<u64>,
     refused: RefCell<Vec<String>>,
-    engine: PhantomData<fn() -> E>,
+    of: PhantomData<Of<D, S, E>>,
 }
 
-/// Tables of so many bytes of components, slashes included, are held by every engine.
-const SMALL: usize = 4_096;
+impl<D, S, E> fmt::Debug for Tally<D, S, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tally").field("test", &self.test).finish_non_exhaustive()
+    }
+}
 
-impl<E: Engine<NameDomain>> Tally<E> {
+impl<D: Domain, S: Suite<D>, E: Engine<D>> Tally<D, S, E> {
     /// A tally of a test.
     pub const fn new(test: &'static str) -> Self {
-        Self { test, held: Cell::new(0), refused: RefCell::new(Vec::new()), engine: PhantomData }
+        Self { test, held: Cell::new(0), refused: RefCell::new(Vec::new()), of: PhantomData }
     }
 
-    /// Builds a table of the suite's seed; `None` where the engine may and does refuse it.
-    pub fn build(&self, names: &NameTable, what: &str) -> Option<(E, E::Table)> {
-        match E::build(names, &options()) {
+    /// Builds a table with the suite's options; `None` where the engine may and does refuse it.
+    pub fn build(&self, source: &D::Source, what: &str) -> Option<(E, E::Table)> {
+        match E::build(source, &S::options()) {
             Ok(built) => {
                 self.held.set(self.held.get() + 1);
                 Some(built)
             }
             Err(error) => {
-                self.refused(names, &error, what);
+                self.refused(source, &error, what);
                 None
             }
         }
     }
 
     /// Counts a refusal, after seeing that it is one that an engine may make.
-    pub fn refused(&self, names: &NameTable, error: &BuildError, what: &str) {
+    pub fn refused(&self, source: &D::Source, error: &BuildError, what: &str) {
         let test = self.test;
         let is_typed = match error {
             BuildError::Limit { limit, found, .. } => found > limit,
@@ -57,27 +64,20 @@ impl<E: Engine<NameDomain>> Tally<E> {
             _ => false,
         };
         assert!(is_typed, "{test}, {what}: {error}");
-        let bytes: usize = names.nodes().map(|node| node.component().len() + 1).sum();
-        assert!(bytes > SMALL, "{test}, {what}: a table of {bytes} bytes of components is refused: {error}");
+        if let Some(small) = S::small(source) {
+            panic!("{test}, {what}: {small} is refused: {error}");
+        }
         self.refused.borrow_mut().push(format!("{what}: {error}"));
     }
 
     /// Says what was refused; panics where nothing was held.
     pub fn finish(self) {
         let (held, refused) = (self.held.get(), self.refused.into_inner());
+        let (test, tables) = (self.test, S::TABLES);
         if let Some(first) = refused.first() {
             let (count, of) = (refused.len(), held + refused.len() as u64);
-            eprintln!(
-                "skipped: {} refuses {count} of {of} tables of {}, such as {first}",
-                E::NAME,
-                self.test
-            );
+            eprintln!("skipped: {} refuses {count} of {of} {tables} of {test}, such as {first}", E::NAME);
         }
-        assert!(held > 0, "{} holds no table of {}", E::NAME, self.test);
+        assert!(held > 0, "{} holds none of the {tables} of {test}", E::NAME);
     }
-}
-
-/// What the suite builds with: a seed, so that every run is the same.
-pub fn options() -> BuildOptions {
-    BuildOptions { seed: Some(1), ..BuildOptions::default() }
 }

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use wirespeed_fib::conformance::rounds;
-use wirespeed_fib::synth::rng::Rng;
+use wirespeed_image::rounds;
 use wirespeed_image::{Image, ImageBuilder, ImageError, Patch, PatchBuilder, SectionId, Table};
-use wirespeed_table::{BuildOptions, Engine, Lookup};
+use wirespeed_rng::Rng;
 
-use super::{Tally, check_all, options, probes, tables};
-use crate::domain::NameDomain;
-use crate::found::Match;
-use crate::names::{NameBatch, Names};
-use crate::table::NameTable;
+use super::suite::Suite;
+use super::tally::Tally;
+use crate::domain::{Domain, Keys};
+use crate::engine::Engine;
+use crate::lookup::Lookup;
+use crate::options::BuildOptions;
 
 /// Saved, opened and mapped images answer as the table did; a damaged element is refused, or every lookup
 /// still answers.
-pub fn images<E: Engine<NameDomain>>() {
-    let tally = Tally::<E>::new("images");
+pub fn images<D: Domain, S: Suite<D>, E: Engine<D>>() {
+    let tally = Tally::<D, S, E>::new("images");
     let empty = |kind: &str, layout| ImageBuilder::new(kind, layout).build(None).expect("an empty image");
     let other = E::Table::from_image(empty("other", E::Table::LAYOUT));
     assert!(matches!(other, Err(ImageError::Kind { .. })), "an image of another kind is taken");
@@ -24,31 +24,38 @@ pub fn images<E: Engine<NameDomain>>() {
     assert!(matches!(later, Err(ImageError::Layout { .. })), "an image of a later layout is taken");
     let bare = E::Table::from_image(empty(E::Table::KIND, E::Table::LAYOUT));
     assert!(bare.is_err(), "sections are missing");
-    other_sections::<E>(&tally);
+    other_sections(&tally);
     let dir = tempfile::tempdir().expect("a temporary folder");
-    for (what, names) in tables::hand_picked() {
-        let Some((_, table)) = tally.build(&names, what) else { continue };
+    for (at, (what, source)) in S::hand_picked().into_iter().enumerate() {
+        let Some((_, table)) = tally.build(&source, what) else { continue };
         let path = dir.path().join("table.img");
         table.image().save(&path).expect("the image is saved");
         let opened = Image::open(&path).and_then(E::Table::from_image).expect("it is opened");
-        check_all(&opened, &names, &[], what);
+        S::check_all(&opened, &source, what);
         #[allow(unsafe_code)]
         // SAFETY: nobody else knows of the temporary file.
         let mapped = unsafe { Image::map(&path) }.and_then(E::Table::from_image).expect("it is mapped");
-        check_all(&mapped, &names, &[], what);
-        damaged::<E>(&names, &table, what);
+        S::check_all(&mapped, &source, what);
+        if S::is_damaged(at, &source) {
+            damaged::<D, S, E>(&source, &table, what);
+        }
     }
     tally.finish();
 }
 
+/// Images over so many bytes are not put together anew, element by element.
+const LARGE: u64 = 4 << 20;
+
 /// Sections that are missing, of another width, or shorter: the image is refused, or lookups still answer.
-fn other_sections<E: Engine<NameDomain>>(tally: &Tally<E>) {
-    let names: NameTable = tables::scattered_names(60).into_iter().zip(1..).collect();
-    let Some((_, table)) = tally.build(&names, "a few names") else { return };
-    let entries: Vec<_> = names.iter().map(|(name, _)| name).collect();
+fn other_sections<D: Domain, S: Suite<D>, E: Engine<D>>(tally: &Tally<D, S, E>) {
+    let source = S::few();
+    let Some((_, table)) = tally.build(&source, "a few entries") else { return };
     let image = table.image();
+    if image.bytes() > LARGE {
+        return;
+    }
     let usage = image.memory_usage();
-    let batch = probes::around(&entries);
+    let batch = S::around(&source);
     for (cut, section) in usage.iter().enumerate() {
         for (width, len) in [(0, 0), (1, section.len), (2, section.len), (4, section.len), (8, section.len)]
             .into_iter()
@@ -68,8 +75,8 @@ fn other_sections<E: Engine<NameDomain>>(tally: &Tally<E>) {
             let mut other = builder.build(None).expect("a small image");
             copy_sections(image, &mut other);
             if let Ok(taken) = E::Table::from_image(other) {
-                assert!(width == section.width, "section {} of width {width} is taken", section.name);
-                answers(&taken, batch.names(), "another length");
+                assert!(S::WIDTHS_VARY || width == section.width, "section {} of width {width} is taken", section.name);
+                answers::<D, S, _>(&taken, S::keys(&batch), "another length");
             }
         }
     }
@@ -103,27 +110,21 @@ fn element(image: &Image, id: SectionId, index: u64) -> u64 {
 /// Elements that no engine wrote, one at a time and a few together: `from_image` and `check` agree on what
 /// they refuse, and what they take answers every lookup with something, single as in a batch. Each value is
 /// tried in a copy of the image; where these would be too many, some values are, the same in every run.
-fn damaged<E: Engine<NameDomain>>(names: &NameTable, table: &E::Table, what: &str) {
-    /// Bytes of copies, and tries, of one table.
-    const BUDGET: (u64, u64) = (64 << 20, 700);
+fn damaged<D: Domain, S: Suite<D>, E: Engine<D>>(source: &D::Source, table: &E::Table, what: &str) {
     let image = table.image();
-    let mut entries: Vec<_> = names.iter().map(|(name, _)| name).collect();
-    // The shortest, and a long one if it isn't so long that little else gets its turn.
-    entries.sort_unstable_by_key(|name| (name.len() > 500, name.components().count() % 3, name.len()));
-    entries.truncate(6);
-    let mut batch = probes::around(&entries);
-    probes::scattered(&entries, 20).names().iter().for_each(|name| probes::add(&mut batch, name));
+    let (batch, (bytes, most)) = (S::around(source), S::DAMAGED);
+    let keys = S::keys(&batch);
     let mut rng = Rng::new(11);
-    let read = elements_read(table, image, &batch, &mut rng);
+    let read = elements_read::<D, S, _>(table, image, keys, &mut rng);
     let values: Vec<_> = read.iter().map(|&(id, index)| hostile_values(image, id, index)).collect();
     let tries = values.iter().map(Vec::len).sum::<usize>() as u64;
     // Of so many values one is tried. Drawn, so that each kind of value and of element has its turn.
-    let one_in = (tries * image.bytes() / BUDGET.0).min(tries / 48).max(tries / BUDGET.1).max(1);
+    let one_in = (tries * image.bytes() / bytes).min(tries / 48).max(tries / most).max(1);
     let one_in = rounds::tried(one_in);
     for (&(id, index), values) in read.iter().zip(&values) {
         for &value in values {
             if rng.bits().is_multiple_of(one_in) {
-                agree::<E>(table, &[(id, index, value)], batch.names(), what);
+                agree::<D, S, E>(table, &[(id, index, value)], keys, what);
             }
         }
     }
@@ -133,18 +134,18 @@ fn damaged<E: Engine<NameDomain>>(names: &NameTable, table: &E::Table, what: &st
             (read[at].0, read[at].1, values[at][rng.index(values[at].len())])
         };
         let some: Vec<_> = (0..3).map(one).collect();
-        agree::<E>(table, &some, batch.names(), what);
+        agree::<D, S, E>(table, &some, keys, what);
     }
 }
 
 /// Elements that lookups read, some that they may not, and the ends of each section.
-fn elements_read<T: Lookup<NameDomain>>(
-    table: &T,
+fn elements_read<D: Domain, S: Suite<D>, L: Lookup<D>>(
+    table: &L,
     image: &Image,
-    batch: &NameBatch,
+    keys: D::Keys<'_>,
     rng: &mut Rng,
 ) -> Vec<(SectionId, u64)> {
-    let steps = batch.names().iter().take(40).flat_map(|name| table.explain(name));
+    let steps = (0..keys.len().min(40)).flat_map(|at| table.explain(S::key(keys, at)));
     let mut read: BTreeSet<_> = steps
         .map(|step| (image.find(step.section).expect("an explained step names its section"), step.index))
         .collect();
@@ -153,7 +154,7 @@ fn elements_read<T: Lookup<NameDomain>>(
         read = (0..40).map(|_| all[rng.index(all.len())]).collect();
     }
     for (id, section) in (0..).map(SectionId).zip(image.memory_usage()) {
-        if section.len > 0 {
+        if section.len > 0 && !S::SHAPES_VARY {
             // The first elements of a head are its fields.
             read.extend((0..section.len.min(24)).map(|index| (id, index)));
             read.insert((id, section.len - 1));
@@ -174,10 +175,10 @@ fn hostile_values(image: &Image, id: SectionId, index: u64) -> Vec<u64> {
 }
 
 /// Tries values in place of what an engine wrote.
-fn agree<E: Engine<NameDomain>>(
+fn agree<D: Domain, S: Suite<D>, E: Engine<D>>(
     table: &E::Table,
     values: &[(SectionId, u64, u64)],
-    names: Names<'_>,
+    keys: D::Keys<'_>,
     what: &str,
 ) {
     let mut patch = PatchBuilder::new();
@@ -200,51 +201,48 @@ fn agree<E: Engine<NameDomain>>(
         taken.as_ref().err().map(ToString::to_string)
     );
     if let Ok(taken) = taken {
-        answers(&taken, names, &format!("{what}: {}", written()));
+        answers::<D, S, _>(&taken, keys, &format!("{what}: {}", written()));
     }
 }
 
-/// Whatever a table says, it says it in every way of asking, and it is a result that it states and no more
-/// than the name.
-fn answers<T: Table + Lookup<NameDomain>>(table: &T, names: Names<'_>, what: &str) {
-    let mut results = vec![u32::MAX; names.len()];
-    table.lookup_batch(names, &mut results);
-    let mut matches = vec![Match::NONE; names.len()];
-    table.match_batch(names, &mut matches);
-    for (at, name) in names.iter().enumerate() {
-        let alone = table.lookup(name);
+/// Whatever a table says, it says it in every way of asking, and it is a result that it states.
+fn answers<D: Domain, S: Suite<D>, T: Table + Lookup<D>>(table: &T, keys: D::Keys<'_>, what: &str) {
+    let mut results = vec![D::Result::default(); keys.len()];
+    table.lookup_batch(keys, &mut results);
+    let mut found = vec![D::Found::default(); keys.len()];
+    table.match_batch(keys, &mut found);
+    for (at, (&found, &result)) in found.iter().zip(&results).enumerate() {
+        let key = S::key(keys, at);
+        let alone = table.lookup(key);
         assert!(
-            alone == matches[at] && alone.result == results[at],
-            "{what}: {name:?} alone {alone:?}, in a batch {:?} and {}",
-            matches[at],
-            results[at]
+            alone == found && S::result(alone) == result,
+            "{what}: key {at} alone {alone:?}, in a batch {found:?} and {result:?}"
         );
-        assert!(
-            u64::from(alone.result) <= table.image().results(),
-            "{what}: {alone:?} is past the stated results"
-        );
-        assert!(alone.length as usize <= name.len(), "{what}: {name:?} {alone:?} is more than the name");
+        let stated = table.image().results();
+        assert!(S::number(result) <= stated, "{what}: {alone:?} is past the stated results, {stated}");
+        assert!(S::is_possible(key, alone), "{what}: {alone:?} of key {at} can't be");
         if at % 16 == 0 {
-            let _ = table.explain(name);
+            let _ = table.explain(key);
         }
     }
 }
 
 /// A cap below what the table takes is an error; at what it takes, none.
-pub fn memory_cap<E: Engine<NameDomain>>() {
-    let tally = Tally::<E>::new("memory_cap");
-    for (what, names) in tables::hand_picked() {
-        let Some((_, table)) = tally.build(&names, what) else { continue };
+pub fn memory_cap<D: Domain, S: Suite<D>, E: Engine<D>>() {
+    let tally = Tally::<D, S, E>::new("memory_cap");
+    for (what, source) in S::hand_picked() {
+        let Some((_, table)) = tally.build(&source, what) else { continue };
         let needed = table.image().bytes();
-        let cap = |bytes| BuildOptions { memory_cap: Some(bytes), ..options() };
-        let held = E::build(&names, &cap(needed)).map(|(_, table)| table.image().bytes());
+        let cap = |bytes| BuildOptions { memory_cap: Some(bytes), ..S::options() };
+        let held = E::build(&source, &cap(needed)).map(|(_, table)| table.image().bytes());
         assert!(held.as_ref().is_ok_and(|&bytes| bytes <= needed), "{what}: capped at {needed}, {held:?}");
         // An engine that can do with less does.
-        if let Ok((_, table)) = E::build(&names, &cap(needed - 1)) {
+        if let Ok((_, table)) = E::build(&source, &cap(needed - 1)) {
+            assert!(!S::IS_EXACT, "{what}: a byte less does");
             assert!(table.image().bytes() < needed, "{what}: over the cap of {} bytes", needed - 1);
-            check_all(&table, &names, &[], what);
+            S::check_all(&table, &source, what);
         }
-        assert!(E::build(&names, &cap(200)).is_err(), "{what}: a table of 200 bytes");
+        assert!(E::build(&source, &cap(200)).is_err(), "{what}: a table of 200 bytes");
     }
     tally.finish();
 }

@@ -1,0 +1,72 @@
+//! [`Suite`]: what the shared tests have to know of a domain.
+
+use crate::domain::Domain;
+use crate::lookup::Lookup;
+use crate::options::BuildOptions;
+
+/// A domain under test. It is a trait of a marker, so that one marker does for all types of tuples.
+pub trait Suite<D: Domain> {
+    /// The name of what is built, in the plural.
+    const TABLES: &'static str;
+    /// Bytes of copies of one image that tests of damaged ones make, and how many they make, at most.
+    const DAMAGED: (u64, u64);
+    /// Whether no engine can do with a byte less than it takes without a cap.
+    const IS_EXACT: bool = false;
+    /// Whether one image may have a section in elements of one width, another one in those of another.
+    const WIDTHS_VARY: bool = false;
+    /// Whether elements that no lookup reads may be what a patch must not touch, and an image may have
+    /// otherwise: the shape of its table.
+    const SHAPES_VARY: bool = false;
+
+    /// Keys of a batch.
+    type Batch: Sync;
+
+    /// The keys of a batch.
+    fn keys(batch: &Self::Batch) -> D::Keys<'_>;
+
+    /// One key of a batch.
+    fn key<'k>(keys: D::Keys<'k>, at: usize) -> D::Key<'k>;
+
+    /// The result of what was found.
+    fn result(found: D::Found) -> D::Result;
+
+    /// A result as a number.
+    fn number(result: D::Result) -> u64;
+
+    /// Whether any table could say this of a key.
+    fn is_possible(key: D::Key<'_>, found: D::Found) -> bool {
+        let _ = (key, found);
+        true
+    }
+
+    /// Tables that were picked by hand, with their names.
+    fn hand_picked() -> Vec<(&'static str, D::Source)>;
+
+    /// A table of some entries.
+    fn few() -> D::Source;
+
+    /// Keys around a few entries of a table.
+    fn around(source: &D::Source) -> Self::Batch;
+
+    /// Whether a table that was picked by hand, at this place among them, is small enough to be damaged.
+    fn is_damaged(at: usize, source: &D::Source) -> bool {
+        let _ = (at, source);
+        true
+    }
+
+    /// Holds a table against what it was made of.
+    fn check_all<L: Lookup<D>>(table: &L, source: &D::Source, what: &str);
+
+    /// The size of a table in words, if every engine has to hold it.
+    fn small(source: &D::Source) -> Option<String>;
+
+    /// What the suite builds with.
+    fn options() -> BuildOptions {
+        options()
+    }
+}
+
+/// What suites build with: a seed, so that every run is the same.
+pub fn options() -> BuildOptions {
+    BuildOptions { seed: Some(1), ..BuildOptions::default() }
+}
