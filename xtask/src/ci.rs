@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 
-use crate::step;
+use crate::{features, oldest, public, step};
 
 /// Runs every step, stopping at the first that fails.
 pub(crate) fn run() -> Result<()> {
@@ -14,6 +14,9 @@ pub(crate) fn run() -> Result<()> {
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     step::run("clippy", &mut step::cargo(&clippy))?;
     step::run("clippy of programs that measure", step::cargo(&["clippy"]).args(measuring()))?;
+    features::check()?;
+    oldest::check()?;
+    public::pack()?;
     step::run("docs", step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     // Files that are generated and committed are checked before the tests use them.
     step::run("ptx", &mut step::cargo(&["xtask", "ptx", "--check", "--registers"]))?;

@@ -5,12 +5,15 @@ mod ci;
 mod directions;
 #[cfg(test)]
 mod documents;
+mod features;
 mod fuzz;
 mod gamt_paper;
 mod gswitch_paper;
 mod mata_paper;
+mod oldest;
 mod parallel;
 mod ptx;
+mod public;
 mod record;
 mod report;
 mod sail_paper;

@@ -78,6 +78,7 @@ pub mod conformance;
 mod domain;
 mod error;
 mod expand;
+#[cfg(feature = "synth")]
 pub mod generate;
 pub mod kernel;
 mod limits;
@@ -87,6 +88,7 @@ mod pattern;
 mod patterns;
 pub mod quilt;
 mod rank;
+#[cfg(feature = "text")]
 pub mod read;
 mod regions;
 mod rule;

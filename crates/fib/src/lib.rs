@@ -1,5 +1,17 @@
 //! What every IP engine of Wirespeed shares: addresses and prefixes, next hops, the routing table ([`Rib`])
 //! and its changes, its statistics, readers and writers, synthetic tables and traces.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `text` | readers and writers of text and JSON ([`read`], [`write`]), and what a table looks like, in numbers ([`stats`]) |
+//! | `mrt` | MRT, read and written; `text` with it |
+//! | `compression` | compressed files, by magic number; `gzip`, `bzip2` and `zstd` alone; `text` with them |
+//! | `capture` | traces from captures, pcap and pcapng ([`trace::capture`]) |
+//! | `synth` | synthetic tables and updates ([`synth`]), and generated traces ([`trace::keys`]) |
+//! | `parallel` | batches on the threads of a pool ([`Lookup::par_lookup_batch`]) |
+//!
+//! All are on by default. A file in a format that the build leaves out is recognised all the same, and
+//! refused by an error that names the feature.
 
 pub mod address;
 
@@ -10,12 +22,16 @@ mod fib;
 mod next_hop;
 pub mod oracle;
 mod prefix;
+#[cfg(feature = "text")]
 pub mod read;
 pub mod rib;
+#[cfg(feature = "text")]
 pub mod stats;
+#[cfg(feature = "synth")]
 pub mod synth;
 pub mod trace;
 mod update;
+#[cfg(feature = "text")]
 pub mod write;
 
 pub use address::{Address, Family, V4, V6};
@@ -24,9 +40,12 @@ pub use fib::{AnyUpdate, Fib, InFib};
 pub use next_hop::{NextHop, NextHops, TooManyNextHops};
 pub use prefix::{Prefix, PrefixError};
 pub use rib::Rib;
+#[cfg(feature = "text")]
 pub use stats::Stats;
 pub use update::{Undo, Update};
+#[cfg(feature = "parallel")]
+pub use wirespeed_table::on_all_cores;
 pub use wirespeed_table::{
     Applied, BuildError, BuildOptions, ByEntries, Engine, Lookup, Outgrown, Standing, Step, Strides,
-    VectorLevel, on_all_cores,
+    VectorLevel,
 };

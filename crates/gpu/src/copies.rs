@@ -70,6 +70,7 @@ impl Copies {
     }
 
     /// What to ask for to get a slot for so many keys of so many bytes in all.
+    #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn slot_keys(&self, count: usize, bytes: usize) -> usize {
         let each = |gpu: &Gpu| gpu.options().slot_keys(count, bytes);
         self.fleet.gpus().iter().map(each).max().unwrap_or(0)

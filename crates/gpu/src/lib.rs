@@ -10,10 +10,13 @@
 //! driver   memory, streams, events, launches, graphs of one device
 //! ```
 //!
+//! The features `names` and `rules`, both on by default, are for tables of these.
+//!
 //! No engine is named here. Each says of its own tables which kernels look up in them, and with which
 //! arguments: [`wirespeed_image::device`].
 
 mod check;
+#[cfg(feature = "rules")]
 pub mod classify;
 mod copies;
 pub mod dispatch;
@@ -21,8 +24,10 @@ pub mod driver;
 mod error;
 mod follow;
 pub mod ip;
+#[cfg(feature = "names")]
 pub mod names;
-mod numbers;
+#[cfg(any(feature = "names", feature = "rules"))]
+pub mod numbers;
 pub mod offload;
 pub mod runtime;
 

@@ -28,7 +28,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Its usual name, empty for none.
+    /// Its usual name, empty for none. The cargo feature that reads it has the same name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "",
@@ -46,6 +46,24 @@ impl Compression {
             // A frame, or a skippable frame before one.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             _ => Self::None,
+        }
+    }
+
+    /// What decompresses `raw`; an error where this build has nothing that does.
+    fn decoder<'a>(self, raw: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+        match self {
+            Self::None => Ok(Box::new(raw)),
+            #[cfg(feature = "gzip")]
+            Self::Gzip => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(raw))),
+            #[cfg(feature = "bzip2")]
+            Self::Bzip2 => Ok(Box::new(bzip2::bufread::MultiBzDecoder::new(raw))),
+            #[cfg(feature = "zstd")]
+            Self::Zstd => Ok(Box::new(zstd::stream::read::Decoder::with_buffer(raw)?)),
+            #[cfg(not(all(feature = "gzip", feature = "bzip2", feature = "zstd")))]
+            _ => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("compressed with {0}, which needs a build with the feature `{0}`", self.name()),
+            )),
         }
     }
 }
@@ -97,14 +115,9 @@ impl<'a> Input<'a> {
         }
         let compression = Compression::recognise(&start);
         let raw = BufReader::with_capacity(CHUNK, io::Cursor::new(start).chain(raw));
-        let decoder: Box<dyn Read + Send + 'a> = match compression {
-            Compression::None => Box::new(raw),
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(raw)),
-            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(raw)),
-            Compression::Zstd => match zstd::stream::read::Decoder::with_buffer(raw) {
-                Ok(decoder) => Box::new(decoder),
-                Err(source) => return Err(OpenError { name, source }),
-            },
+        let decoder = match compression.decoder(raw) {
+            Ok(decoder) => decoder,
+            Err(source) => return Err(OpenError { name, source }),
         };
         let window = vec![0; WINDOW].into_boxed_slice();
         Ok(Self { name, compression, decoder, window, start: 0, end: 0, offset: 0, lines: 0, waiting: None })
@@ -245,6 +258,7 @@ impl fmt::Debug for Input<'_> {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "compression")]
     use std::io::Write;
 
     use super::*;
@@ -253,23 +267,51 @@ mod tests {
         Input::new(Box::new(bytes), "test".into()).unwrap()
     }
 
+    #[cfg(feature = "compression")]
     fn text(input: &mut Input<'_>) -> io::Result<String> {
         let mut text = String::new();
         input.read_to_string(&mut text).map(|_| text)
     }
 
+    #[cfg(feature = "compression")]
     fn gz(text: &[u8]) -> Vec<u8> {
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gz.write_all(text).unwrap();
         gz.finish().unwrap()
     }
 
+    #[cfg(feature = "compression")]
     fn bz2(text: &[u8]) -> Vec<u8> {
         let mut bz = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
         bz.write_all(text).unwrap();
         bz.finish().unwrap()
     }
 
+    #[test]
+    fn what_the_build_leaves_out_is_refused_by_the_name_of_the_feature() {
+        let all: [(&[u8], Compression, bool); 4] = [
+            (b"\x1f\x8b\x08\0", Compression::Gzip, cfg!(feature = "gzip")),
+            (b"BZh9", Compression::Bzip2, cfg!(feature = "bzip2")),
+            (b"\x28\xb5\x2f\xfd", Compression::Zstd, cfg!(feature = "zstd")),
+            (b"\x50\x2a\x4d\x18", Compression::Zstd, cfg!(feature = "zstd")),
+        ];
+        for (start, compression, is_built_in) in all {
+            match Input::new(Box::new(start), "test".into()) {
+                Ok(input) => assert!(is_built_in && input.compression() == compression, "{input:?}"),
+                Err(error) => {
+                    assert!(!is_built_in, "{error}");
+                    assert_eq!(error.source.kind(), io::ErrorKind::Unsupported);
+                    let name = compression.name();
+                    let said = format!(
+                        "test: compressed with {name}, which needs a build with the feature `{name}`"
+                    );
+                    assert_eq!(error.to_string(), said);
+                }
+            }
+        }
+    }
+
+    #[cfg(feature = "compression")]
     #[test]
     fn decompresses_by_magic_number_with_several_members() {
         let zstd = |text: &[u8]| zstd::encode_all(text, 1).unwrap();
@@ -286,6 +328,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "compression")]
     #[test]
     fn what_is_cut_off_or_corrupt_gives_an_error_after_what_is_whole() {
         let long: Vec<u8> = (0..200_000u32).flat_map(|i| format!("line {i}\n").into_bytes()).collect();

@@ -5,6 +5,9 @@
 //!    └────► Again: the same from its start more than once, kept where it can't be opened twice
 //! ```
 //!
+//! The features `gzip`, `bzip2` and `zstd`, together `compression` and on by default, decompress. A
+//! compressed file that is none of the build's is refused by an error that names the feature.
+//!
 //! The readers say what is in the files and what is wrong with it. Opening a file fails with an [`OpenError`]
 //! alone.
 //!

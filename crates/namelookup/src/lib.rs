@@ -20,17 +20,20 @@ mod domain;
 mod fetch;
 mod found;
 pub mod fsm;
+#[cfg(feature = "synth")]
 pub mod generate;
 mod kernel;
 pub mod mata;
 mod name;
 mod names;
 pub mod oracle;
+#[cfg(feature = "text")]
 pub mod read;
 pub mod stt;
 mod table;
 pub mod tlv;
 mod update;
+#[cfg(feature = "text")]
 pub mod write;
 
 pub use acta::{Acta, ActaTable};

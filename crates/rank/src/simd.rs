@@ -69,14 +69,14 @@ fn blocks_popcnt<I: Element, W: Element>(view: &View<'_, I, W>, addresses: &[V4]
 #[allow(unsafe_code)]
 mod avx512 {
     use std::arch::x86_64::{
-        __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_add_epi32, _mm512_and_si512, _mm512_andnot_si512,
-        _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_or_si512,
-        _mm512_popcnt_epi32, _mm512_set1_epi32, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_slli_epi32,
-        _mm512_sllv_epi32, _mm512_srli_epi32, _mm512_storeu_si512, _mm512_test_epi32_mask,
+        __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_andnot_si512, _mm512_i32gather_epi32,
+        _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_or_si512, _mm512_popcnt_epi32,
+        _mm512_set1_epi32, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_sllv_epi32,
+        _mm512_srli_epi32, _mm512_storeu_si512, _mm512_test_epi32_mask,
     };
 
     use wirespeed_fib::{NextHop, V4};
-    use wirespeed_image::{Element, Image};
+    use wirespeed_image::{Element, Image, prefetch_at};
 
     use crate::layout::{LEVEL16, LEVEL24, RUNS, flag_of};
     use crate::lookup::View;
@@ -140,7 +140,7 @@ mod avx512 {
             let mut key = [_mm512_setzero_si512(); VECTORS];
             let mut at = [_mm512_setzero_si512(); VECTORS];
             for v in 0..VECTORS {
-                _mm_prefetch::<_MM_HINT_T0>(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
+                prefetch_at(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
                 // SAFETY: `keys` are `at_a_time` integers of 32 bits, and an index of 16 bits is inside
                 // level16.
                 unsafe {

@@ -10,6 +10,9 @@
 //! `NameDomain` for names, each tuple type for rules. A [`Model`] is what the user owns, such as a routing
 //! table. An [`Engine`] compiles it and keeps it up to date, a [`Lookup`] answers, and [`Live`] keeps model,
 //! engine and readers in step.
+//!
+//! The feature `parallel`, on by default, has batches looked up on the threads of a pool
+//! ([`Lookup::par_lookup_batch`]).
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -26,7 +29,9 @@ pub use domain::{Domain, Keys, Model, Undone};
 pub use engine::Engine;
 pub use error::BuildError;
 pub use live::{Companion, Live};
-pub use lookup::{Load, Lookup, on_all_cores};
+#[cfg(feature = "parallel")]
+pub use lookup::on_all_cores;
+pub use lookup::{Load, Lookup};
 pub use options::{BuildOptions, ByEntries, Strides};
 pub use standing::Standing;
 pub use vectors::VectorLevel;

@@ -1,5 +1,6 @@
 //! [`Lookup`]: the data plane of an engine.
 
+#[cfg(feature = "parallel")]
 use rayon::prelude::*;
 use wirespeed_image::Step;
 
@@ -28,6 +29,7 @@ pub trait Lookup<D: Domain>: Send + Sync {
     /// pool that the caller is in. Worth it from some ten thousand keys on; results are in order as ever.
     ///
     /// Panics when the lengths differ.
+    #[cfg(feature = "parallel")]
     fn par_lookup_batch(&self, keys: D::Keys<'_>, results: &mut [D::Result]) {
         on_all_cores(keys, results, D::LEAST_PART, |keys, results| self.lookup_batch(keys, results));
     }
@@ -66,6 +68,7 @@ pub struct Load {
 /// Looks up parts of a batch on the threads of the `rayon` pool that the caller is in, each by `lookup`; none
 /// has fewer than `least` keys but the last. A table does it by [`Lookup::par_lookup_batch`]. Panics when the
 /// lengths differ.
+#[cfg(feature = "parallel")]
 pub fn on_all_cores<K: Keys, R: Send>(
     keys: K,
     results: &mut [R],

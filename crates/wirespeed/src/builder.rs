@@ -1,12 +1,14 @@
 //! [`Builder`]: a table's routes, and how it is to be built.
 
 use std::hash::Hash;
+#[cfg(feature = "text")]
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::gpu::runtime::Fleet;
+#[cfg(feature = "text")]
 use wirespeed_fib::read::{ReadOptions, Source, read_fib};
 use wirespeed_fib::{Address, Fib, NextHop, Prefix, Rib};
-use wirespeed_gpu::runtime::Fleet;
 
 use crate::device::Device;
 use crate::engine::Addresses;
@@ -76,9 +78,11 @@ impl<A: Addresses> Builder<A> {
 
     /// Adds the routes of this family from a file: plain text (`prefix next-hop`), MRT, `bgpdump -m`, pfx2as,
     /// `ip route`, `ip -j route` and FRR's JSON, recognised by content, plain or compressed with gzip, bzip2
-    /// or zstd. The texts of its next hops are parsed into labels: a `Labels<String>` takes any.
+    /// or zstd. MRT and each compression need their features. The texts of its next hops are parsed into
+    /// labels: a `Labels<String>` takes any.
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line.
+    #[cfg(feature = "text")]
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(
         self,
         path: impl AsRef<Path>,
@@ -177,6 +181,7 @@ impl<A: Addresses> Builder<A> {
 }
 
 /// Reads a file of routes of either family.
+#[cfg(feature = "text")]
 pub(crate) fn read_file(path: &Path) -> Result<Fib, Error> {
     Ok(read_fib(&Source::Path(path.to_owned()), &ReadOptions::default())?.0)
 }

@@ -10,11 +10,11 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use wirespeed_gpu::GpuError;
-use wirespeed_gpu::dispatch::{Meter, Policy, Use};
-use wirespeed_gpu::ip::open_all;
-use wirespeed_gpu::offload::Offload;
-use wirespeed_gpu::runtime::{Fleet, GpuOptions};
+use crate::gpu::GpuError;
+use crate::gpu::dispatch::{Meter, Policy, Use};
+use crate::gpu::ip::open_all;
+use crate::gpu::offload::Offload;
+use crate::gpu::runtime::{Fleet, GpuOptions};
 use wirespeed_table::Keys;
 
 use crate::engine::{AnyLive, Served};
@@ -29,8 +29,8 @@ pub enum Device {
     /// The GPUs of this machine, all of them; building fails where none is usable.
     Gpu,
     /// The GPUs where a batch is back sooner from there, or as the bound on latency has it; else the CPU.
-    /// Where no GPU is usable it is always the CPU, and [`Table::device_note`](crate::Table::device_note)
-    /// says why.
+    /// Where no GPU is usable, or the build is without the feature `gpu`, it is always the CPU, and
+    /// [`Table::device_note`](crate::Table::device_note) says why.
     Auto,
 }
 
@@ -63,6 +63,7 @@ impl DeviceSettings {
             Ok(got) => Ok(Some(got)),
             Err(error) if self.device == Device::Gpu => Err(error.into()),
             Err(error) => {
+                #[cfg(feature = "gpu")]
                 tracing::warn!("lookups run on the CPU: {error}");
                 self.note = Some(error.to_string());
                 Ok(None)

@@ -7,10 +7,11 @@ mod served;
 
 use std::fmt;
 
+#[cfg(feature = "rules")]
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
 use wirespeed_fib::{Family, InFib, NextHop, V4, V6};
-use wirespeed_gpu::{classify, ip};
 use wirespeed_image::Table;
+#[cfg(feature = "names")]
 use wirespeed_namelookup::NameDomain;
 pub use wirespeed_table::{Domain, Engine, Standing};
 
@@ -20,6 +21,9 @@ pub use served::{Built, Like, Served, Wanted};
 /// A table that GPUs look up in, too: every engine's table is one.
 pub use wirespeed_image::device::OnDevice;
 
+#[cfg(feature = "rules")]
+use crate::gpu::classify;
+use crate::gpu::ip;
 use crate::key::Key;
 
 engines! {
@@ -34,59 +38,59 @@ engines! {
     Waldvogel { V4: wirespeed_waldvogel::Waldvogel<V4>, V6: wirespeed_waldvogel::Waldvogel<V6> }
     /// [`GamtT`](wirespeed_gamt::GamtT): GAMT_T, a multi-bit trie as a state-jump table, next hops in the
     /// trie.
-    Gamt { V4: wirespeed_gamt::GamtT<V4>, V6: wirespeed_gamt::GamtT<V6> }
+    Gamt if "papers" { V4: wirespeed_gamt::GamtT<V4>, V6: wirespeed_gamt::GamtT<V6> }
     /// [`GamtS`](wirespeed_gamt::GamtS): GAMT_S, GAMT_T with a separate table of next hops.
-    GamtS { V4: wirespeed_gamt::GamtS<V4>, V6: wirespeed_gamt::GamtS<V6> }
+    GamtS if "papers" { V4: wirespeed_gamt::GamtS<V4>, V6: wirespeed_gamt::GamtS<V6> }
     /// [`Dir24`](wirespeed_dir24::Dir24): DIR-24-8, one direct table and chunks beneath it.
-    Dir24 { V4: wirespeed_dir24::Dir24 }
+    Dir24 if "papers" { V4: wirespeed_dir24::Dir24 }
     /// [`SailM`](wirespeed_sail::SailM), the SAIL of many FIBs, with one.
-    SailM { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
+    SailM if "papers" { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
     /// [`SailL`](wirespeed_sail::SailL), the lookup-oriented SAIL.
-    SailL { V4: wirespeed_sail::SailL, V6: wirespeed_sail::SailL }
+    SailL if "papers" { V4: wirespeed_sail::SailL, V6: wirespeed_sail::SailL }
     /// [`SailB`](wirespeed_sail::SailB), the basic SAIL.
-    SailB { V4: wirespeed_sail::SailB }
+    SailB if "papers" { V4: wirespeed_sail::SailB }
     /// [`SailU`](wirespeed_sail::SailU), the update-oriented SAIL.
-    SailU { V4: wirespeed_sail::SailU }
+    SailU if "papers" { V4: wirespeed_sail::SailU }
 
     /// [`Acta`](wirespeed_namelookup::Acta): whole components as input, in buckets of a cache line.
-    Acta { NameDomain: wirespeed_namelookup::Acta }
+    Acta if "names" { NameDomain: wirespeed_namelookup::Acta }
     /// [`Mata`](wirespeed_namelookup::mata::Mata): MATA, four bytes a step in several arrays of prime
     /// lengths.
-    Mata { NameDomain: wirespeed_namelookup::mata::Mata }
+    Mata if "names", "papers" { NameDomain: wirespeed_namelookup::mata::Mata }
     /// [`MataNw`](wirespeed_namelookup::mata::MataNw): MATA over interleaved names. Its images are of MATA's
     /// kind, with a mark of their own. On a GPU it is MATA, as names travel faster the way they are.
-    MataNw { NameDomain: wirespeed_namelookup::mata::MataNw }
+    MataNw if "names", "papers" { NameDomain: wirespeed_namelookup::mata::MataNw }
     /// [`Ata`](wirespeed_namelookup::ata::Ata): ATA, a byte a step in one array.
-    Ata { NameDomain: wirespeed_namelookup::ata::Ata<1> }
+    Ata if "names", "papers" { NameDomain: wirespeed_namelookup::ata::Ata<1> }
     /// ATA, two bytes a step.
-    Ata2 { NameDomain: wirespeed_namelookup::ata::Ata<2> }
+    Ata2 if "names", "papers" { NameDomain: wirespeed_namelookup::ata::Ata<2> }
     /// ATA, three bytes a step.
-    Ata3 { NameDomain: wirespeed_namelookup::ata::Ata<3> }
+    Ata3 if "names", "papers" { NameDomain: wirespeed_namelookup::ata::Ata<3> }
     /// [`Stt`](wirespeed_namelookup::stt::Stt): STT, the two-dimensional table, for small tables to compare
     /// with.
-    Stt { NameDomain: wirespeed_namelookup::stt::Stt }
+    Stt if "names", "papers" { NameDomain: wirespeed_namelookup::stt::Stt }
 
     /// [`Quilt`](wirespeed_classify::quilt::Quilt): few merged classes, whose keys are all tried at once.
-    Quilt {
+    Quilt if "rules" {
         Ipv4Tuple: wirespeed_classify::quilt::Quilt<Ipv4Tuple>,
         Ipv6Tuple: wirespeed_classify::quilt::Quilt<Ipv6Tuple>,
         OpenFlowTuple: wirespeed_classify::quilt::Quilt<OpenFlowTuple>,
     }
     /// [`Linear`](wirespeed_classify::linear::Linear): rule after rule, sixteen at once.
-    Linear {
+    Linear if "rules" {
         Ipv4Tuple: wirespeed_classify::linear::Linear<Ipv4Tuple>,
         Ipv6Tuple: wirespeed_classify::linear::Linear<Ipv6Tuple>,
         OpenFlowTuple: wirespeed_classify::linear::Linear<OpenFlowTuple>,
     }
     /// [`BloomSearch`](wirespeed_classify::bloom::BloomSearch): a cuckoo table and a Bloom filter for each
     /// mask.
-    Bloom {
+    Bloom if "papers", "rules" {
         Ipv4Tuple: wirespeed_classify::bloom::BloomSearch<Ipv4Tuple>,
         Ipv6Tuple: wirespeed_classify::bloom::BloomSearch<Ipv6Tuple>,
         OpenFlowTuple: wirespeed_classify::bloom::BloomSearch<OpenFlowTuple>,
     }
     /// [`TupleSearch`](wirespeed_classify::tuple_search::TupleSearch): a cuckoo table for each mask.
-    Tuple {
+    Tuple if "papers", "rules" {
         Ipv4Tuple: wirespeed_classify::tuple_search::TupleSearch<Ipv4Tuple>,
         Ipv6Tuple: wirespeed_classify::tuple_search::TupleSearch<Ipv6Tuple>,
         OpenFlowTuple: wirespeed_classify::tuple_search::TupleSearch<OpenFlowTuple>,
@@ -130,6 +134,7 @@ impl Addresses for V4 {}
 impl Addresses for V6 {}
 
 /// A type of tuple, for code that is of any.
+#[cfg(feature = "rules")]
 pub trait RuleTuple:
     Served<
         Beside = crate::classify::RuleFacts,
@@ -140,8 +145,11 @@ pub trait RuleTuple:
 {
 }
 
+#[cfg(feature = "rules")]
 impl RuleTuple for Ipv4Tuple {}
+#[cfg(feature = "rules")]
 impl RuleTuple for Ipv6Tuple {}
+#[cfg(feature = "rules")]
 impl RuleTuple for OpenFlowTuple {}
 
 /// The engine that a user asks for: a name, or `auto`, which leaves it to [`Engines::best`], or to
@@ -180,16 +188,21 @@ pub fn of_kind<D: Engines>(kind: &str) -> Option<EngineName> {
 pub(crate) enum ImageOf {
     /// Addresses, of a family.
     Addresses(Family),
+    #[cfg(feature = "names")]
     Names,
+    #[cfg(feature = "rules")]
     Rules,
 }
 
 impl ImageOf {
     /// What it is called in errors.
+    #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Addresses(_) => "addresses",
+            #[cfg(feature = "names")]
             Self::Names => "names",
+            #[cfg(feature = "rules")]
             Self::Rules => "rules",
         }
     }
@@ -198,11 +211,14 @@ impl ImageOf {
 /// What images of a kind are of, and the first engine that reads them; `None` where none of this build does.
 pub(crate) fn image_of(kind: &str) -> Option<(ImageOf, EngineName)> {
     let of = |of, engine: Option<EngineName>| engine.map(|engine| (of, engine));
-    of(ImageOf::Addresses(Family::V4), of_kind::<V4>(kind))
-        .or_else(|| of(ImageOf::Addresses(Family::V6), of_kind::<V6>(kind)))
-        .or_else(|| of(ImageOf::Names, of_kind::<NameDomain>(kind)))
-        // All engines of rules take all tuples.
-        .or_else(|| of(ImageOf::Rules, of_kind::<Ipv4Tuple>(kind)))
+    let found = of(ImageOf::Addresses(Family::V4), of_kind::<V4>(kind))
+        .or_else(|| of(ImageOf::Addresses(Family::V6), of_kind::<V6>(kind)));
+    #[cfg(feature = "names")]
+    let found = found.or_else(|| of(ImageOf::Names, of_kind::<NameDomain>(kind)));
+    // All engines of rules take all tuples.
+    #[cfg(feature = "rules")]
+    let found = found.or_else(|| of(ImageOf::Rules, of_kind::<Ipv4Tuple>(kind)));
+    found
 }
 
 /// Whether an engine of a domain reads images of a kind.
@@ -212,7 +228,7 @@ pub(crate) fn reads<D: Engines>(engine: EngineName, kind: &str) -> bool {
 
 /// A name that is no engine's of the domain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no engine {name:?} for {what}; there are {AUTO}, {}", known.join(", "))]
+#[error("no engine {name:?} for {what}; there are {AUTO}, {}{}", known.join(", "), of_papers())]
 pub struct UnknownEngine {
     /// What was asked for.
     pub name: String,
@@ -220,6 +236,11 @@ pub struct UnknownEngine {
     pub what: &'static str,
     /// The names to choose from, beside `auto`.
     pub known: Vec<&'static str>,
+}
+
+/// What an error says of engines that the build leaves out.
+fn of_papers() -> &'static str {
+    if cfg!(feature = "papers") { "" } else { "; those of papers need the feature `papers`" }
 }
 
 impl UnknownEngine {
@@ -268,42 +289,49 @@ impl<D: Domain> Visitor<D> for Kind {
     }
 }
 
-/// Makes what there is for each engine, of its variant, the domains that it is of and its type for each.
+/// Makes what there is for each engine, of its variant, the features that it needs, the domains that it is of
+/// and its type for each.
 macro_rules! engines {
-    ($($(#[$doc:meta])* $variant:ident { $($domain:ident: $engine:ty),+ $(,)? })+) => {
+    ($($(#[$doc:meta])* $variant:ident $(if $($feature:literal),+)? { $($domain:ident: $engine:ty),+ $(,)? })+) => {
         /// An engine of this build. Where a name is wanted, such as
         /// [`Builder::engine`](crate::Builder::engine), it can be given as it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum EngineName {
-            $($(#[$doc])* $variant,)+
+            $($(#[$doc])* $(#[cfg(all($(feature = $feature),+))])? $variant,)+
         }
 
         impl EngineName {
             /// All engines of all domains, in the order of the list.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            pub const ALL: &'static [Self] = &[$($(#[cfg(all($(feature = $feature),+))])? Self::$variant),+];
 
             /// The name that users choose it by.
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$variant => [$(<$engine as Engine<$domain>>::NAME),+][0],)+
+                    $($(#[cfg(all($(feature = $feature),+))])?
+                    Self::$variant => [$(<$engine as Engine<$domain>>::NAME),+][0],)+
                 }
             }
 
             /// Whether it is one to pick.
             pub const fn standing(self) -> Standing {
                 match self {
-                    $(Self::$variant => [$(<$engine as Engine<$domain>>::STANDING),+][0],)+
+                    $($(#[cfg(all($(feature = $feature),+))])?
+                    Self::$variant => [$(<$engine as Engine<$domain>>::STANDING),+][0],)+
                 }
             }
         }
 
-        engines_in! { V4, "IPv4", best::addresses, best::addresses_on_gpu; $($variant { $($domain: $engine),+ })+ }
-        engines_in! { V6, "IPv6", best::addresses, best::addresses_on_gpu; $($variant { $($domain: $engine),+ })+ }
-        engines_in! { NameDomain, "names", best::names, best::names; $($variant { $($domain: $engine),+ })+ }
-        engines_in! { Ipv4Tuple, "rules", best::rules, best::rules_on_gpu; $($variant { $($domain: $engine),+ })+ }
-        engines_in! { Ipv6Tuple, "rules", best::rules, best::rules_on_gpu; $($variant { $($domain: $engine),+ })+ }
-        engines_in! { OpenFlowTuple, "rules", best::rules, best::rules_on_gpu; $($variant { $($domain: $engine),+ })+ }
+        engines_in! { V4, "IPv4", best::addresses, best::addresses_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
+        engines_in! { V6, "IPv6", best::addresses, best::addresses_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
+        #[cfg(feature = "names")]
+        engines_in! { NameDomain, "names", best::names, best::names; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
+        #[cfg(feature = "rules")]
+        engines_in! { Ipv4Tuple, "rules", best::rules, best::rules_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
+        #[cfg(feature = "rules")]
+        engines_in! { Ipv6Tuple, "rules", best::rules, best::rules_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
+        #[cfg(feature = "rules")]
+        engines_in! { OpenFlowTuple, "rules", best::rules, best::rules_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
     };
 }
 use engines;
@@ -313,18 +341,16 @@ use engines;
 macro_rules! engines_in {
     (
         $in:ident, $what:literal, $best:path, $best_on_gpu:path;
-        $($variant:ident { $($domain:ident: $engine:ty),+ })+
+        $($variant:ident $(if $($feature:literal),+)? { $($domain:ident: $engine:ty),+ })+
     ) => {
         impl Engines for $in {
             const WHAT: &'static str = $what;
 
             fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output> {
                 match engine {
-                    $(EngineName::$variant => {
-                        $(if_same!($in $domain return Some(visitor.visit::<$engine>()));)+
-                    })+
+                    $($(#[cfg(all($(feature = $feature),+))])?
+                    EngineName::$variant => visited!($in visitor $($domain: $engine),+),)+
                 }
-                None
             }
 
             fn best(source: &Self::Source) -> EngineName {
@@ -339,15 +365,24 @@ macro_rules! engines_in {
 }
 use engines_in;
 
-/// Expands to what follows if two domains are one, and to nothing if they are not.
+/// Expands to the visit of the engine that is of a domain, and to `None` where none is.
+macro_rules! visited {
+    ($in:ident $visitor:ident) => { None };
+    ($in:ident $visitor:ident $domain:ident: $engine:ty $(, $others:ident: $theirs:ty)*) => {
+        if_same!($in $domain { Some($visitor.visit::<$engine>()) } { visited!($in $visitor $($others: $theirs),*) })
+    };
+}
+use visited;
+
+/// Expands to what comes first if two domains are one, and to what comes second if they are not.
 macro_rules! if_same {
-    (V4 V4 $($then:tt)*) => { $($then)* };
-    (V6 V6 $($then:tt)*) => { $($then)* };
-    (NameDomain NameDomain $($then:tt)*) => { $($then)* };
-    (Ipv4Tuple Ipv4Tuple $($then:tt)*) => { $($then)* };
-    (Ipv6Tuple Ipv6Tuple $($then:tt)*) => { $($then)* };
-    (OpenFlowTuple OpenFlowTuple $($then:tt)*) => { $($then)* };
-    ($wanted:ident $given:ident $($then:tt)*) => {};
+    (V4 V4 { $($then:tt)* } $otherwise:tt) => { $($then)* };
+    (V6 V6 { $($then:tt)* } $otherwise:tt) => { $($then)* };
+    (NameDomain NameDomain { $($then:tt)* } $otherwise:tt) => { $($then)* };
+    (Ipv4Tuple Ipv4Tuple { $($then:tt)* } $otherwise:tt) => { $($then)* };
+    (Ipv6Tuple Ipv6Tuple { $($then:tt)* } $otherwise:tt) => { $($then)* };
+    (OpenFlowTuple OpenFlowTuple { $($then:tt)* } $otherwise:tt) => { $($then)* };
+    ($wanted:ident $given:ident $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
 }
 use if_same;
 

@@ -2,14 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::gpu::GpuError;
+#[cfg(feature = "text")]
 use wirespeed_fib::read::ReadError;
 use wirespeed_fib::{BuildError, Family, TooManyNextHops};
-use wirespeed_gpu::GpuError;
 use wirespeed_image::ImageError;
 
+#[cfg(feature = "rules")]
+use crate::classify;
 use crate::engine::{EngineName, Engines, UnknownEngine};
 use crate::memory::Cap;
-use crate::{classify, names};
+#[cfg(feature = "names")]
+use crate::names;
 
 /// Why a table could not be built, changed, saved or opened.
 #[derive(Debug, thiserror::Error)]
@@ -62,27 +66,33 @@ pub enum Error {
         prefix: String,
     },
     /// A name is to lead to nothing. To take one out, remove it.
+    #[cfg(feature = "names")]
     #[error("the name {name} is given no result: indexes start at 1")]
     NameWithoutResult {
         /// The name.
         name: String,
     },
     /// A file of names can't be read; the message names file and line.
+    #[cfg(feature = "names")]
     #[error(transparent)]
     ReadNames(#[from] names::read::ReadError),
     /// A rule can't be, or not under the number that it is to have.
+    #[cfg(feature = "rules")]
     #[error(transparent)]
     Rule(#[from] classify::RuleError),
     /// Rules can't be updated.
+    #[cfg(feature = "rules")]
     #[error("the rules can't be updated: {source}")]
     UpdateRules {
         /// Why.
         source: classify::UpdateError,
     },
     /// A file of rules can't be read; the message names file and line.
+    #[cfg(feature = "rules")]
     #[error(transparent)]
     ReadRules(#[from] classify::read::ReadError),
     /// A file has rules that a packet's header fields alone can't decide.
+    #[cfg(feature = "rules")]
     #[error(
         "{}: {} can't be told from a packet's fields ({}); `assume` states what they depend on, `leave_out` builds without them \
          and keeps what is then in doubt",
@@ -93,9 +103,11 @@ pub enum Error {
         report: Box<classify::read::RuleReport>,
     },
     /// An assumption is none, or contradicts another one.
+    #[cfg(feature = "rules")]
     #[error(transparent)]
     Assumption(#[from] classify::read::AssumptionError),
     /// An assumption was stated after a file was read, and the file was read without it.
+    #[cfg(feature = "rules")]
     #[error("{fact} is assumed after {file} was read: assume it before")]
     AssumedLate {
         /// The assumption.
@@ -107,9 +119,11 @@ pub enum Error {
     #[error("no lookups on a GPU: {0}")]
     Gpu(#[from] GpuError),
     /// A file of routes can't be read; the message names file and line.
+    #[cfg(feature = "text")]
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A file has no route of the family that a table is for.
+    #[cfg(feature = "text")]
     #[error("{}: no {wanted} routes, only those of the other family", path.display())]
     NoRoutesOfFamily {
         /// The file.
@@ -143,7 +157,7 @@ pub enum Error {
         source: ImageError,
     },
     /// No engine of this build reads the image.
-    #[error("{}: no engine of this build reads images of kind {kind:?}", path.display())]
+    #[error("{}: no engine of this build reads images of kind {kind:?}{}", path.display(), left_out())]
     ImageKind {
         /// The file.
         path: PathBuf,
@@ -220,16 +234,34 @@ fn table_of(what: &str) -> String {
     }
 }
 
+/// What an error about an image says of what the build leaves out.
+fn left_out() -> String {
+    let features = [
+        ("names", cfg!(feature = "names")),
+        ("rules", cfg!(feature = "rules")),
+        ("papers", cfg!(feature = "papers")),
+    ];
+    let missing: Vec<_> =
+        features.into_iter().filter(|&(_, is_on)| !is_on).map(|(name, _)| format!("`{name}`")).collect();
+    match &missing[..] {
+        [] => String::new(),
+        [one] => format!("; it may need the feature {one}"),
+        several => format!("; it may need one of the features {}", several.join(", ")),
+    }
+}
+
 /// What can be done with an image that lacks this.
 fn advice(what: &str) -> &'static str {
     if what == "rules" { "" } else { " to update: open it with a reader" }
 }
 
+#[cfg(feature = "rules")]
 fn counted(rules: usize) -> String {
     if rules == 1 { "a rule".to_owned() } else { format!("{rules} rules") }
 }
 
 /// The first of what was left out, and how many more there are.
+#[cfg(feature = "rules")]
 fn first(report: &classify::read::RuleReport) -> String {
     const SHOWN: usize = 3;
     let mut all: Vec<_> = report.left_out.iter().take(SHOWN).map(ToString::to_string).collect();

@@ -16,11 +16,14 @@ use std::path::{Path, PathBuf};
 
 use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib};
 use wirespeed_image::{Image, ImageError};
+#[cfg(feature = "names")]
 use wirespeed_namelookup::read::Label;
 
+#[cfg(feature = "rules")]
 use crate::classify::image_file::RuleImageFile;
 use crate::engine::{Addresses, AnyTable, EngineName, ImageOf, image_of};
 use crate::error::Error;
+#[cfg(feature = "names")]
 use crate::names::image_file::NameImageFile;
 use crate::route_list::{self, RouteList};
 
@@ -65,6 +68,7 @@ impl ImageFile {
         let path = path.to_owned();
         match image_of(kind) {
             Some((ImageOf::Addresses(family), engine)) => Ok(Self { path, image, family, engine }),
+            #[cfg(any(feature = "names", feature = "rules"))]
             Some((found, _)) => Err(Error::ImageOf { path, found: found.name(), wanted: "addresses" }),
             None => Err(Error::ImageKind { path, kind: kind.to_owned() }),
         }
@@ -124,6 +128,7 @@ impl ImageFile {
 pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
     let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
     match image_of(image.kind()).map(|(of, _)| of) {
+        #[cfg(feature = "names")]
         Some(ImageOf::Names) => {
             let labels = NameImageFile::of(path, image)?.labels()?;
             labels.iter().try_for_each(|(_, label)| match label {
@@ -131,6 +136,7 @@ pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), E
                 line @ Label::Line(_) => give(&line.to_string()),
             })
         }
+        #[cfg(feature = "rules")]
         Some(ImageOf::Rules) => {
             let labels = RuleImageFile::of(path, image)?.labels()?;
             labels.iter().try_for_each(|(_, text)| give(text))

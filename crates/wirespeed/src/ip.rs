@@ -2,14 +2,17 @@
 
 use std::hash::Hash;
 use std::net::IpAddr;
+#[cfg(feature = "text")]
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::gpu::runtime::{Fleet, GpuOptions};
 use ipnet::IpNet;
 use wirespeed_fib::{AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
-use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 
-use crate::builder::{Builder, labelled, read_file};
+#[cfg(feature = "text")]
+use crate::builder::read_file;
+use crate::builder::{Builder, labelled};
 use crate::device::Device;
 use crate::engine::Addresses;
 use crate::error::Error;
@@ -187,6 +190,7 @@ impl IpBuilder {
     }
 
     /// Adds the routes of a file, of one family or both; see [`Builder::file`].
+    #[cfg(feature = "text")]
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(
         mut self,
         path: impl AsRef<Path>,

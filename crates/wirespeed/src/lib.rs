@@ -180,6 +180,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Features
+//!
+//! | feature | what it adds | by default |
+//! |---|---|---|
+//! | `text` | files of routes: `Builder::file` | yes |
+//! | `names` | tables of names, with their files: `NameTable` | yes |
+//! | `rules` | packet classification, with files of rules: `Classifier` | yes |
+//! | `gpu` | lookups on NVIDIA GPUs; the driver is opened at run time | yes |
+//! | `parallel` | batches on every core: `par_lookup_batch` | yes |
+//! | `papers` | engines of published systems that `auto` never picks: SAIL, GAMT, DIR-24-8, ATA, MATA, STT, tuple and Bloom search | no |
+//! | `compression` | compressed files, by magic number; `gzip`, `bzip2` and `zstd` (which needs a C compiler) alone | no |
+//! | `mrt` | routes and updates in MRT, read and written | no |
+//! | `capture` | traces from pcap and pcapng | no |
+//! | `synth` | synthetic tables, updates and traces: `fib::synth` | no |
+//! | `full` | all of them | no |
+//!
+//! Features only add: what works in a build works alike in any that has more, and `auto` picks the same
+//! engine in all. What a build leaves out is refused by an error that names the feature. Without features
+//! there are IPv4 and IPv6 tables on the CPU, live and as images: 25 packages, no C compiler, no CUDA.
+//!
+//! ```toml
+//! [dependencies]
+//! wirespeed = { path = "../wirespeed/crates/wirespeed", default-features = false, features = ["text"] }
+//! ```
+//!
 //! # What is guaranteed
 //!
 //! - A lookup gives the longest match. Every engine is tested against an oracle.
@@ -197,15 +222,19 @@
 //! one, too; `examples/single_lookups.rs` measures these.
 
 mod builder;
+#[cfg(feature = "rules")]
 pub mod classify;
 pub mod device;
 pub mod engine;
 mod error;
+#[cfg(not(feature = "gpu"))]
+pub mod gpu;
 pub mod image_file;
 mod ip;
 mod key;
 mod labels;
 mod memory;
+#[cfg(feature = "names")]
 pub mod names;
 mod pipeline;
 mod reader;
@@ -215,12 +244,14 @@ mod settings;
 mod table;
 
 pub use builder::Builder;
+#[cfg(feature = "rules")]
 pub use classify::{Classifier, RuleReader};
 pub use device::Device;
 pub use error::Error;
 pub use ip::{IpBuilder, IpGuard, IpReader, IpTable};
 pub use key::Key;
 pub use labels::Labels;
+#[cfg(feature = "names")]
 pub use names::{NameReader, NameTable};
 pub use pipeline::Pipeline;
 pub use reader::{Guard, Reader};
@@ -230,13 +261,15 @@ pub use wirespeed_fib::{
     Address, AnyUpdate, Applied, Family, Fib, NextHop, Prefix, Rib, TooManyNextHops, Update, V4, V6,
 };
 
-pub use wirespeed_gpu::GpuError;
-pub use wirespeed_gpu::dispatch::Counts;
-pub use wirespeed_gpu::runtime::Fleet;
+pub use gpu::GpuError;
+pub use gpu::dispatch::Counts;
+pub use gpu::runtime::Fleet;
 
 pub use wirespeed_fib as fib;
+#[cfg(feature = "gpu")]
 pub use wirespeed_gpu as gpu;
 pub use wirespeed_image as image;
+#[cfg(feature = "names")]
 pub use wirespeed_namelookup as namelookup;
 
 /// What most services use, with the addresses and prefixes of the standard library and `ipnet`.
@@ -245,10 +278,12 @@ pub mod prelude {
 
     pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+    #[cfg(feature = "rules")]
     pub use crate::classify::{
         Classifier, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Pattern, Rule, RuleMatch, RuleNumber, RuleReader,
         RuleSet, RuleUpdate, Tuple,
     };
+    #[cfg(feature = "names")]
     pub use crate::names::{Match, Name, NameBatch, NameBuf, NameReader, NameTable, NameUpdate};
     pub use crate::{
         AnyUpdate, Device, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop,

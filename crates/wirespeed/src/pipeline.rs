@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use wirespeed_gpu::offload;
+use crate::gpu::offload;
 use wirespeed_table::Keys;
 
 use crate::engine::Served;

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
-use wirespeed_fib::{NextHop, on_all_cores};
-use wirespeed_gpu::ip::{Offload, Remote};
+use crate::gpu::ip::{Offload, Remote};
+use wirespeed_fib::NextHop;
+#[cfg(feature = "parallel")]
+use wirespeed_fib::on_all_cores;
 
 use crate::engine::{Addresses, EngineName, Entered};
 use crate::error::Error;
@@ -59,6 +61,7 @@ impl<A: Addresses> Reader<A> {
     /// that goes to a GPU goes there as with [`lookup_batch`](Self::lookup_batch).
     ///
     /// Panics when the slices differ in length.
+    #[cfg(feature = "parallel")]
     pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         self.look_up(addresses, next_hops, |next_hops| self.enter().par_lookup_batch(addresses, next_hops));
     }
@@ -137,6 +140,7 @@ impl<A: Addresses> Guard<'_, A> {
     }
 
     /// [`Reader::par_lookup_batch`] in this state.
+    #[cfg(feature = "parallel")]
     pub fn par_lookup_batch<K: Key<A> + Sync>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         let table = &self.0.table;
         on_all_cores(addresses, next_hops, A::LEAST_PART, |addresses, next_hops| {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use wirespeed_gpu::dispatch::Counts;
-use wirespeed_gpu::offload::{Offload, RemoteTable};
-use wirespeed_gpu::runtime::Fleet;
+use crate::gpu::dispatch::Counts;
+use crate::gpu::offload::{Offload, RemoteTable};
+use crate::gpu::runtime::Fleet;
 use wirespeed_image::Image;
 use wirespeed_table::{BuildError, BuildOptions};
 
@@ -185,15 +185,18 @@ impl<D: Served> Looking<D> {
     }
 
     /// Looks a batch up where it is to be looked up.
+    #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn lookup_batch(&self, keys: D::Keys<'_>, answers: &mut [D::Answer]) {
         self.look_up(keys, answers, |table, keys, results| table.table.lookup_batch(keys, results));
     }
 
     /// [`lookup_batch`](Self::lookup_batch) on all cores.
+    #[cfg(all(feature = "parallel", any(feature = "names", feature = "rules")))]
     pub(crate) fn par_lookup_batch(&self, keys: D::Keys<'_>, answers: &mut [D::Answer]) {
         self.look_up(keys, answers, |table, keys, results| table.table.par_lookup_batch(keys, results));
     }
 
+    #[cfg(any(feature = "names", feature = "rules"))]
     fn look_up(
         &self,
         keys: D::Keys<'_>,

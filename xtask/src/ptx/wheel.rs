@@ -55,7 +55,9 @@ impl Wheel {
 
     /// Installs beside its place and moves it there when it is whole, so that nobody ever finds half of it.
     fn install(&self, folder: &Path) -> Result<()> {
-        let partial = folder.with_added_extension(format!("{}.partial", std::process::id()));
+        let mut partial = folder.as_os_str().to_owned();
+        partial.push(format!(".{}.partial", std::process::id()));
+        let partial = PathBuf::from(partial);
         fs::create_dir_all(&partial)?;
         let installed = self.pip(&partial);
         // Where another run was faster, its copy is as good.

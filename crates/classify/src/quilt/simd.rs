@@ -36,20 +36,21 @@ pub(super) fn batch<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u32])
 #[allow(unsafe_code)]
 mod avx512 {
     use std::arch::x86_64::{
-        __m128i, __m512i, _MM_HINT_T0, _mm_add_epi32, _mm_cvtsi32_si128, _mm_loadl_epi64, _mm_loadu_si128,
-        _mm_max_epu64, _mm_prefetch, _mm_set_epi32, _mm_set1_epi32, _mm_storel_epi64, _mm_storeu_si128,
-        _mm_unpackhi_epi64, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_maskz_loadu_epi64,
-        _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_castps_si512,
-        _mm512_castsi512_ps, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask, _mm512_cmpgt_epu64_mask,
-        _mm512_cmple_epu16_mask, _mm512_loadu_si512, _mm512_mask_cmple_epu16_mask,
-        _mm512_maskz_compress_epi32, _mm512_maskz_loadu_epi64, _mm512_max_epu64, _mm512_min_epu64,
-        _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_or_si512, _mm512_permutex2var_epi32,
-        _mm512_permutexvar_epi8, _mm512_reduce_max_epu64, _mm512_set1_epi32, _mm512_set1_epi64,
-        _mm512_setzero_si512, _mm512_shuffle_ps, _mm512_slli_epi32, _mm512_srl_epi32, _mm512_srl_epi64,
-        _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi16, _mm512_subs_epu16,
-        _mm512_ternarylogic_epi32, _mm512_testn_epi64_mask, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
-        _mm512_xor_si512, _pext_u32,
+        __m128i, __m512i, _mm_add_epi32, _mm_cvtsi32_si128, _mm_loadl_epi64, _mm_loadu_si128, _mm_max_epu64,
+        _mm_set_epi32, _mm_set1_epi32, _mm_storel_epi64, _mm_storeu_si128, _mm_unpackhi_epi64,
+        _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_maskz_loadu_epi64, _mm512_add_epi32,
+        _mm512_add_epi64, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_castps_si512, _mm512_castsi512_ps,
+        _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask, _mm512_cmpgt_epu64_mask, _mm512_cmple_epu16_mask,
+        _mm512_loadu_si512, _mm512_mask_cmple_epu16_mask, _mm512_maskz_compress_epi32,
+        _mm512_maskz_loadu_epi64, _mm512_max_epu64, _mm512_min_epu64, _mm512_mul_epu32, _mm512_mullo_epi32,
+        _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_reduce_max_epu64,
+        _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shuffle_ps, _mm512_slli_epi32,
+        _mm512_srl_epi32, _mm512_srl_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi16,
+        _mm512_subs_epu16, _mm512_ternarylogic_epi32, _mm512_testn_epi64_mask, _mm512_unpackhi_epi64,
+        _mm512_unpacklo_epi64, _mm512_xor_si512, _pext_u32,
     };
+
+    use wirespeed_image::prefetch_at;
 
     use super::super::cell::Form;
     use super::super::hash::{FILTER, MOST_WORDS, Seeds};
@@ -195,7 +196,7 @@ mod avx512 {
                     if FAR {
                         for &index in &self.indices[row] {
                             let slot = view.slots.as_ptr().wrapping_add(index as usize);
-                            _mm_prefetch::<_MM_HINT_T0>(slot.cast());
+                            prefetch_at(slot.cast());
                         }
                     }
                 }
@@ -310,13 +311,10 @@ mod avx512 {
             for &slot in &self.groups[..found] {
                 let group = Slot(slot.into()).group();
                 let cells = view.cells.as_ptr().wrapping_add(cell_at::<T>(group, 0, 0));
-                // SAFETY: a prefetch may be of any address.
-                unsafe {
-                    for line in 0..2 * blocks::<T>() {
-                        _mm_prefetch::<_MM_HINT_T0>(cells.wrapping_add(8 * line).cast());
-                    }
-                    _mm_prefetch::<_MM_HINT_T0>(view.ranks.as_ptr().wrapping_add(group * LANES).cast());
+                for line in 0..2 * blocks::<T>() {
+                    prefetch_at(cells.wrapping_add(8 * line).cast());
                 }
+                prefetch_at(view.ranks.as_ptr().wrapping_add(group * LANES).cast());
             }
         }
 

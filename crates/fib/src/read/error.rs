@@ -240,6 +240,16 @@ pub enum ReadError<F = Format, R = SkipReason> {
         /// What was to be read.
         wanted: &'static str,
     },
+    /// A format that this build leaves out.
+    #[error("{name}: {format} needs a build with the feature `{feature}`")]
+    LeftOut {
+        /// The file.
+        name: String,
+        /// The format it is in.
+        format: F,
+        /// The cargo feature that reads it.
+        feature: &'static str,
+    },
     /// Nothing of what was to be read (strict reading only).
     #[error("no {wanted} in {name}{}", passed_over(*.records))]
     Nothing {

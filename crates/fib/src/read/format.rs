@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::mrt;
+use super::mrt_header;
 use super::text::{TYPES, first_cell, words};
 
 /// A format of routes or updates.
@@ -71,11 +71,19 @@ impl Format {
         matches!(self, Self::Bgpdump | Self::Mrt)
     }
 
+    /// The cargo feature that this build would need to read and write it; `None` where it has what it takes.
+    pub const fn missing_feature(self) -> Option<&'static str> {
+        match self {
+            Self::Mrt if !cfg!(feature = "mrt") => Some("mrt"),
+            _ => None,
+        }
+    }
+
     /// Tells the format from the first bytes of a file; `None` where they fit no format. Text without a
     /// significant line is [`Plain`](Self::Plain).
     pub fn recognise(start: &[u8]) -> Option<Self> {
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-        if mrt::is_header(start) {
+        if mrt_header::is_header(start) {
             return Some(Self::Mrt);
         }
         match start.iter().find(|b| !b.is_ascii_whitespace()) {
@@ -183,6 +191,26 @@ mod tests {
             assert_eq!(format.to_string().parse(), Ok(format));
         }
         assert!("xml".parse::<Format>().unwrap_err().to_string().contains("ip-route-json"));
+    }
+
+    #[cfg(not(feature = "mrt"))]
+    #[test]
+    fn what_the_build_leaves_out_is_refused_by_the_name_of_the_feature() {
+        use crate::next_hop::NextHops;
+        use crate::read::{ReadOptions, collect_updates_from, read_fib_from};
+
+        let said = "t: mrt needs a build with the feature `mrt`";
+        let start = &b"\x53\x7e\xd6\x00\x00\x0d\x00\x01\x00\x00\x00\x10"[..];
+        for format in [None, Some(Format::Mrt)] {
+            for lenient in [false, true] {
+                let options = ReadOptions { format, lenient, ..ReadOptions::default() };
+                assert_eq!(read_fib_from(start, "t", &options).unwrap_err().to_string(), said);
+                let updates = collect_updates_from(start, "t", &options, &mut NextHops::default());
+                assert_eq!(updates.unwrap_err().to_string(), said);
+            }
+        }
+        let written = crate::write::write_fib(&crate::fib::Fib::default(), Format::Mrt, &mut std::io::sink());
+        assert_eq!(written.unwrap_err().to_string(), "mrt needs a build with the feature `mrt`");
     }
 
     #[test]

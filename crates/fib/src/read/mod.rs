@@ -30,7 +30,9 @@ mod ip_route;
 mod ip_route_json;
 mod json;
 mod kernel;
-pub(crate) mod mrt;
+#[cfg(feature = "mrt")]
+mod mrt;
+pub(crate) mod mrt_header;
 mod peers;
 pub(crate) mod pfx2as;
 mod plain;
@@ -225,7 +227,11 @@ fn pass(
         Format::IpRoute => ip_route::read(input, ledger, table),
         Format::IpRouteJson => ip_route_json::read(input, ledger, table),
         Format::FrrJson => frr::read(input, ledger, table, options.vrf.as_deref()),
+        #[cfg(feature = "mrt")]
         Format::Mrt => mrt::read(input, ledger, table, book),
+        // `start` has refused these.
+        #[cfg(not(feature = "mrt"))]
+        Format::Mrt => Ok(()),
         Format::Updates => Ok(()),
     }
 }
@@ -245,6 +251,7 @@ fn stream_updates(
         let mut updates = Updates::new(next_hops, &mut book, give);
         let end = match ledger.report.format {
             Format::Bgpdump => bgpdump::read_updates(&mut input, &mut ledger, &mut updates),
+            #[cfg(feature = "mrt")]
             Format::Mrt => mrt::read_updates(&mut input, &mut ledger, &mut updates),
             _ => updates::read(&mut input, &mut ledger, &mut updates),
         };
@@ -273,6 +280,9 @@ fn start<'i>(
     };
     if !fits(format) {
         return Err(ReadError::WrongKind { name: input.name().to_owned(), format, wanted });
+    }
+    if let Some(feature) = format.missing_feature() {
+        return Err(ReadError::LeftOut { name: input.name().to_owned(), format, feature });
     }
     let mut ledger = Ledger::new(&input, format, options.lenient);
     ledger.masks_host_bits = options.mask_host_bits;

@@ -101,6 +101,7 @@ enum Stage {
     /// The first pass, with the choice open as yet.
     Open,
     /// The file's peer table leaves one peer, or none.
+    #[cfg(feature = "mrt")]
     Single(Option<PeerId>),
     /// The pass that counts.
     Survey,
@@ -133,6 +134,7 @@ impl PeerBook {
     }
 
     /// A peer table is complete: whatever routes follow are of peers met by now.
+    #[cfg(feature = "mrt")]
     pub(super) fn all_met(&mut self) {
         if let Stage::Open | Stage::Single(_) = self.stage {
             let mut fitting = (0..self.peers.len()).map(PeerId).filter(|&id| self.fits(id));
@@ -152,6 +154,7 @@ impl PeerBook {
                 Some(PeerChoice::All) => true,
                 _ => return Err(Fault::NeedSurvey),
             },
+            #[cfg(feature = "mrt")]
             Stage::Single(only) => only == Some(PeerId(id)),
             Stage::Survey => false,
             Stage::Known(chosen) => return Ok(chosen[f] == Some(PeerId(id))),
@@ -162,6 +165,7 @@ impl PeerBook {
     }
 
     /// The address of a peer.
+    #[cfg(feature = "mrt")]
     pub(super) fn address(&self, PeerId(id): PeerId) -> IpAddr {
         self.peers[id].address
     }
@@ -265,6 +269,7 @@ mod tests {
         assert_eq!([takes(a, Family::V6), takes(b, Family::V6)], [true, false]);
     }
 
+    #[cfg(feature = "mrt")]
     #[test]
     fn a_peer_table_that_leaves_one_peer_needs_no_survey() {
         let mut book = PeerBook::of_table(Some(PeerChoice::Number(1)));

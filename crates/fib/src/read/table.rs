@@ -1,8 +1,10 @@
 //! Where the table readers put what they find.
 
 use std::fmt;
+#[cfg(feature = "mrt")]
 use std::net::IpAddr;
 
+#[cfg(feature = "mrt")]
 use rustc_hash::FxHashMap;
 
 use super::error::{Fault, SkipReason};
@@ -67,6 +69,7 @@ pub(super) struct HopFinder {
     /// The last word and its index: neighbours in a table often share a next hop.
     last: Vec<u8>,
     last_index: NextHop,
+    #[cfg(feature = "mrt")]
     addresses: FxHashMap<IpAddr, NextHop>,
 }
 
@@ -83,6 +86,7 @@ impl HopFinder {
     }
 
     /// The index of an address, or of `local` for the unspecified one.
+    #[cfg(feature = "mrt")]
     pub(super) fn address(&mut self, hops: &mut NextHops, address: IpAddr) -> Result<NextHop, Fault> {
         if let Some(&index) = self.addresses.get(&address) {
             return Ok(index);
@@ -130,6 +134,7 @@ impl Table {
     }
 
     /// The index of a next hop given as an address.
+    #[cfg(feature = "mrt")]
     pub(super) fn hop_address(&mut self, address: IpAddr) -> Result<NextHop, Fault> {
         self.finder.address(&mut self.fib.next_hops, address)
     }

@@ -54,6 +54,7 @@ impl<'a> Updates<'a> {
         self.finder.word(self.next_hops, word)
     }
 
+    #[cfg(feature = "mrt")]
     pub(super) fn hop_address(&mut self, address: IpAddr) -> Result<NextHop, Fault> {
         self.finder.address(self.next_hops, address)
     }

@@ -62,9 +62,9 @@ fn read(bytes: &[u8]) -> Result<Shape, ImageError> {
         splits: placed(&image, family, "split-places", splits(&image)?)?,
         runs: runs(&image, family)?,
         hops: HopShape {
-            outcomes: *rows(&image, "outcomes")?
-                .as_array()
-                .ok_or_else(|| ImageError::Malformed("the number of situations".into()))?,
+            outcomes: rows(&image, "outcomes")?
+                .try_into()
+                .map_err(|_| ImageError::Malformed("the number of situations".into()))?,
             holders: u32::try_from(image.results())
                 .map_err(|_| ImageError::Malformed("the number of next hops".into()))?,
             popularity: list(&image, "popularity")?.to_vec(),

@@ -13,19 +13,11 @@ use pcap_file::pcap::PcapParser;
 
 use super::error::TraceError;
 use super::packet::Link;
-use super::read::Trace;
+use super::read::{SECTION, Trace};
 use crate::address::Address;
 
 /// The longest record or block.
 const LONGEST: usize = 16 << 20;
-
-/// Whether a source that starts with `head` is a capture of either format.
-pub fn is_capture(head: &[u8]) -> bool {
-    head.first_chunk().is_some_and(|&magic| {
-        let magic = u32::from_be_bytes(magic);
-        magic == SECTION || [magic, magic.swap_bytes()].iter().any(|m| matches!(m, 0xa1b2_c3d4 | 0xa1b2_3c4d))
-    })
-}
 
 /// Reads the destinations of a capture. One that is cut off or broken after its header gives what is whole
 /// before that, and says so in [`Trace::damage`].
@@ -82,7 +74,6 @@ fn pcap<A: Address>(window: &mut Window<impl Read>, trace: &mut Trace<A>) -> Res
 }
 
 /// Block types of pcapng.
-const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;

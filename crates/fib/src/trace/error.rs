@@ -52,6 +52,12 @@ pub enum TraceError {
         /// What is wrong there.
         reason: String,
     },
+    /// A capture, which this build leaves out.
+    #[error("{name}: a capture needs a build with the feature `capture`")]
+    LeftOut {
+        /// The name of the source.
+        name: String,
+    },
     /// Addresses, but none of the family that is wanted.
     #[error("trace {name} holds {found} addresses, the table is {wanted}")]
     WrongFamily {

@@ -1,7 +1,8 @@
 //! Traces: the keys of lookups, generated from a table or read from a file.
 //!
 //! [`TraceKind`] names the generators, [`keys`] runs them. [`from_reader`] takes text, packed addresses and
-//! captures by content; [`from_text`], [`from_packed`] and [`capture::from_capture`] take one format each.
+//! captures by content; [`from_text`], [`from_packed`] and `capture::from_capture` take one format each.
+//! Generators need the feature `synth`, captures the feature `capture`.
 //!
 //! ```
 //! use wirespeed_fib::trace::{self, TraceKind};
@@ -14,20 +15,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "capture")]
 pub mod capture;
 mod deepest;
 mod error;
+#[cfg(feature = "synth")]
 mod generate;
 mod packed;
+#[cfg(feature = "capture")]
 mod packet;
 mod read;
 mod text;
+#[cfg(feature = "synth")]
 mod zipf;
 
 pub use deepest::deepest;
 pub use error::TraceError;
+#[cfg(feature = "synth")]
 pub use generate::{Generator, KindError, NoPrefixes, TraceKind, fill, keys};
 pub use packed::{from_packed, write_packed};
-pub use read::{Format, Trace, from_reader};
+pub use read::{Format, Trace, from_reader, is_capture};
 pub use text::{from_text, write_text};
+#[cfg(feature = "synth")]
 pub use zipf::Zipf;

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::io::{self, Read};
 
+#[cfg(feature = "capture")]
+use super::capture;
 use super::error::TraceError;
-use super::{capture, packed, text};
+use super::{packed, text};
 use crate::address::{Address, Family};
 
 /// Keys as read, with what wasn't.
@@ -76,7 +78,7 @@ pub enum Format {
     Text,
     /// Packed addresses in network order; see [`from_packed`](super::from_packed).
     Packed,
-    /// A capture, pcap or pcapng; see [`capture`](super::capture).
+    /// A capture, pcap or pcapng; the feature `capture` reads it.
     Capture,
 }
 
@@ -86,7 +88,7 @@ impl Format {
     /// packed addresses that happen to be printable need to be called so.
     pub fn of(head: &[u8]) -> Self {
         let printable = |&byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
-        if capture::is_capture(head) {
+        if is_capture(head) {
             Self::Capture
         } else if head.iter().all(printable) && std::str::from_utf8(whole_chars(head)).is_ok() {
             Self::Text
@@ -95,6 +97,17 @@ impl Format {
         }
     }
 }
+
+/// Whether a source that starts with `head` is a capture, pcap or pcapng.
+pub fn is_capture(head: &[u8]) -> bool {
+    head.first_chunk().is_some_and(|&magic| {
+        let magic = u32::from_be_bytes(magic);
+        magic == SECTION || [magic, magic.swap_bytes()].iter().any(|m| matches!(m, 0xa1b2_c3d4 | 0xa1b2_3c4d))
+    })
+}
+
+/// The type of the block that a capture in pcapng starts with.
+pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 
 /// `head` without a character cut off at its end.
 fn whole_chars(head: &[u8]) -> &[u8] {
@@ -118,7 +131,10 @@ pub fn from_reader<A: Address>(
     match format {
         Format::Text => text::from_text(whole, name),
         Format::Packed => packed::from_packed(whole, name),
+        #[cfg(feature = "capture")]
         Format::Capture => capture::from_capture(whole, name),
+        #[cfg(not(feature = "capture"))]
+        Format::Capture => Err(TraceError::LeftOut { name: name.to_owned() }),
     }
 }
 
@@ -154,6 +170,16 @@ mod tests {
         assert_eq!((mixed.keys, mixed.other_family), (vec![V6(2)], 1));
     }
 
+    #[cfg(not(feature = "capture"))]
+    #[test]
+    fn a_capture_that_the_build_leaves_out_is_refused_by_the_name_of_the_feature() {
+        for magic in [0xa1b2_c3d4u32, 0x0a0d_0d0a] {
+            let error = from_reader::<V4>(&magic.to_le_bytes()[..], "t.pcap", None).unwrap_err();
+            assert_eq!(error.to_string(), "t.pcap: a capture needs a build with the feature `capture`");
+        }
+    }
+
+    #[cfg(all(feature = "capture", feature = "synth"))]
     #[test]
     fn real_traces_are_read_whole() {
         use crate::synth::tests::real_file;
@@ -170,7 +196,7 @@ mod tests {
 
     #[test]
     fn noise_is_an_error_or_a_trace_but_never_a_panic() {
-        let mut rng = crate::synth::rng::Rng::new(4);
+        let mut rng = wirespeed_rng::Rng::new(4);
         for len in 0..300 {
             let noise: Vec<u8> = (0..len).map(|_| rng.bits().to_le_bytes()[0]).collect();
             for format in [None, Some(Format::Text), Some(Format::Packed), Some(Format::Capture)] {

@@ -4,6 +4,7 @@
 //! hold less (pfx2as only AS numbers, MRT only addresses); a next hop that a format can't hold is an error.
 
 mod json;
+#[cfg(feature = "mrt")]
 mod mrt;
 mod text;
 
@@ -51,6 +52,14 @@ pub enum WriteError {
         /// What was to be written.
         wanted: &'static str,
     },
+    /// A format that this build leaves out.
+    #[error("{format} needs a build with the feature `{feature}`")]
+    LeftOut {
+        /// The format.
+        format: Format,
+        /// The cargo feature that writes it.
+        feature: &'static str,
+    },
 }
 
 /// Writes a table, IPv4 first, in order. `out` is written in small pieces: hand over a buffered one.
@@ -63,7 +72,10 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
         Format::IpRoute => text::ip_route(&mut routes, out),
         Format::IpRouteJson => json::ip_route(&mut routes, out),
         Format::FrrJson => json::frr(&mut routes, out),
+        #[cfg(feature = "mrt")]
         Format::Mrt => mrt::table(&mut routes, out),
+        #[cfg(not(feature = "mrt"))]
+        Format::Mrt => Err(WriteError::LeftOut { format, feature: "mrt" }),
         Format::Updates => Err(WriteError::WrongKind { format, wanted: "routes" }),
     }
 }
@@ -78,7 +90,10 @@ pub fn write_updates<'u>(
     let write = match format {
         Format::Updates => text::update,
         Format::Bgpdump => text::bgpdump_update,
+        #[cfg(feature = "mrt")]
         Format::Mrt => mrt::update,
+        #[cfg(not(feature = "mrt"))]
+        Format::Mrt => return Err(WriteError::LeftOut { format, feature: "mrt" }),
         _ => return Err(WriteError::WrongKind { format, wanted: "updates" }),
     };
     updates.into_iter().try_for_each(|update| write(update, next_hops, out))

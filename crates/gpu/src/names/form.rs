@@ -157,9 +157,9 @@ fn write_short_ends(names: Names<'_>, places: &mut [u8]) -> bool {
         }
         let (place, short) = to.split_at_mut(size_of::<u32>());
         place.copy_from_slice(&(start - names.start()).to_le_bytes());
-        match ends.as_array::<GROUP>() {
-            Some(ends) => short.copy_from_slice(cast_slice(&ends.map(|end| short_end(end, start)))),
-            None => {
+        match <&[u32; GROUP]>::try_from(ends) {
+            Ok(ends) => short.copy_from_slice(cast_slice(&ends.map(|end| short_end(end, start)))),
+            Err(_) => {
                 let (short, _) = short.as_chunks_mut::<2>();
                 for (short, &end) in short.iter_mut().zip(ends) {
                     *short = short_end(end, start).to_le_bytes();

@@ -5,11 +5,11 @@ use std::hash::Hash;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::gpu::runtime::Fleet;
 use wirespeed_classify::read::{
     Assumptions, Doubts, Effect, ReadOptions, RuleFile, RuleReport, Source, read_rules,
 };
 use wirespeed_classify::{Rule, RuleSet};
-use wirespeed_gpu::runtime::Fleet;
 
 use super::classifier::Classifier;
 use crate::device::Device;

@@ -153,6 +153,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// goes to a GPU goes there as with [`lookup_batch`](Self::lookup_batch).
     ///
     /// Panics when the lengths differ.
+    #[cfg(feature = "parallel")]
     pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
         self.looking.par_lookup_batch(tuples, numbers);
     }
@@ -316,6 +317,7 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
     }
 
     /// [`RuleReader::par_lookup_batch`] in this state.
+    #[cfg(feature = "parallel")]
     pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
         self.state.table.par_lookup_batch(tuples, numbers);
     }

@@ -1,7 +1,9 @@
 //! The engine that suits a table best: what `auto` means, and why.
 
+#[cfg(feature = "rules")]
 use wirespeed_classify::RuleSet;
 use wirespeed_fib::{Address, Family, Rib, Strides, V4, V6};
+#[cfg(feature = "names")]
 use wirespeed_namelookup::NameTable;
 
 use super::EngineName;
@@ -65,6 +67,7 @@ impl Chunked for V6 {
 
 /// ACTA for all: it reads a cache line a component where the paper's structures read one every few bytes, and
 /// is the smallest.
+#[cfg(feature = "names")]
 pub(super) fn names(_: &NameTable) -> EngineName {
     EngineName::Acta
 }
@@ -83,6 +86,7 @@ pub(super) fn names(_: &NameTable) -> EngineName {
 /// | ClassBench acl1 of 10 K | 1.5 | 8.0 | 12 | 37 |
 ///
 /// Ask for linear search where there will never be more than a few dozen rules.
+#[cfg(feature = "rules")]
 pub(super) fn rules<T>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }
@@ -101,6 +105,7 @@ pub(super) fn rules<T>(_: &RuleSet<T>) -> EngineName {
 ///
 /// Bloom search is as fast for up to a few thousand OpenFlow rules with up to 16 masks, and no trip is bound
 /// by either. Quilt is the faster one on the CPU too, for the lookups that don't go to a GPU.
+#[cfg(feature = "rules")]
 pub(super) fn rules_on_gpu<T>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }

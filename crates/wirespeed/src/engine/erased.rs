@@ -11,9 +11,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wirespeed_gpu::GpuError;
-use wirespeed_gpu::offload::RemoteTable;
-use wirespeed_gpu::runtime::Fleet;
+use crate::gpu::GpuError;
+use crate::gpu::offload::RemoteTable;
+use crate::gpu::runtime::Fleet;
 use wirespeed_image::live::{self, Applied, State};
 use wirespeed_image::{Image, ImageError, Table};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Live, Lookup};

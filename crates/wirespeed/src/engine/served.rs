@@ -1,20 +1,29 @@
 //! [`Served`]: what the façade knows of each domain beside its engines.
 
+#[cfg(feature = "rules")]
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet};
-use wirespeed_fib::synth::rng::Rng;
 use wirespeed_fib::{Address, NextHop, Rib, V4, V6};
-use wirespeed_gpu::offload::{Answers, RemoteTable};
-use wirespeed_gpu::runtime::{Fleet, GpuOptions, SlotSize};
-use wirespeed_gpu::{classify, ip, names};
 use wirespeed_image::{Image, ImageError};
+#[cfg(feature = "names")]
 use wirespeed_namelookup::generate::{self as made_names, Domains, Load, Paths, TraceSpec};
+#[cfg(feature = "names")]
 use wirespeed_namelookup::{Match, NameBatch, NameDomain, NameModel, Names};
+use wirespeed_rng::Rng;
 use wirespeed_table::{BuildError, BuildOptions, Companion};
 
 use super::erased::{Adopt, AnyLive, AnyReader, AnyTable, Compile, Compiled, GoLive, Open, Resume};
 use super::{EngineName, Engines, UnknownEngine, visit};
+#[cfg(feature = "rules")]
 use crate::classify::RuleFacts;
 use crate::device::MEASURED;
+#[cfg(feature = "rules")]
+use crate::gpu::classify;
+use crate::gpu::ip;
+use crate::gpu::offload::{Answers, RemoteTable};
+use crate::gpu::runtime::{Fleet, GpuOptions};
+#[cfg(feature = "names")]
+use crate::gpu::{names, runtime::SlotSize};
+#[cfg(feature = "names")]
 use crate::names::NAME_BYTES;
 
 /// What is known of the keys to come when a table is brought to GPUs.
@@ -34,7 +43,7 @@ pub type Built<T, E> = Result<Result<T, E>, UnknownEngine>;
 /// use wirespeed::fib::{BuildOptions, NextHop, Rib, V4};
 ///
 /// let rib: Rib<V4> = [("10.0.0.0/8".parse()?, NextHop(1))].into_iter().collect();
-/// let compiled = V4::compile(EngineName::SailL, &rib, &BuildOptions::default())??;
+/// let compiled = V4::compile(EngineName::Fold, &rib, &BuildOptions::default())??;
 /// assert_eq!(compiled.table.lookup("10.1.2.3".parse()?), NextHop(1));
 /// println!("{} bytes", compiled.table.image().bytes());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -190,6 +199,7 @@ macro_rules! addresses {
 addresses!(V4);
 addresses!(V6);
 
+#[cfg(feature = "names")]
 impl Served for NameDomain {
     type Beside = ();
     type Remote = names::Remote;
@@ -233,6 +243,7 @@ impl Served for NameDomain {
     makers!();
 }
 
+#[cfg(feature = "rules")]
 macro_rules! tuples {
     ($tuple:ty) => {
         impl Served for $tuple {
@@ -274,11 +285,15 @@ macro_rules! tuples {
     };
 }
 
+#[cfg(feature = "rules")]
 tuples!(Ipv4Tuple);
+#[cfg(feature = "rules")]
 tuples!(Ipv6Tuple);
+#[cfg(feature = "rules")]
 tuples!(OpenFlowTuple);
 
 /// Keys of a sample that GPUs are measured with.
+#[cfg(any(feature = "names", feature = "rules"))]
 fn sample_size(fleet: &Fleet) -> usize {
     fleet.largest_batch().clamp(MEASURED, 1 << 18)
 }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::gpu::runtime::Fleet;
 use wirespeed_fib::NextHop;
-use wirespeed_gpu::runtime::Fleet;
 use wirespeed_namelookup::read::{self, NameFib, ReadOptions, Source, read_entries, read_table};
 use wirespeed_namelookup::{Name, NameDomain, NameModel};
 

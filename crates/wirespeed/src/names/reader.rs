@@ -90,6 +90,7 @@ impl NameReader {
     /// goes to a GPU goes there as with [`lookup_batch`](Self::lookup_batch).
     ///
     /// Panics when the lengths differ.
+    #[cfg(feature = "parallel")]
     pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
         self.looking.par_lookup_batch(names.into(), next_hops);
     }
@@ -174,6 +175,7 @@ impl NameGuard<'_> {
     }
 
     /// [`NameReader::par_lookup_batch`] in this state.
+    #[cfg(feature = "parallel")]
     pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
         self.0.table.par_lookup_batch(names.into(), bytemuck::cast_slice_mut(next_hops));
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::address::{V4, V6};
+use crate::trace::is_capture;
 use crate::trace::packet::tests::{ethernet, v4};
 
 /// A pcap of these packets; `magic` in the order of the file.

@@ -1,0 +1,349 @@
+//! Stands in for `wirespeed-gpu` where the feature `gpu` is off: its names, so that tables, builders and
+//! readers are the same in every build. Opening GPUs fails with a [`GpuError`] that names the feature. There
+//! is no value of a [`Fleet`](runtime::Fleet) or of a table on GPUs, so nothing past that ever runs.
+
+/// GPUs are asked for, and this build leaves them out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this build leaves GPUs out: they need the feature `gpu`")]
+#[non_exhaustive]
+pub struct GpuError;
+
+/// Where batches may go.
+pub mod dispatch {
+    use std::time::Duration;
+
+    /// How many keys were looked up where.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Counts {
+        /// Keys that the CPU looked up.
+        pub cpu: u64,
+        /// Keys that GPUs looked up.
+        pub gpu: u64,
+    }
+
+    /// What decides.
+    #[derive(Clone, Copy, Debug, PartialEq, Default)]
+    pub struct Policy {
+        /// How long a batch may take; without it as short as can be.
+        pub latency_bound: Option<Duration>,
+    }
+
+    /// Where batches may go.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum Use {
+        /// A GPU, always.
+        Always,
+        /// The place where they are done soonest, or as a bound on latency has it.
+        ByLoad(Policy),
+    }
+
+    /// What lookups cost on the CPU.
+    #[derive(Debug)]
+    pub struct Meter(());
+
+    impl Meter {
+        /// A meter for so many threads, where a batch of so many keys took so long.
+        pub fn measured(_: usize, _: usize, _: Duration) -> Self {
+            Self(())
+        }
+    }
+}
+
+/// Devices.
+pub mod runtime {
+    /// GPUs that work side by side. There are none.
+    #[derive(Clone, Debug)]
+    pub enum Fleet {}
+
+    impl Fleet {
+        /// Keys that the largest slot of every device holds.
+        pub fn largest_batch(&self) -> usize {
+            match *self {}
+        }
+    }
+
+    /// Slots of one size.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SlotSize {
+        /// How many.
+        pub slots: usize,
+        /// Keys that each holds.
+        pub keys: usize,
+    }
+
+    /// What a device is started with.
+    #[derive(Clone, Debug, Default)]
+    pub struct GpuOptions {
+        /// The slots.
+        pub slots: Vec<SlotSize>,
+        /// Bytes of the widest key.
+        pub key_bytes: usize,
+        /// Bytes of the widest result.
+        pub result_bytes: usize,
+        /// Device memory that may be taken in all.
+        pub memory_cap: Option<u64>,
+    }
+}
+
+/// Tables on GPUs beside the CPU's.
+pub mod offload {
+    use std::fmt;
+    use std::marker::PhantomData;
+
+    use wirespeed_image::device::OnDevice;
+    use wirespeed_image::live::Follower;
+    use wirespeed_image::{Patch, Table};
+    use wirespeed_table::Domain;
+
+    use super::GpuError;
+    use super::dispatch::{Counts, Meter, Use};
+    use super::runtime::Fleet;
+
+    /// A table on GPUs, and the keys that it takes.
+    pub trait RemoteTable: Clone + Send + Sync + 'static {
+        /// What it is a table of.
+        type Domain: Domain;
+
+        /// What is known of the keys to come when a table is brought to GPUs.
+        type Like<'k>: Copy;
+
+        /// Shows that there is no such table.
+        fn never(&self) -> !;
+
+        /// Brings a table to all GPUs.
+        fn upload<T: OnDevice>(fleet: &Fleet, _: &T, _: Self::Like<'_>) -> Result<Self, GpuError> {
+            match *fleet {}
+        }
+
+        /// The table on them.
+        fn copies(&self) -> &Copies {
+            self.never()
+        }
+
+        /// What keeps it in step with a live table.
+        fn follower(&self) -> RemoteFollower<Self> {
+            self.never()
+        }
+    }
+
+    /// Keys as a table on GPUs takes them, borrowed.
+    pub type KeysOf<'k, T> = <<T as RemoteTable>::Domain as Domain>::Keys<'k>;
+
+    /// A table on GPUs that gives results of some type.
+    pub trait Answers<R>: RemoteTable {}
+
+    /// A table on GPUs, whatever its keys are.
+    #[derive(Debug)]
+    pub enum Copies {}
+
+    impl Copies {
+        /// The GPUs.
+        pub fn fleet(&self) -> &Fleet {
+            match *self {}
+        }
+
+        /// Why it is out of use.
+        pub fn is_out(&self) -> Option<GpuError> {
+            match *self {}
+        }
+    }
+
+    /// Passes a live table's changes on to its copy on GPUs.
+    pub struct RemoteFollower<R>(R);
+
+    impl<R> fmt::Debug for RemoteFollower<R> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("RemoteFollower")
+        }
+    }
+
+    impl<R: RemoteTable, T: Table> Follower<T> for RemoteFollower<R> {
+        fn patch(&mut self, _: &Patch) {
+            self.0.never()
+        }
+
+        fn replace(&mut self, _: &T) {
+            self.0.never()
+        }
+    }
+
+    /// A table on GPUs beside the same table on the CPU.
+    pub struct Offload<T>(T);
+
+    impl<T: RemoteTable> Offload<T> {
+        /// The table on GPUs, when to use it, and what lookups cost on the CPU.
+        pub fn new(remote: T, _: Use, _: Meter) -> Self {
+            Self(remote)
+        }
+
+        /// The table on GPUs.
+        pub const fn remote(&self) -> &T {
+            &self.0
+        }
+
+        /// How many keys went where since the start.
+        pub fn counts(&self) -> Counts {
+            self.0.never()
+        }
+
+        /// Looks up each key into the same place of `found`.
+        pub fn lookup_batch<'k, R>(
+            &self,
+            _: KeysOf<'k, T>,
+            _: &mut [R],
+            _: impl FnOnce(KeysOf<'k, T>, &mut [R]),
+        ) where
+            T: Answers<R>,
+        {
+            self.0.never()
+        }
+
+        /// Looks up keys that are not in the table's form yet.
+        pub fn answer<R>(
+            &self,
+            _: &mut [R],
+            _: impl FnOnce(&T, &mut [R]) -> Result<(), GpuError>,
+            _: impl FnOnce(&mut [R]),
+        ) {
+            self.0.never()
+        }
+    }
+
+    /// Batches of one thread, several under way at once.
+    pub struct Pipeline<'o, 'k, T: Answers<R>, R> {
+        offload: &'o Offload<T>,
+        keys: PhantomData<(KeysOf<'k, T>, R)>,
+    }
+
+    impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
+        /// A pipeline with nothing under way.
+        pub const fn new(offload: &'o Offload<T>) -> Self {
+            Self { offload, keys: PhantomData }
+        }
+
+        /// Batches under way.
+        pub fn under_way(&self) -> usize {
+            self.offload.0.never()
+        }
+
+        /// Whether [`next`](Self::next) would not wait.
+        pub fn is_ready(&self) -> bool {
+            self.offload.0.never()
+        }
+
+        /// Sends keys.
+        pub fn submit(&mut self, _: KeysOf<'k, T>) {
+            self.offload.0.never()
+        }
+
+        /// Waits for the oldest batch.
+        #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should
+        pub fn next(
+            &mut self,
+            _: &mut [R],
+            _: impl FnOnce(KeysOf<'k, T>, &mut [R]),
+        ) -> Option<KeysOf<'k, T>> {
+            self.offload.0.never()
+        }
+    }
+}
+
+/// Addresses as keys.
+pub mod ip {
+    use std::convert::Infallible;
+    use std::marker::PhantomData;
+
+    use wirespeed_fib::{Address, NextHop};
+
+    use super::GpuError;
+    use super::offload::{Answers, RemoteTable};
+    use super::runtime::{Fleet, GpuOptions};
+
+    /// Starts every GPU.
+    pub fn open_all(_: &GpuOptions) -> Result<Fleet, GpuError> {
+        Err(GpuError)
+    }
+
+    /// A table of addresses on GPUs. There is none.
+    #[derive(Clone, Debug)]
+    pub struct Remote<A>(Infallible, PhantomData<A>);
+
+    /// A table of addresses on GPUs beside the same table on the CPU.
+    pub type Offload<A> = super::offload::Offload<Remote<A>>;
+
+    impl<A: Address> Remote<A> {
+        /// Looks addresses up.
+        pub fn lookup_batch(&self, _: &[A], _: &mut [NextHop]) -> Result<(), GpuError> {
+            match self.0 {}
+        }
+    }
+
+    impl<A: Address> RemoteTable for Remote<A> {
+        type Domain = A;
+        type Like<'k> = u8;
+
+        fn never(&self) -> ! {
+            match self.0 {}
+        }
+    }
+
+    impl<A: Address> Answers<NextHop> for Remote<A> {}
+}
+
+/// Names as keys.
+#[cfg(feature = "names")]
+pub mod names {
+    use wirespeed_namelookup::{Match, NameDomain, Names};
+
+    use super::offload::{Answers, RemoteTable};
+
+    /// A table of names on GPUs. There is none.
+    #[derive(Clone, Debug)]
+    pub enum Remote {}
+
+    impl RemoteTable for Remote {
+        type Domain = NameDomain;
+        type Like<'k> = Names<'k>;
+
+        fn never(&self) -> ! {
+            match *self {}
+        }
+    }
+
+    impl Answers<u32> for Remote {}
+    impl Answers<Match> for Remote {}
+}
+
+/// Tuples as keys.
+#[cfg(feature = "rules")]
+pub mod classify {
+    use std::convert::Infallible;
+    use std::marker::PhantomData;
+
+    use wirespeed_classify::Tuple;
+
+    use super::GpuError;
+    use super::offload::{Answers, RemoteTable};
+
+    /// Rules on GPUs. There are none.
+    #[derive(Clone, Debug)]
+    pub struct Remote<T>(Infallible, PhantomData<T>);
+
+    impl<T: Tuple> Remote<T> {
+        /// Looks tuples up.
+        pub fn lookup_batch(&self, _: &[T], _: &mut [u32]) -> Result<(), GpuError> {
+            match self.0 {}
+        }
+    }
+
+    impl<T: Tuple> RemoteTable for Remote<T> {
+        type Domain = T;
+        type Like<'k> = &'k [T];
+
+        fn never(&self) -> ! {
+            match self.0 {}
+        }
+    }
+
+    impl<T: Tuple> Answers<u32> for Remote<T> {}
+}

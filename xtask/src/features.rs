@@ -1,0 +1,79 @@
+//! Sets of cargo features: that each compiles without a warning, that what a build leaves out is refused, and
+//! how little the smallest one needs.
+
+use anyhow::Result;
+
+use crate::step;
+
+/// The crates that have features, and sets of them: none, some alone, what is on by default, all.
+const SETS: &[(&str, &[&str])] = &[
+    ("wirespeed-table", &[""]),
+    ("wirespeed-input", &["", "gzip"]),
+    ("wirespeed-fib", &["", "capture,synth", "mrt", "text"]),
+    ("wirespeed-namelookup", &["", "text"]),
+    ("wirespeed-classify", &["", "text"]),
+    ("wirespeed-gpu", &["", "names", "rules"]),
+    ("wirespeed", &["", "gpu,names", "rules,text", "default", "full"]),
+];
+
+/// Tests of what a build says of what it leaves out, and the features that they are for.
+const LEFT_OUT: &[(&str, &str, &str)] =
+    &[("wirespeed-input", "", "leaves_out"), ("wirespeed-fib", "text", "leaves_out")];
+
+/// Checks all sets, and runs what is there for builds without features.
+pub(crate) fn check() -> Result<()> {
+    for (package, sets) in SETS {
+        for features in *sets {
+            let title =
+                format!("features of {package}: {}", if features.is_empty() { "none" } else { features });
+            let check =
+                ["clippy", "--quiet", "--no-default-features", "--package", package, "--features", features];
+            step::run(&title, step::cargo(&check).args(["--", "-D", "warnings"]))?;
+        }
+    }
+    for (package, features, tests) in LEFT_OUT {
+        let title = format!("what {package} leaves out");
+        let test = ["test", "--quiet", "--no-default-features", "--package", package, "--features", features];
+        step::run(&title, step::cargo(&test).args(["--lib", tests]))?;
+    }
+    let program = ["run", "--quiet", "--locked", "--manifest-path", "crates/wirespeed/smallest/Cargo.toml"];
+    step::run("the smallest program", step::cargo(&program).args(["--target-dir", "target/smallest"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The packages that a build of `wirespeed` without its default features compiles, with their build
+    /// scripts' own.
+    fn packages(features: &str) -> BTreeSet<String> {
+        let tree = ["tree", "--package", "wirespeed", "--edges", "normal,build", "--no-default-features"];
+        let mut tree = step::cargo(&tree);
+        tree.args(["--features", features, "--prefix", "none", "--no-dedupe", "--offline", "--locked"]);
+        let said = tree.output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let text = String::from_utf8(said.stdout).unwrap();
+        text.lines().filter_map(|line| line.split(' ').next()).map(ToOwned::to_owned).collect()
+    }
+
+    #[test]
+    fn the_smallest_build_needs_few_packages_no_c_compiler_and_no_cuda() {
+        let all = packages("");
+        assert!(all.contains("wirespeed-fib"), "{all:?}");
+        assert!(all.len() <= 30, "{} packages: {all:?}", all.len());
+        let heavy = ["cc", "cudarc", "zstd", "wirespeed-gpu", "wirespeed-kernels"];
+        let found: Vec<_> =
+            all.iter().filter(|name| heavy.contains(&&***name) || name.ends_with("-sys")).collect();
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn only_zstd_needs_a_c_compiler() {
+        assert!(!packages("default,bzip2,capture,gzip,mrt,papers,synth").contains("cc"));
+        assert!(packages("zstd").contains("cc"));
+        assert!(packages("full").contains("wirespeed-sail"));
+        assert!(!packages("default").contains("wirespeed-sail"));
+    }
+}

@@ -1,0 +1,55 @@
+//! The oldest Rust that the crates are for: `rust-version` in Cargo.toml, held against the compiler of that
+//! version, if rustup can install it.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{public, step};
+
+/// What is checked of `wirespeed`: all that it can have but `zstd`, which compiles C.
+const FEATURES: &str = "default,bzip2,capture,gzip,mrt,papers,synth";
+
+/// Checks `wirespeed`, and with it every crate that it stands on. Where the compiler can't be had, says so
+/// and lets it pass.
+pub(crate) fn check() -> Result<()> {
+    let version = version()?;
+    if !is_installed(&version) && !install(&version) {
+        eprintln!("xtask: oldest Rust: skipped: rustup can't install {version} here");
+        return Ok(());
+    }
+    // In a folder of its own: neither compiler is to undo what the other has done.
+    let check = ["check", "--locked", "--target-dir", "target/oldest", "--package", "wirespeed"];
+    let mut cargo = step::rustup(&version, "cargo");
+    step::run(&format!("oldest Rust, {version}"), cargo.args(check).args(["--features", FEATURES]))
+}
+
+/// The version, which is the same of all public crates.
+fn version() -> Result<String> {
+    let all = public::packages()?.into_iter().map(|package| package.rust_version);
+    let all: BTreeSet<String> = all.collect::<Option<_>>().context("a crate without rust-version")?;
+    ensure!(all.len() == 1, "several versions of Rust: {all:?}");
+    all.into_iter().next().context("no crate")
+}
+
+fn is_installed(version: &str) -> bool {
+    step::rustup(version, "rustc").arg("--version").output().is_ok_and(|said| said.status.success())
+}
+
+fn install(version: &str) -> bool {
+    let mut rustup = std::process::Command::new("rustup");
+    rustup.args(["toolchain", "install", version, "--profile", "minimal", "--no-self-update"]);
+    rustup.output().is_ok_and(|said| said.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_names_it() {
+        let version = version().unwrap();
+        let readme = std::fs::read_to_string(step::root().join("README.md")).unwrap();
+        assert!(readme.contains(&format!("Rust {version} or newer")), "{version}");
+    }
+}

@@ -1,0 +1,101 @@
+//! The crates that are there for others: what cargo may publish.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::step;
+
+/// A crate, as cargo knows it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    /// The oldest Rust that it is for.
+    pub(crate) rust_version: Option<String>,
+    /// Where it may be published; `None` for everywhere.
+    publish: Option<Vec<String>>,
+    #[cfg(test)]
+    pub(crate) description: Option<String>,
+    #[cfg(test)]
+    pub(crate) license: Option<String>,
+    #[cfg(test)]
+    pub(crate) readme: Option<String>,
+    #[cfg(test)]
+    pub(crate) keywords: Vec<String>,
+    #[cfg(test)]
+    pub(crate) categories: Vec<String>,
+    #[cfg(test)]
+    pub(crate) metadata: serde_json::Value,
+}
+
+#[derive(Deserialize)]
+struct Workspace {
+    packages: Vec<Package>,
+}
+
+/// All of them.
+pub(crate) fn packages() -> Result<Vec<Package>> {
+    let said = step::cargo(&["metadata", "--no-deps", "--format-version", "1", "--offline"]).output()?;
+    let workspace: Workspace =
+        serde_json::from_slice(&said.stdout).context("what cargo says of the workspace")?;
+    Ok(workspace.packages.into_iter().filter(|package| package.publish.is_none()).collect())
+}
+
+/// Packs them without building what is packed.
+pub(crate) fn pack() -> Result<()> {
+    let mut pack =
+        step::cargo(&["package", "--no-verify", "--allow-dirty", "--offline", "--locked", "--quiet"]);
+    for package in packages()? {
+        pack.args(["--package", &package.name]);
+    }
+    step::run("packages", &mut pack)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn each_has_what_a_registry_shows() {
+        let all = packages().unwrap();
+        assert!(all.iter().any(|package| package.name == "wirespeed"));
+        assert!(all.iter().all(|package| !["xtask", "wirespeed-benches"].contains(&&*package.name)));
+        for package in all {
+            let name = &package.name;
+            assert!(package.description.is_some_and(|text| text.len() > 20), "{name}: description");
+            assert!(package.license.is_some() && package.readme.is_some(), "{name}: licence and readme");
+            assert!((3..=5).contains(&package.keywords.len()), "{name}: keywords");
+            assert!(package.keywords.iter().all(|word| word.len() <= 20), "{name}: keywords");
+            assert!((1..=5).contains(&package.categories.len()), "{name}: categories");
+            assert!(package.metadata["docs"]["rs"].is_object(), "{name}: what docs.rs builds");
+        }
+    }
+
+    /// The files of a crate's package.
+    fn files(package: &str) -> BTreeSet<String> {
+        let list = ["package", "--list", "--allow-dirty", "--offline", "--package", package];
+        let said = step::cargo(&list).output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8(said.stdout).unwrap().lines().map(ToOwned::to_owned).collect()
+    }
+
+    #[test]
+    fn packages_hold_what_is_no_rust_too() {
+        let of_kernels = files("wirespeed-kernels");
+        for (folder, endings) in [("kernels", &["cu", "cuh"][..]), ("kernels/ptx", &["ptx"])] {
+            for entry in fs::read_dir(step::root().join(folder)).unwrap() {
+                let path = entry.unwrap().path();
+                let path = path.strip_prefix(step::root().join("kernels")).unwrap();
+                if path.extension().is_some_and(|ending| endings.iter().any(|wanted| ending == *wanted)) {
+                    assert!(of_kernels.contains(path.to_str().unwrap()), "{}", path.display());
+                }
+            }
+        }
+        assert!(of_kernels.contains("build.rs"));
+        assert!(files("wirespeed-fib").is_superset(
+            &["v4", "v6"].map(|family| format!("src/synth/shapes/{family}.bin")).into_iter().collect()
+        ));
+    }
+}
