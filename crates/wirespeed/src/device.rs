@@ -17,7 +17,7 @@ use crate::gpu::offload::Offload;
 use crate::gpu::runtime::{Fleet, GpuOptions};
 use wirespeed_table::Keys;
 
-use crate::engine::{AnyLive, Served};
+use crate::engine::{AnyLive, MEASURED, Served};
 use crate::error::Error;
 
 /// Where batches are looked up: [`Builder::device`](crate::Builder::device).
@@ -102,9 +102,6 @@ pub fn offload<D: Served>(
 pub(crate) fn all_cores() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }
-
-/// Keys of the batch that is measured.
-pub(crate) const MEASURED: usize = 4096;
 
 /// What a batch of so many keys costs on this CPU.
 fn measured(threads: usize, keys: usize, mut look_up: impl FnMut()) -> Meter {

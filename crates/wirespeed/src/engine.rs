@@ -16,6 +16,7 @@ use wirespeed_namelookup::NameDomain;
 pub use wirespeed_table::{Domain, Engine, Standing};
 
 pub use erased::{AnyLive, AnyReader, AnyTable, Compiled, Entered};
+pub(crate) use served::MEASURED;
 pub use served::{Built, Like, Served, Wanted};
 
 /// A table that GPUs look up in, too: every engine's table is one.

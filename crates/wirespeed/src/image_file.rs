@@ -19,6 +19,7 @@ use wirespeed_image::{Image, ImageError};
 #[cfg(feature = "names")]
 use wirespeed_namelookup::read::Label;
 
+use crate::bare::bare;
 #[cfg(feature = "rules")]
 use crate::classify::image_file::RuleImageFile;
 use crate::engine::{Addresses, AnyTable, EngineName, ImageOf, image_of};
@@ -145,14 +146,6 @@ pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), E
         Some(ImageOf::Addresses(_)) | None => {
             ImageFile::of(path, image)?.next_hops()?.iter().try_for_each(|(_, text)| give(text))
         }
-    }
-}
-
-/// An image without attachments, with its file.
-pub(crate) fn bare(path: PathBuf, image: &Image, attachments: &[&str]) -> Result<(PathBuf, Image), Error> {
-    match image.without_attachments(attachments) {
-        Ok(image) => Ok((path, image)),
-        Err(source) => Err(Error::Image { path, source }),
     }
 }
 

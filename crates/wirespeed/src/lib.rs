@@ -221,6 +221,7 @@
 //! A batch makes one virtual call, whatever its size: the engine is chosen at run time. A single lookup makes
 //! one, too; `examples/single_lookups.rs` measures these.
 
+mod bare;
 mod builder;
 #[cfg(feature = "rules")]
 pub mod classify;

@@ -118,11 +118,7 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "completions are made of the whole command line, and are a verb of it",
     ),
     (
-        &[
-            "crates/lookupctl/src/verbs/replay/bound.rs",
-            "crates/lookupctl/src/verbs/replay/drive.rs",
-            "crates/lookupctl/src/verbs/replay/erased.rs",
-        ],
+        &["crates/lookupctl/src/verbs/replay/bound.rs", "crates/lookupctl/src/verbs/replay/drive.rs"],
         "not taken apart yet: the plan of a replay belongs beneath what drives it",
     ),
     (
@@ -183,24 +179,12 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "a type and what makes it: each names the other in its signature",
     ),
     (
-        &[
-            "crates/wirespeed/src/classify/pipeline.rs",
-            "crates/wirespeed/src/classify/reader.rs",
-            "crates/wirespeed/src/classify/verdict.rs",
-        ],
-        "a type and what makes it: each names the other in its signature",
-    ),
-    (
         &["crates/wirespeed/src/names/builder.rs", "crates/wirespeed/src/names/table.rs"],
         "a type and what makes it: each names the other in its signature",
     ),
     (
-        &["crates/wirespeed/src/names/pipeline.rs", "crates/wirespeed/src/names/reader.rs"],
-        "a type and what makes it: each names the other in its signature",
-    ),
-    (
-        &["crates/wirespeed/src/pipeline.rs", "crates/wirespeed/src/reader.rs"],
-        "a type and what makes it: each names the other in its signature",
+        &["crates/wirespeed/src/engine/erased.rs", "crates/wirespeed/src/engine/served.rs"],
+        "a domain makes tables, and these are tables of a domain: each names the other in its signature",
     ),
     (&["xtask/src/ptx/manifest.rs", "xtask/src/ptx/mod.rs"], "a manifest says what the verb is told by"),
     (

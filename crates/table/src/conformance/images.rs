@@ -75,7 +75,11 @@ fn other_sections<D: Domain, S: Suite<D>, E: Engine<D>>(tally: &Tally<D, S, E>) 
             let mut other = builder.build(None).expect("a small image");
             copy_sections(image, &mut other);
             if let Ok(taken) = E::Table::from_image(other) {
-                assert!(S::WIDTHS_VARY || width == section.width, "section {} of width {width} is taken", section.name);
+                assert!(
+                    S::WIDTHS_VARY || width == section.width,
+                    "section {} of width {width} is taken",
+                    section.name
+                );
                 answers::<D, S, _>(&taken, S::keys(&batch), "another length");
             }
         }

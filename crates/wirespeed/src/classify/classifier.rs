@@ -68,7 +68,7 @@ impl<T: RuleTuple> Classifier<T> {
         (reports, doubts): (Vec<RuleReport>, Doubts<T>),
     ) -> Result<Self, Error> {
         let error = |source| Error::of_build::<T>(engine, source, cap);
-        let serving = Serving::build(engine, rules, options, facts_for(&doubts), device, error)?;
+        let serving = Serving::build(engine, rules, options, Facts::for_doubts(&doubts), device, error)?;
         Ok(Self { serving, cap, turnover: Arc::default(), reports, doubts: Arc::new(doubts) })
     }
 
@@ -81,7 +81,7 @@ impl<T: RuleTuple> Classifier<T> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
         let (path, image) = file.into_bare()?;
-        let (error, wanted) = (|source| Error::Image { path, source }, facts_for(&doubts));
+        let (error, wanted) = (|source| Error::Image { path, source }, Facts::for_doubts(&doubts));
         let serving = Serving::resume(engine, rules, image, BuildOptions::default(), wanted, error)?;
         let (turnover, reports, doubts) = (Arc::default(), Vec::new(), Arc::new(doubts));
         Ok(Self { serving, cap: Cap::Named, turnover, reports, doubts })
@@ -198,11 +198,6 @@ impl<T: RuleTuple> Classifier<T> {
         let (rules, beside) = (self.rules(), (&*self.doubts, &Lines::default()));
         self.serving.with_image(|image| image_file::save(image, rules, labels, beside, path)).map(drop)
     }
-}
-
-/// What readers have to know of rules beside their numbers.
-pub(super) fn facts_for<T: RuleTuple>(doubts: &Doubts<T>) -> Facts {
-    if doubts.is_empty() { Facts::Actions } else { Facts::Priorities }
 }
 
 /// Whether updates put a rule under a number that was given before.

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use wirespeed_classify::read::Doubts;
 use wirespeed_classify::{Actions, ActionsChange, Changed, Companion, Rule, RuleSet, Tuple};
 use wirespeed_image::live::Beside;
 
@@ -18,6 +19,13 @@ pub enum Facts {
     Actions,
     /// Their actions and priorities.
     Priorities,
+}
+
+impl Facts {
+    /// What readers have to know of rules with these doubts, beside their numbers.
+    pub(super) fn for_doubts<T>(doubts: &Doubts<T>) -> Self {
+        if doubts.is_empty() { Self::Actions } else { Self::Priorities }
+    }
 }
 
 /// The actions of rules and their priorities, by number, as far as they are [wanted](Facts).

@@ -21,9 +21,9 @@ use wirespeed_fib::NextHops;
 use wirespeed_image::{Image, ImageError};
 
 use super::tuple_name::TupleName;
+use crate::bare::bare;
 use crate::engine::{AnyTable, EngineName, ImageOf, RuleTuple, image_of};
 use crate::error::Error;
-use crate::image_file::bare;
 
 /// The attachment that says of which tuple it is.
 const TUPLE: &str = "tuple";

@@ -185,6 +185,7 @@
 mod builder;
 mod classifier;
 mod facts;
+mod found;
 pub mod image_file;
 mod reader;
 pub mod tuple_name;
@@ -194,7 +195,8 @@ mod verdict;
 pub use builder::ClassifierBuilder;
 pub use classifier::Classifier;
 pub use facts::{Facts, RuleFacts};
-pub use reader::{RuleGuard, RuleMatch, RuleReader};
+pub use found::RuleMatch;
+pub use reader::{RuleGuard, RuleReader};
 pub use tuple_name::TupleName;
 pub use verdict::RuleVerdict;
 

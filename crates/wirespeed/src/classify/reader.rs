@@ -9,8 +9,8 @@ use wirespeed_classify::{Actions, Companion, FrameError, Rank, RuleNumber, Step}
 use wirespeed_fib::NextHop;
 
 use super::RulePipeline;
-use super::classifier::facts_for;
-use super::facts::RuleFacts;
+use super::facts::{Facts, RuleFacts};
+use super::found::RuleMatch;
 use super::image_file::RuleImageFile;
 use super::turnover::Turnover;
 use super::verdict::RuleVerdict;
@@ -18,16 +18,6 @@ use crate::engine::{EngineName, Entered, RuleTuple};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
 use crate::serving::Looking;
-
-/// The best rule that matches a packet: its number, and its action in the state that was looked up in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RuleMatch {
-    /// The rule's number.
-    pub number: RuleNumber,
-    /// The rule's action: an index that [`Labels`](crate::Labels) may resolve, [`NextHop::NONE`] where the
-    /// rule was given none.
-    pub action: NextHop,
-}
 
 /// Looks up in a set of rules. Cheap to clone: each thread takes its own. Wait-free, whatever the writer
 /// does. A reader outlives the writer, and goes on with the last state.
@@ -54,7 +44,7 @@ impl<T: RuleTuple> RuleReader<T> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules::<T>()?, file.doubts()?);
         let (path, image) = file.into_bare()?;
-        let beside = <RuleFacts as Companion<T>>::of(&rules, facts_for(&doubts));
+        let beside = <RuleFacts as Companion<T>>::of(&rules, Facts::for_doubts(&doubts));
         let inner = T::open(engine, image, beside)?.map_err(|source| Error::Image { path, source })?;
         Ok(Self::new(Looking::fixed(inner, engine), Arc::default(), Arc::new(doubts)))
     }

@@ -1,6 +1,6 @@
 //! [`RuleVerdict`]: an answer, and whether it could be another one by what was left out of the rules.
 
-use super::reader::RuleMatch;
+use super::found::RuleMatch;
 
 /// What the rules say of a packet, and whether they are sure of it.
 ///

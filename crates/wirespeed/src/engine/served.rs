@@ -15,7 +15,6 @@ use super::erased::{Adopt, AnyLive, AnyReader, AnyTable, Compile, Compiled, GoLi
 use super::{EngineName, Engines, UnknownEngine, visit};
 #[cfg(feature = "rules")]
 use crate::classify::RuleFacts;
-use crate::device::MEASURED;
 #[cfg(feature = "rules")]
 use crate::gpu::classify;
 use crate::gpu::ip;
@@ -25,6 +24,9 @@ use crate::gpu::runtime::{Fleet, GpuOptions};
 use crate::gpu::{names, runtime::SlotSize};
 #[cfg(feature = "names")]
 use crate::names::NAME_BYTES;
+
+/// Keys of the batch that is measured.
+pub(crate) const MEASURED: usize = 4096;
 
 /// What is known of the keys to come when a table is brought to GPUs.
 pub type Like<'k, D> = <<D as Served>::Remote as RemoteTable>::Like<'k>;

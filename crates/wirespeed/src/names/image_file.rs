@@ -17,9 +17,9 @@ use wirespeed_namelookup::NameDomain;
 use wirespeed_namelookup::read::Labels;
 
 use super::{NameRib, entry_list};
+use crate::bare::bare;
 use crate::engine::{AnyTable, EngineName, ImageOf, Served, image_of, reads};
 use crate::error::Error;
-use crate::image_file::bare;
 
 /// The attachment that [`Labels::to_bytes`] made.
 pub(crate) const LABELS: &str = "labels";

@@ -138,7 +138,8 @@ fn rules<T: RuleTuple>(file: &str, packets: &[&str]) {
     let made = Classifier::<T>::builder().file(folder().join(file), &labels).build().unwrap();
     let oracle = oracle::Oracle::of(made.rules());
     each::<T>(&format!("-{}", T::NAME), |engine, path| {
-        let (reader, mut classifier) = (RuleReader::<T>::open(path).unwrap(), Classifier::open(path).unwrap());
+        let (reader, mut classifier) =
+            (RuleReader::<T>::open(path).unwrap(), Classifier::open(path).unwrap());
         assert_eq!((reader.engine(), classifier.len()), (engine, made.len()));
         let mut matched = 0;
         for packet in packets {

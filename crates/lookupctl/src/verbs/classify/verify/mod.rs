@@ -1,11 +1,13 @@
 //! `classify verify`: engines of rules against an independent method.
 
+mod aside;
 mod truth;
 
 use std::ffi::OsString;
 use std::fmt;
 
 use anyhow::Result;
+use aside::Aside;
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -14,9 +16,8 @@ use wirespeed::classify::Facts;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::RuleTuple;
 use wirespeed_classify::Ipv4Tuple;
-use wirespeed_classify::read::{Doubts, RuleFile};
+use wirespeed_classify::read::RuleFile;
 
-use super::doubt;
 use super::source::{BuildArguments, Raw, ReadArguments};
 use super::trace;
 use crate::Outcome;
@@ -24,7 +25,6 @@ use crate::check::subject::{OfTuples, Subject};
 use crate::check::{self, Job, verdict};
 use crate::device::On;
 use crate::engine::{self, Selection};
-use crate::number::{Grouped, counted_u64, grouped};
 use crate::stdin::at_most_one;
 use crate::threads::{self, all_cores, share_out};
 
@@ -135,59 +135,6 @@ impl TupleVisitor for Verify<'_> {
     }
 }
 
-/// What was left out, what was assumed, and what that makes of the answers.
-#[derive(Clone, Debug, Serialize)]
-struct Aside {
-    /// Tuples whose answer a rule that was left out could change, or is a rule that is wider than said.
-    uncertain: u64,
-    #[serde(skip)]
-    answers: u64,
-    /// Rules left out.
-    left_out: usize,
-    /// Rules that are wider than their file says.
-    widened: usize,
-    /// They, in words.
-    #[serde(skip)]
-    because: String,
-    /// What was assumed, and decided something.
-    assuming: Vec<String>,
-}
-
-impl Aside {
-    fn of<T>(doubts: &Doubts<T>, uncertain: u64, answers: u64) -> Self {
-        Self {
-            uncertain,
-            answers,
-            left_out: doubt::lines(doubts).len(),
-            widened: doubts.widened().len(),
-            because: doubt::left_out(doubts),
-            assuming: doubt::assuming(doubts),
-        }
-    }
-}
-
-impl fmt::Display for Aside {
-    /// Words that go with "all right": assumptions, and doubts as rules were left out.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(assumed) = doubt::assumed(&self.assuming) {
-            write!(f, ", {assumed}")?;
-        }
-        let wide = |and| match self.widened {
-            0 => String::new(),
-            1 => format!("{and}1 rule that is wider than said"),
-            count => format!("{and}{} rules that are wider than said", grouped(count)),
-        };
-        let (start, why) = match (self.left_out, self.widened) {
-            (0, 0) => return Ok(()),
-            (0, _) => ("", wide("")),
-            (_, _) => ("the set is not whole: ", format!("{}{}", self.because, wide(", and of "))),
-        };
-        let (uncertain, answers) = (Grouped(self.uncertain), counted_u64(self.answers, "answer"));
-        let are = if self.uncertain == 1 { "is" } else { "are" };
-        write!(f, ", but {start}{uncertain} of {answers} {are} uncertain because of {why}")
-    }
-}
-
 /// A wrong answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Mismatch {
@@ -259,6 +206,7 @@ mod tests {
     use wirespeed::engine::EngineName;
     use wirespeed::engine::of_domain;
     use wirespeed_classify::generate::{Kind, churn, classbench};
+    use wirespeed_classify::read::Doubts;
     use wirespeed_classify::{BuildOptions, Ipv6Tuple, Lookup, OpenFlowTuple, RuleSet, RuleUpdate, Step};
 
     use super::*;

@@ -12,7 +12,7 @@ use wirespeed_classify::read::Doubts;
 use wirespeed_classify::{Classes, RuleSet};
 
 use super::super::doubt;
-use super::Aside;
+use super::aside::Aside;
 use crate::threads::share_out;
 
 /// Tuples of a part.

@@ -1,0 +1,15 @@
+//! Images without what files hold beside them.
+
+use std::path::PathBuf;
+
+use wirespeed_image::Image;
+
+use crate::error::Error;
+
+/// An image without attachments, with its file.
+pub(crate) fn bare(path: PathBuf, image: &Image, attachments: &[&str]) -> Result<(PathBuf, Image), Error> {
+    match image.without_attachments(attachments) {
+        Ok(image) => Ok((path, image)),
+        Err(source) => Err(Error::Image { path, source }),
+    }
+}
