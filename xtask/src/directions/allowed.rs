@@ -118,10 +118,6 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "completions are made of the whole command line, and are a verb of it",
     ),
     (
-        &["crates/lookupctl/src/verbs/replay/bound.rs", "crates/lookupctl/src/verbs/replay/drive.rs"],
-        "not taken apart yet: the plan of a replay belongs beneath what drives it",
-    ),
-    (
         &["crates/lookupctl/src/verbs/replay/mod.rs", "crates/lookupctl/src/verbs/replay/play.rs"],
         "not taken apart yet: the options belong beneath what plays",
     ),

@@ -23,7 +23,7 @@ pub enum Facts {
 
 impl Facts {
     /// What readers have to know of rules with these doubts, beside their numbers.
-    pub(super) fn for_doubts<T>(doubts: &Doubts<T>) -> Self {
+    pub(super) fn for_doubts<T: Tuple>(doubts: &Doubts<T>) -> Self {
         if doubts.is_empty() { Self::Actions } else { Self::Priorities }
     }
 }

@@ -6,11 +6,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use wirespeed::classify::{Tuple, oracle};
+use wirespeed::classify::oracle;
 use wirespeed::engine::{EngineName, Engines, RuleTuple, of_domain};
 use wirespeed::names::NameDomain;
 use wirespeed::prelude::*;
-use wirespeed::{Address, Reader, Rib, Table};
+use wirespeed::{Reader, Rib, Table};
 
 use crate::common::{Native, check};
 
@@ -146,7 +146,8 @@ fn rules<T: RuleTuple>(file: &str, packets: &[&str]) {
             let tuple: T = packet.parse().map_err(|_| *packet).unwrap();
             let right = oracle::Right::right(&oracle, &tuple);
             assert_eq!(reader.lookup(&tuple).map_or(0, RuleNumber::get), right, "{engine}: {packet}");
-            let action = made.rules().rule(right).map(|rule| NextHop(rule.action()));
+            let rule = made.rules().rule(right);
+            let action = rule.map(|rule| NextHop(*labels.get(NextHop(rule.action())).unwrap()));
             assert_eq!(reader.find(&tuple).map(|found| found.action), action, "{engine}: {packet}");
             matched += u32::from(right > 0);
         }
