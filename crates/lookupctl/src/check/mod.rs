@@ -1,8 +1,11 @@
 //! `verify` of addresses, names and rules: engines are held against the truth, compiled and live, before and
 //! after updates, on this machine's cores and on its GPUs.
 
+mod arguments;
 pub(crate) mod subject;
 pub(crate) mod verdict;
+
+pub(crate) use arguments::{CheckArguments, copies};
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -9,17 +9,14 @@ use clap::Args;
 use truth::State;
 use wirespeed::Fleet;
 use wirespeed::engine::Addresses;
-use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed_fib::{BuildOptions, Family, V4, V6};
 
 use crate::Outcome;
-use crate::check::Job;
-use crate::device::On;
+use crate::check::{CheckArguments, Job, copies};
 use crate::engine::{self, Selection};
 use crate::family;
 use crate::source::{FamilyArgument, Loaded, ReadArguments, TableArguments};
 use crate::stdin;
-use crate::threads::{self, all_cores};
 
 /// Holds engines against an independent method: at the ends of every prefix and at random, or at every
 /// address.
@@ -38,22 +35,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
     engine: Selection,
 
-    /// Updates to apply to the live table, which is then checked again
-    #[arg(long, value_name = "FILE")]
-    updates: Option<OsString>,
-
-    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs, for keys of each
-    /// width that will do
-    #[arg(long, default_value = "cpu")]
-    device: On,
-
-    /// Threads; by default one a core
-    #[arg(long, value_name = "N", value_parser = threads::parser())]
-    threads: Option<usize>,
-
-    /// One JSON object for each engine and state
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    check: CheckArguments,
 
     #[command(flatten)]
     family: FamilyArgument,
@@ -75,8 +58,8 @@ The right answers come from the sorted prefixes as ranges of addresses, without 
 Exit status 1 says that an engine is wrong; the first wrong answers are shown.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
-    let fleet = options.device.open(&GpuOptions::default())?;
-    stdin::at_most_one([("the table", Some(&*options.fib)), ("the updates", options.updates.as_deref())])?;
+    let fleet = options.check.fleet::<V4>()?;
+    stdin::at_most_one([("the table", Some(&*options.fib)), ("the updates", options.check.updates())])?;
     let loaded = options.read.load_one_of(&options.fib)?;
     match family::choose(options.family.wanted(), &loaded.fib) {
         Family::V4 => verify::<V4>(&options, fleet, loaded),
@@ -89,7 +72,7 @@ fn verify<A: Addresses>(options: &Options, fleet: Option<Fleet>, loaded: Loaded)
     if options.exhaustive && A::BITS > 32 {
         bail!("--exhaustive is for IPv4: nobody can walk 2^{} addresses", A::BITS);
     }
-    let updates = match &options.updates {
+    let updates = match options.check.updates() {
         Some(updates) => options.read.updates(updates, &mut fib.next_hops, &[&report])?,
         None => {
             options.read.check(&[&report], None)?;
@@ -99,7 +82,7 @@ fn verify<A: Addresses>(options: &Options, fleet: Option<Fleet>, loaded: Loaded)
     let (rib, next_hops) = A::into_rib(fib);
     options.engine.check_strides(&rib, &options.table.build_options(1).strides)?;
     let engines = options.engine.engines::<A>(&rib)?;
-    let asked = options.table.build_options(if updates.is_empty() { 1 } else { 2 });
+    let asked = options.table.build_options(copies(&updates));
     let strides = if fleet.is_some() { asked.strides.clone().on_gpu() } else { asked.strides.clone() };
     let job = Job {
         before: State::of(&rib, options.exhaustive, &[]),
@@ -112,12 +95,12 @@ fn verify<A: Addresses>(options: &Options, fleet: Option<Fleet>, loaded: Loaded)
         }),
         model: rib,
         updates: &updates,
-        threads: options.threads.unwrap_or_else(all_cores),
+        threads: options.check.threads(),
         build: BuildOptions { results: u32::try_from(next_hops.len()).unwrap_or(u32::MAX), strides, ..asked },
         wanted: (),
         fleet,
     };
-    job.tell(&engines, options.json)
+    job.tell(&engines, options.check.json)
 }
 
 #[cfg(test)]

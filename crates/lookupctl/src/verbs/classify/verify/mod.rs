@@ -22,11 +22,10 @@ use super::source::{BuildArguments, Raw, ReadArguments};
 use super::trace;
 use crate::Outcome;
 use crate::check::subject::{OfTuples, Subject};
-use crate::check::{self, Job, verdict};
-use crate::device::On;
+use crate::check::{self, CheckArguments, Job, copies, verdict};
 use crate::engine::{self, Selection};
 use crate::stdin::at_most_one;
-use crate::threads::{self, all_cores, share_out};
+use crate::threads::share_out;
 
 /// Holds engines of rules against an independent method: at the edges of rules, beside them, at random, and
 /// on a trace.
@@ -45,21 +44,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<Ipv4Tuple>())]
     engine: Selection,
 
-    /// Updates to apply to the live table, which is then checked again
-    #[arg(long, value_name = "FILE")]
-    updates: Option<OsString>,
-
-    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs
-    #[arg(long, default_value = "cpu")]
-    device: On,
-
-    /// Threads; by default one a core
-    #[arg(long, value_name = "N", value_parser = threads::parser())]
-    threads: Option<usize>,
-
-    /// One JSON object for each engine and state
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    check: CheckArguments,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -86,7 +72,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         ("the rules", Some(options.rules.as_os_str())),
         ("the sets", options.read.ipset.as_deref()),
         ("the trace", options.trace.as_deref()),
-        ("the updates", options.updates.as_deref()),
+        ("the updates", options.check.updates()),
     ])?;
     let raw = options.read.open(&options.rules)?;
     visit(raw.tuple(), Verify { options, raw })
@@ -102,9 +88,9 @@ impl TupleVisitor for Verify<'_> {
 
     fn visit<T: RuleTuple>(self) -> Result<Outcome> {
         let Self { options, raw } = self;
-        let fleet = options.device.open(&T::gpu_options())?;
+        let fleet = options.check.fleet::<T>()?;
         let RuleFile { rules, doubts, .. } = raw.load::<T>(&options.read)?;
-        let updates = match &options.updates {
+        let updates = match options.check.updates() {
             Some(updates) => options.read.updates(updates, &rules)?,
             None => Vec::new(),
         };
@@ -112,7 +98,7 @@ impl TupleVisitor for Verify<'_> {
             Some(trace) => trace::file(trace, &options.read)?,
             None => Vec::new(),
         };
-        let threads = options.threads.unwrap_or_else(all_cores);
+        let threads = options.check.threads();
         let after = (!updates.is_empty()).then(|| -> Result<_> {
             let mut after = rules.clone();
             for update in &updates {
@@ -123,7 +109,7 @@ impl TupleVisitor for Verify<'_> {
         let job = Job {
             before: Truth::of(&rules, &doubts, &trace, threads)?,
             after: after.transpose()?,
-            build: options.build.options(if updates.is_empty() { 1 } else { 2 }, None),
+            build: options.build.options(copies(&updates), None),
             model: rules,
             updates: &updates,
             wanted: Facts::None,
@@ -131,7 +117,7 @@ impl TupleVisitor for Verify<'_> {
             threads,
         };
         let engines = options.engine.engines::<T>(&job.model)?;
-        job.tell(&engines, options.json)
+        job.tell(&engines, options.check.json)
     }
 }
 
@@ -210,6 +196,7 @@ mod tests {
     use wirespeed_classify::{BuildOptions, Ipv6Tuple, Lookup, OpenFlowTuple, RuleSet, RuleUpdate, Step};
 
     use super::*;
+    use crate::device::On;
     use crate::{on_host, tables};
 
     /// A table that is right but for one rule, and there in one way of looking up.

@@ -10,7 +10,6 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use truth::Truth;
-use wirespeed::engine::Served;
 use wirespeed::names::read::NameFib;
 use wirespeed::names::{Match, NameBatch, Names};
 use wirespeed_namelookup::{NameDomain, NameModel};
@@ -19,11 +18,10 @@ use super::engines::engines;
 use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
 use crate::check::subject::{Asks, OfNames, Subject, Way};
-use crate::check::{self, Job, verdict};
-use crate::device::On;
+use crate::check::{self, CheckArguments, Job, copies, verdict};
 use crate::engine::{self, Selection};
 use crate::stdin;
-use crate::threads::{self, all_cores, share_out};
+use crate::threads::share_out;
 
 /// Holds engines of names against an independent method: at every entry, at names near it, and at random
 /// ones.
@@ -38,21 +36,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<NameDomain>())]
     engine: Selection,
 
-    /// Updates to apply to the live table, which is then checked again
-    #[arg(long, value_name = "FILE")]
-    updates: Option<OsString>,
-
-    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs
-    #[arg(long, default_value = "cpu")]
-    device: On,
-
-    /// Threads; by default one a core
-    #[arg(long, value_name = "N", value_parser = threads::parser())]
-    threads: Option<usize>,
-
-    /// One JSON object for each engine and state
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    check: CheckArguments,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -75,10 +60,10 @@ Exit status 1 says that an engine is wrong; the first wrong answers are shown. A
 not wrong.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    let fleet = options.device.open(&NameDomain::gpu_options())?;
-    stdin::at_most_one([("the table", Some(&*options.table)), ("the updates", options.updates.as_deref())])?;
+    let fleet = options.check.fleet::<NameDomain>()?;
+    stdin::at_most_one([("the table", Some(&*options.table)), ("the updates", options.check.updates())])?;
     let NameFib { names, mut labels } = options.read.load(&options.table)?;
-    let updates = match &options.updates {
+    let updates = match options.check.updates() {
         Some(updates) => options.read.updates(updates, &mut labels)?,
         None => Vec::new(),
     };
@@ -94,12 +79,12 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         model: NameModel::new(names, options.build.aggregate),
         updates: &updates,
         wanted: (),
-        threads: options.threads.unwrap_or_else(all_cores),
-        build: options.build.options(if updates.is_empty() { 1 } else { 2 }, labels.len()),
+        threads: options.check.threads(),
+        build: options.build.options(copies(&updates), labels.len()),
         fleet,
     };
     let engines = engines(options.engine, job.model.names())?;
-    job.tell(&engines, options.json)
+    job.tell(&engines, options.check.json)
 }
 
 /// A wrong answer.
@@ -206,6 +191,7 @@ mod tests {
     use wirespeed_namelookup::{BuildOptions, Lookup};
 
     use super::*;
+    use crate::device::On;
     use crate::{on_host, tables};
 
     /// A table that is right but for one name, and there in one way of looking up.
