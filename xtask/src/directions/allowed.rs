@@ -118,6 +118,15 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "completions are made of the whole command line, and are a verb of it",
     ),
     (
+        &[
+            "crates/lookupctl/src/verbs/replay/bound.rs",
+            "crates/lookupctl/src/verbs/replay/drive.rs",
+            "crates/lookupctl/src/verbs/replay/place.rs",
+            "crates/lookupctl/src/verbs/replay/worker.rs",
+        ],
+        "what a thread does is compiled for each lane, and called without its type: each names the other",
+    ),
+    (
         &["crates/lookupctl/src/verbs/replay/mod.rs", "crates/lookupctl/src/verbs/replay/play.rs"],
         "not taken apart yet: the options belong beneath what plays",
     ),

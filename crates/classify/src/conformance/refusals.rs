@@ -5,12 +5,12 @@
 //! several in turn. After every call, Ok or Err, the rules are held against a map that took the calls that
 //! succeeded and no other, and readers and the actions that they see against its oracle.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use wirespeed_image::live::Reader;
 use wirespeed_image::{ImageError, Table};
 use wirespeed_rng::Rng;
-use wirespeed_table::conformance::{Failing, fail_at, operations};
+use wirespeed_table::conformance::{Failing, fail_at, with_failures};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
 use super::{options, probes, sets};
@@ -161,26 +161,14 @@ fn history<T: Tuple>(world: &sets::World<T>, rng: &mut Rng) -> Vec<Vec<RuleUpdat
 /// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the
 /// rest did.
 pub fn refusals<T: Tuple, E: Engine<T>>() {
-    for seed in 0..3 {
-        let mut rng = Rng::new(seed);
+    for seed in 0..3u32 {
+        let mut rng = Rng::new(u64::from(seed));
         let world = sets::World::<T>::new(&mut rng);
         let calls = history(&world, &mut rng);
         let start = world.rules(&mut rng, 40);
-        fail_at([]);
-        play::<T, E>(&start, &calls, &mut rng, "none fails");
-        let operations = operations();
-        for first in 1..operations {
-            // One alone, one with the build after it, and several calls.
-            let count = [1, 2, 3, 5][rng.index(4)];
-            let what = format!("seed {seed}, operations {first} to {}", first + count - 1);
-            fail_at(first..first + count);
-            play::<T, E>(&start, &calls, &mut rng, &what);
-        }
-        let some: BTreeSet<u32> = (1..2 * operations).filter(|_| rng.index(2) == 0).collect();
-        fail_at(some.iter().copied());
-        play::<T, E>(&start, &calls, &mut rng, &format!("seed {seed}, operations {some:?}"));
+        let play = |rng: &mut Rng, what: &str| play::<T, E>(&start, &calls, rng, what);
+        with_failures(&mut rng, seed, (1, u32::MAX), play);
     }
-    fail_at([]);
 }
 
 /// Makes the calls; those that fail once or twice more.

@@ -5,13 +5,12 @@
 //! turn. After every call, Ok or Err, the Rib is held against one that took the calls that succeeded and no
 //! other, and readers and a follower against its oracle.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use wirespeed_image::live::{Follower, Reader};
 use wirespeed_image::{ImageError, Patch, Table};
-use wirespeed_table::conformance::{Failing, fail_at, operations};
+use wirespeed_table::conformance::{Failing, fail_at, with_failures};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
 use super::{Expected, affordable, build, tables};
@@ -157,22 +156,9 @@ pub fn refusals<A: Address, E: Engine<A>>() {
             .filter(|_| rng.index(2) == 0)
             .map(|prefix| (prefix, NextHop(3)))
             .collect();
-        fail_at([]);
-        play::<A, E>(&start, &calls, &mut rng, "none fails");
-        let operations = operations();
-        let every = operations.div_ceil(plays) as usize;
-        for first in (1 + seed..operations).step_by(every) {
-            // One alone, one with the build after it, and several calls.
-            let count = [1, 2, 3, 5][rng.index(4)];
-            let what = format!("seed {seed}, operations {first} to {}", first + count - 1);
-            fail_at(first..first + count);
-            play::<A, E>(&start, &calls, &mut rng, &what);
-        }
-        let some: BTreeSet<u32> = (1..2 * operations).filter(|_| rng.index(2) == 0).collect();
-        fail_at(some.iter().copied());
-        play::<A, E>(&start, &calls, &mut rng, &format!("seed {seed}, operations {some:?}"));
+        let play = |rng: &mut Rng, what: &str| play::<A, E>(&start, &calls, rng, what);
+        with_failures(&mut rng, seed, (1 + seed, plays), play);
     }
-    fail_at([]);
 }
 
 /// Makes the calls; those that fail once or twice more.

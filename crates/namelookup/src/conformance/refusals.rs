@@ -5,12 +5,10 @@
 //! turn. After every call, Ok or Err, the names are held against an oracle that took the calls that succeeded
 //! and no other, and so are readers; plain and aggregated.
 
-use std::collections::BTreeSet;
-
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::live::Reader;
 use wirespeed_image::{ImageError, Table};
-use wirespeed_table::conformance::{Failing, fail_at, operations};
+use wirespeed_table::conformance::{Failing, fail_at, with_failures};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
 use super::{options, probes, tables};
@@ -140,21 +138,9 @@ pub fn refusals<E: Engine<NameDomain>>() {
         let calls = history(&pool, &mut rng);
         let start: NameTable = pool.iter().filter(|_| rng.index(2) == 0).map(|name| (name, 3)).collect();
         let start = NameModel::new(start, seed % 2 == 1);
-        fail_at([]);
-        play::<E>(&start, &calls, &mut rng, "none fails");
-        let operations = operations();
-        for first in (1 + seed / 2..operations).step_by(operations.div_ceil(plays) as usize) {
-            // One alone, one with the build after it, and several calls.
-            let count = [1, 2, 3, 5][rng.index(4)];
-            let what = format!("seed {seed}, operations {first} to {}", first + count - 1);
-            fail_at(first..first + count);
-            play::<E>(&start, &calls, &mut rng, &what);
-        }
-        let some: BTreeSet<u32> = (1..2 * operations).filter(|_| rng.index(2) == 0).collect();
-        fail_at(some.iter().copied());
-        play::<E>(&start, &calls, &mut rng, &format!("seed {seed}, operations {some:?}"));
+        let play = |rng: &mut Rng, what: &str| play::<E>(&start, &calls, rng, what);
+        with_failures(&mut rng, seed, (1 + seed / 2, plays), play);
     }
-    fail_at([]);
 }
 
 /// Makes the calls; those that fail once or twice more.

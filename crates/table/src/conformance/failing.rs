@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use wirespeed_image::{ImageError, Outgrown, Patch};
+use wirespeed_rng::Rng;
 
 use crate::domain::Domain;
 use crate::engine::Engine;
@@ -25,8 +26,31 @@ pub fn fail_at(operations: impl IntoIterator<Item = u32>) {
 }
 
 /// The operations of this thread since [`fail_at`].
-pub fn operations() -> u32 {
+fn operations() -> u32 {
     OPERATIONS.get()
+}
+
+/// Makes a play once without a failure, then with failures that begin at one operation after the other, from
+/// `first` on, `plays` times at most, and once with failures at random. A play is told what fails.
+pub fn with_failures(
+    rng: &mut Rng,
+    seed: u32,
+    (first, plays): (u32, u32),
+    mut play: impl FnMut(&mut Rng, &str),
+) {
+    fail_at([]);
+    play(rng, "none fails");
+    let operations = operations();
+    for from in (first..operations).step_by(operations.div_ceil(plays).max(1) as usize) {
+        // One alone, one with the build after it, and several calls.
+        let count = [1, 2, 3, 5][rng.index(4)];
+        fail_at(from..from + count);
+        play(rng, &format!("seed {seed}, operations {from} to {}", from + count - 1));
+    }
+    let some: BTreeSet<u32> = (1..2 * operations).filter(|_| rng.index(2) == 0).collect();
+    fail_at(some.iter().copied());
+    play(rng, &format!("seed {seed}, operations {some:?}"));
+    fail_at([]);
 }
 
 /// Counts an operation; whether it is to fail.

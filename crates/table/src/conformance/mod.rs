@@ -7,7 +7,7 @@ mod readers;
 mod suite;
 mod tally;
 
-pub use failing::{Failing, fail_at, operations};
+pub use failing::{Failing, fail_at, with_failures};
 pub use images::{images, memory_cap};
 pub use patched::Patched;
 pub use readers::beside_readers;

@@ -203,9 +203,9 @@ impl Search<'_> {
             let workers: Vec<_> = workers
                 .into_iter()
                 .enumerate()
-                .map(|(thread, mut lane)| {
+                .map(|(thread, mut worker)| {
                     let paced = Paced { plan, thread, begin, interval, time };
-                    scope.spawn(move || paced.work(&mut *lane))
+                    scope.spawn(move || worker.work_paced(&paced))
                 })
                 .collect();
             let mut driven =
@@ -235,7 +235,7 @@ pub(in crate::verbs) struct Paced {
 
 impl Paced {
     /// Sends batches as they are due, and takes them as they come back.
-    fn work(&self, lane: &mut dyn Lane) -> (Latencies, Instant, bool) {
+    pub(super) fn work(&self, lane: &mut impl Lane) -> (Latencies, Instant, bool) {
         let mut latencies = Latencies::new();
         let mut sent = VecDeque::with_capacity(lane.depth());
         let (end, give_up) = (self.begin + self.time, self.begin + self.time + self.grace());

@@ -64,8 +64,8 @@ impl Plan {
         thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, mut lane) = (*self, place.lane(self.batch));
-                    scope.spawn(move || plan.work(thread, &mut *lane, start, stop))
+                    let (plan, mut worker) = (*self, place.lane(self.batch));
+                    scope.spawn(move || worker.work(&plan, thread, start, stop))
                 })
                 .collect();
             let to_its_end = feeder.as_ref().is_some_and(|feeder| feeder.to_its_end);
@@ -107,10 +107,10 @@ impl Plan {
     /// One thread: its part of a pass to warm up, then batch after batch until the sign to stop. A batch's
     /// time is from sending it to having its results; where one is under way at a time, from the results of
     /// the one before it.
-    fn work(
+    pub(super) fn work(
         &self,
         thread: usize,
-        lane: &mut dyn Lane,
+        lane: &mut impl Lane,
         start: &Barrier,
         stop: &AtomicBool,
     ) -> (Latencies, Instant) {
@@ -148,7 +148,7 @@ impl Plan {
     /// Looks batches up in order, with as many under way as may be.
     fn look_up(
         &self,
-        lane: &mut dyn Lane,
+        lane: &mut impl Lane,
         mut batches: impl Iterator<Item = usize>,
         mut each: impl FnMut(&[NextHop]),
     ) {
@@ -214,9 +214,9 @@ impl Plan {
         let parts: Vec<Pass> = thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, mut lane) = (*self, place.lane(self.batch));
+                    let (plan, mut worker) = (*self, place.lane(self.batch));
                     let batches = thread * share..self.batches().min((thread + 1) * share);
-                    scope.spawn(move || plan.pass_over(batches, &mut *lane))
+                    scope.spawn(move || worker.pass_over(&plan, batches))
                 })
                 .collect();
             workers.into_iter().map(|worker| worker.join().expect("a lookup thread does not panic")).collect()
@@ -229,7 +229,7 @@ impl Plan {
     }
 
     /// One thread's part of a pass.
-    fn pass_over(&self, batches: Range<usize>, lane: &mut dyn Lane) -> Pass {
+    pub(super) fn pass_over(&self, batches: Range<usize>, lane: &mut impl Lane) -> Pass {
         let mut pass = Pass { checksum: 0, matched: Vec::with_capacity(batches.len()) };
         self.look_up(lane, batches, |next_hops| pass.add(next_hops));
         pass

@@ -8,6 +8,7 @@ mod latency;
 pub(in crate::verbs) mod place;
 pub(in crate::verbs) mod play;
 pub(in crate::verbs) mod report;
+mod worker;
 
 pub(in crate::verbs) use arguments::{DriveArguments, Updates};
 

@@ -16,13 +16,15 @@ use wirespeed_namelookup::{Match, NameDomain, Names};
 use wirespeed_sail::{FibId, SailMTable};
 use wirespeed_table::Keys;
 
+use super::worker::Worker;
+
 /// Where a trace is looked up.
 pub(in crate::verbs) trait Place {
     /// Keys of the trace.
     fn len(&self) -> usize;
 
     /// What a thread looks up with: a lane for batches of at most so many keys.
-    fn lane(&self, batch: usize) -> Box<dyn Lane + '_>;
+    fn lane(&self, batch: usize) -> Box<dyn Worker + '_>;
 
     /// What GPUs have to do with it.
     fn gpu(&self) -> Option<GpuState> {
@@ -132,7 +134,7 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Place for InTable<'_, D, Q
         self.trace.len()
     }
 
-    fn lane(&self, batch: usize) -> Box<dyn Lane + '_> {
+    fn lane(&self, batch: usize) -> Box<dyn Worker + '_> {
         let (trace, reader) = (self.trace, self.reader.clone_box());
         let (found, spare) = (vec![Q::Found::default(); batch.min(trace.len())], Vec::new());
         match &self.offload {
@@ -240,7 +242,7 @@ impl<A: Address> Place for InFibs<'_, A> {
         self.keys.len()
     }
 
-    fn lane(&self, batch: usize) -> Box<dyn Lane + '_> {
+    fn lane(&self, batch: usize) -> Box<dyn Worker + '_> {
         let next_hops = vec![NextHop::NONE; batch.min(self.keys.len())];
         let Self { fibs, keys, reader } = self;
         Box::new(FibsLane { fibs, keys, reader: reader.clone(), next_hops, waiting: None })
