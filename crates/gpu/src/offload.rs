@@ -29,14 +29,14 @@ pub trait RemoteTable: Clone + Send + Sync + 'static {
 
     /// What is known of the keys to come when a table is brought to GPUs: it decides how they travel, and
     /// what is measured.
-    type Like<'k>: Copy;
+    type KeyHint<'k>: Copy;
 
     /// Parts that a large batch is cut into, so that keys of one travel while another's results come back.
     const PARTS: usize;
 
     /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data: about a
     /// second.
-    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, like: Self::Like<'_>) -> Result<Self, GpuError>;
+    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, hint: Self::KeyHint<'_>) -> Result<Self, GpuError>;
 
     /// The table on them.
     fn copies(&self) -> &Copies;

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::verbs::{build, classify, completions, devices, generate, info, lookup, names, replay, verify};
 
-/// Looks up, replays, verifies, builds and generates forwarding tables.
+/// Lookups up, replays, verifies, builds and generates forwarding tables.
 #[derive(Debug, Parser)]
 #[command(name = "lookupctl", version, after_help = EXAMPLES, subcommand_required = true)]
 pub(crate) struct Arguments {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use wirespeed::Fleet;
-use wirespeed::engine::{AnyTable, Compiled, EngineName, Like, Served};
+use wirespeed::engine::{AnyTable, Compiled, EngineName, KeyHint, Served};
 use wirespeed::gpu::dispatch::{Meter, Use};
 use wirespeed::gpu::offload::Offload;
 use wirespeed_table::BuildOptions;
@@ -23,9 +23,9 @@ pub(crate) fn on_gpus<D: Served>(
     engine: EngineName,
     table: &dyn AnyTable<D>,
     fleet: &Fleet,
-    like: Like<'_, D>,
+    hint: KeyHint<'_, D>,
 ) -> Result<Offload<D::Remote>> {
-    let remote = table.upload(fleet, like).with_context(|| cannot_upload(engine))?;
+    let remote = table.upload(fleet, hint).with_context(|| cannot_upload(engine))?;
     Ok(Offload::new(remote, Use::Always, Meter::new(1, Duration::ZERO)))
 }
 

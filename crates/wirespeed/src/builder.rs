@@ -5,7 +5,6 @@ use std::hash::Hash;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::gpu::runtime::Fleet;
 #[cfg(feature = "text")]
 use wirespeed_fib::read::{ReadOptions, Source, read_fib};
 use wirespeed_fib::{Address, Fib, NextHop, Prefix, Rib};
@@ -13,6 +12,7 @@ use wirespeed_fib::{Address, Fib, NextHop, Prefix, Rib};
 use crate::device::Device;
 use crate::engine::Addresses;
 use crate::error::Error;
+use crate::gpu::runtime::Fleet;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
@@ -164,8 +164,8 @@ impl<A: Addresses> Builder<A> {
             return Err(error);
         }
         with_next_hops(&rib)?;
-        let (engine, cap, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
-        Table::build(rib, engine, options, cap, settings.device)
+        let (engine, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
+        Table::build(rib, engine, options, settings.device)
     }
 
     pub(crate) fn with_settings(mut self, settings: Settings) -> Self {

@@ -10,15 +10,15 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
+use wirespeed_table::Keys;
+
+use crate::engine::{AnyLive, MEASURED, Served};
+use crate::error::Error;
 use crate::gpu::GpuError;
 use crate::gpu::dispatch::{Meter, Policy, Use};
 use crate::gpu::ip::open_all;
 use crate::gpu::offload::Offload;
 use crate::gpu::runtime::{Fleet, GpuOptions};
-use wirespeed_table::Keys;
-
-use crate::engine::{AnyLive, MEASURED, Served};
-use crate::error::Error;
 
 /// Where batches are looked up: [`Builder::device`](crate::Builder::device).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -91,7 +91,7 @@ pub fn offload<D: Served>(
     by: Use,
     threads: usize,
 ) -> Result<Offload<D::Remote>, GpuError> {
-    let remote = live.upload(fleet, D::like(keys, reach))?;
+    let remote = live.upload(fleet, D::key_hint(keys, reach))?;
     let keys = keys.part(0..keys.len().min(MEASURED));
     let (reader, mut results) = (live.reader(), vec![D::Result::default(); keys.len()]);
     let meter = measured(threads, keys.len(), || reader.enter().table.lookup_batch(keys, &mut results));

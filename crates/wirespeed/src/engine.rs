@@ -17,7 +17,7 @@ pub use wirespeed_table::{Domain, Engine, Standing};
 
 pub use erased::{AnyLive, AnyReader, AnyTable, Compiled, Entered};
 pub(crate) use served::MEASURED;
-pub use served::{Built, Like, Served, Wanted};
+pub use served::{Built, KeyHint, Served, Wanted};
 
 /// A table that GPUs look up in, too: every engine's table is one.
 pub use wirespeed_image::device::OnDevice;

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::gpu::GpuError;
 #[cfg(feature = "text")]
 use wirespeed_fib::read::ReadError;
 use wirespeed_fib::{BuildError, Family, TooManyNextHops};
@@ -11,6 +10,7 @@ use wirespeed_image::ImageError;
 #[cfg(feature = "rules")]
 use crate::classify;
 use crate::engine::{EngineName, Engines, UnknownEngine};
+use crate::gpu::GpuError;
 use crate::memory::Cap;
 #[cfg(feature = "names")]
 use crate::names;

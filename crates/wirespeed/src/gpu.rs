@@ -105,13 +105,13 @@ pub mod offload {
         type Domain: Domain;
 
         /// What is known of the keys to come when a table is brought to GPUs.
-        type Like<'k>: Copy;
+        type KeyHint<'k>: Copy;
 
         /// Shows that there is no such table.
         fn never(&self) -> !;
 
         /// Brings a table to all GPUs.
-        fn upload<T: OnDevice>(fleet: &Fleet, _: &T, _: Self::Like<'_>) -> Result<Self, GpuError> {
+        fn upload<T: OnDevice>(fleet: &Fleet, _: &T, _: Self::KeyHint<'_>) -> Result<Self, GpuError> {
             match *fleet {}
         }
 
@@ -280,7 +280,7 @@ pub mod ip {
 
     impl<A: Address> RemoteTable for Remote<A> {
         type Domain = A;
-        type Like<'k> = u8;
+        type KeyHint<'k> = u8;
 
         fn never(&self) -> ! {
             match self.0 {}
@@ -303,7 +303,7 @@ pub mod names {
 
     impl RemoteTable for Remote {
         type Domain = NameDomain;
-        type Like<'k> = Names<'k>;
+        type KeyHint<'k> = Names<'k>;
 
         fn never(&self) -> ! {
             match *self {}
@@ -338,7 +338,7 @@ pub mod classify {
 
     impl<T: Tuple> RemoteTable for Remote<T> {
         type Domain = T;
-        type Like<'k> = &'k [T];
+        type KeyHint<'k> = &'k [T];
 
         fn never(&self) -> ! {
             match self.0 {}

@@ -6,7 +6,6 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::gpu::runtime::{Fleet, GpuOptions};
 use ipnet::IpNet;
 use wirespeed_fib::{AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
 
@@ -16,6 +15,7 @@ use crate::builder::{Builder, labelled};
 use crate::device::Device;
 use crate::engine::Addresses;
 use crate::error::Error;
+use crate::gpu::runtime::{Fleet, GpuOptions};
 use crate::key::BLOCK;
 use crate::labels::Labels;
 use crate::reader::{Guard, Reader};

@@ -225,6 +225,7 @@ mod bare;
 mod builder;
 #[cfg(feature = "rules")]
 pub mod classify;
+mod common;
 pub mod device;
 pub mod engine;
 mod error;
@@ -240,7 +241,6 @@ pub mod names;
 mod pipeline;
 mod reader;
 mod route_list;
-mod serving;
 mod settings;
 mod table;
 

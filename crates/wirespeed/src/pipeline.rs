@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use crate::gpu::offload;
 use wirespeed_table::Keys;
 
+use crate::common::ReaderCore;
 use crate::engine::Served;
-use crate::serving::Looking;
+use crate::gpu::offload;
 
 /// Batches of one thread, several under way at once, first in, first out. They keep a GPU and the bus to it
 /// busy in both directions. [`Reader::pipeline`](crate::Reader::pipeline) makes one for addresses,
@@ -16,7 +16,7 @@ use crate::serving::Looking;
 ///
 /// A batch for the CPU is looked up when it is taken. So is one that a GPU could not answer.
 pub struct Pipeline<'k, D: Served> {
-    reader: &'k Looking<D>,
+    reader: &'k ReaderCore<D>,
     under_way: UnderWay<'k, D>,
 }
 
@@ -28,7 +28,7 @@ enum UnderWay<'k, D: Served> {
 }
 
 impl<'k, D: Served> Pipeline<'k, D> {
-    pub(crate) fn new(reader: &'k Looking<D>) -> Self {
+    pub(crate) fn new(reader: &'k ReaderCore<D>) -> Self {
         let under_way = match reader.offload() {
             None => UnderWay::OnCpu(VecDeque::new()),
             Some(offload) => UnderWay::OnEither(offload::Pipeline::new(offload)),

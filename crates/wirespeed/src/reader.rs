@@ -3,24 +3,24 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::gpu::ip::{Offload, Remote};
 use wirespeed_fib::NextHop;
 #[cfg(feature = "parallel")]
 use wirespeed_fib::on_all_cores;
 
+use crate::common::ReaderCore;
 use crate::engine::{Addresses, EngineName, Entered};
 use crate::error::Error;
+use crate::gpu::ip::{Offload, Remote};
 use crate::image_file::ImageFile;
 use crate::key::Key;
 use crate::pipeline::Pipeline;
-use crate::serving::Looking;
 
 /// Looks up in a table. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does. A
 /// reader outlives the writer, and goes on with the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
 #[derive(Clone)]
-pub struct Reader<A: Addresses>(pub(crate) Looking<A>);
+pub struct Reader<A: Addresses>(pub(crate) ReaderCore<A>);
 
 impl<A: Addresses> Reader<A> {
     /// The table on GPUs.
@@ -34,10 +34,7 @@ impl<A: Addresses> Reader<A> {
     /// Fails where the file is damaged, of the other family, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = open_image::<A>(path.as_ref())?;
-        let engine = file.engine();
-        let (path, image) = file.into_bare()?;
-        let inner = A::open(engine, image, ())?.map_err(|source| Error::Image { path, source })?;
-        Ok(Self(Looking::fixed(inner, engine)))
+        Ok(Self(ReaderCore::open(file.engine(), file.into_bare()?, ())?))
     }
 
     /// The next hop of the longest prefix that contains the address, [`NextHop::NONE`] where there is none.

@@ -39,7 +39,7 @@ impl Settings {
         &mut self,
         source: &D::Source,
         auto: Cap,
-    ) -> Result<(EngineName, Cap, BuildOptions), Error> {
+    ) -> Result<(EngineName, (Cap, BuildOptions)), Error> {
         self.device.open(&D::gpu_options())?;
         let cap = match self.memory_cap {
             Some(cap) => Cap::Stated(cap),
@@ -48,7 +48,7 @@ impl Settings {
         };
         let engine = choose::<D>(&self.engine, source, self.device.fleet.is_some())?;
         let Self { results, head_room, seed, .. } = *self;
-        Ok((engine, cap, BuildOptions { results, head_room, seed, ..cap.options() }))
+        Ok((engine, (cap, BuildOptions { results, head_room, seed, ..cap.options() })))
     }
 }
 

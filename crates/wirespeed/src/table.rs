@@ -7,6 +7,7 @@ use std::path::Path;
 use wirespeed_fib::{Address, Applied, BuildOptions, NextHop, NextHops, Prefix, Rib, Update, V4, V6};
 
 use crate::builder::Builder;
+use crate::common::{TableCore, table_methods};
 use crate::device::DeviceSettings;
 use crate::engine::{Addresses, EngineName};
 use crate::error::Error;
@@ -14,7 +15,6 @@ use crate::image_file;
 use crate::labels::Labels;
 use crate::memory::Cap;
 use crate::reader::{Reader, open_image};
-use crate::serving::{Serving, serving_methods};
 
 /// An IPv4 table.
 pub type Ipv4Table = Table<V4>;
@@ -43,8 +43,7 @@ pub type Ipv6Reader = Reader<V6>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Table<A: Addresses> {
-    serving: Serving<A>,
-    cap: Cap,
+    core: TableCore<A>,
 }
 
 impl<A: Addresses> Table<A> {
@@ -57,15 +56,13 @@ impl<A: Addresses> Table<A> {
     pub(crate) fn build(
         rib: Rib<A>,
         engine: EngineName,
-        options: BuildOptions,
-        cap: Cap,
+        (cap, options): (Cap, BuildOptions),
         device: DeviceSettings,
     ) -> Result<Self, Error> {
         let strides = options.strides;
         let strides = if device.fleet.is_some() { strides.on_gpu() } else { strides };
         let options = BuildOptions { strides, ..options };
-        let error = |source| Error::of_build::<A>(engine, source, cap);
-        Ok(Self { serving: Serving::build(engine, rib, options, (), device, error)?, cap })
+        Ok(Self { core: TableCore::build(engine, rib, (cap, options), (), device)? })
     }
 
     /// Opens an image file with its routes. It is ready for lookups as soon as it is read and checked. The
@@ -76,10 +73,7 @@ impl<A: Addresses> Table<A> {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = open_image::<A>(path.as_ref())?;
         let rib = file.routes()?.ok_or_else(|| Error::without(file.path(), "routes"))?;
-        let (engine, cap) = (file.engine(), Cap::Named);
-        let (path, image) = file.into_bare()?;
-        let error = |source| Error::Image { path, source };
-        Ok(Self { serving: Serving::resume(engine, rib, image, cap.options(), (), error)?, cap })
+        Ok(Self { core: TableCore::resume(file.engine(), rib, file.into_bare()?, ())? })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -100,10 +94,10 @@ impl<A: Addresses> Table<A> {
         updates: &[Update<A>],
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, Error> {
-        let (engine, cap) = (self.engine(), self.cap);
-        self.serving.change(|live| {
+        let of_build = self.core.of_build();
+        self.core.change(|live| {
             with_next_hops(updates.iter().filter_map(announced))?;
-            live.apply_if(updates, is_agreed).map_err(|source| Error::of_build::<A>(engine, source, cap))
+            live.apply_if(updates, is_agreed).map_err(of_build)
         })
     }
 
@@ -119,13 +113,13 @@ impl<A: Addresses> Table<A> {
 
     /// A reader of the table. Each thread takes its own.
     pub fn reader(&self) -> Reader<A> {
-        Reader(self.serving.reader())
+        Reader(self.core.reader())
     }
 
     /// The routes: exact and longest matches with the prefix that matched, what a prefix covers, iteration in
     /// order.
     pub fn routes(&self) -> &Rib<A> {
-        self.serving.model()
+        self.core.model()
     }
 
     /// Number of prefixes.
@@ -138,12 +132,12 @@ impl<A: Addresses> Table<A> {
         self.routes().is_empty()
     }
 
-    serving_methods!("addresses", "crate::Builder");
+    table_methods!("addresses", "crate::Builder");
 
     /// Bytes held: both copies of the compiled table, the routes, and what the engine keeps for updates. Each
     /// GPU holds one more copy.
     pub fn memory_usage(&self) -> u64 {
-        self.serving.memory_usage()
+        self.core.memory_usage()
     }
 
     /// Saves the compiled table and its routes as an image file. A file that is there is replaced, whole or
@@ -161,7 +155,7 @@ impl<A: Addresses> Table<A> {
     }
 
     fn save_with(&self, next_hops: &NextHops, path: &Path) -> Result<(), Error> {
-        self.serving.with_image(|image| image_file::save(image, self.routes(), next_hops, path)).map(drop)
+        self.core.with_image(|image| image_file::save(image, self.routes(), next_hops, path)).map(drop)
     }
 }
 

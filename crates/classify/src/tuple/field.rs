@@ -170,6 +170,7 @@ impl Field {
     }
 
     /// The number that a column of a trace says, where addresses may be decimal numbers.
+    #[cfg(feature = "text")]
     pub(crate) fn parse_column(&self, text: &str) -> Result<u128, ValueError> {
         self.checked(text, self.kind.parse(text).or_else(|| number(text)))
     }

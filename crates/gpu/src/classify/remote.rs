@@ -96,25 +96,25 @@ impl<T: Tuple> RemoteTable for Remote<T> {
 
     /// Tuples like those that will be looked up: launches and ways are measured with them, on each GPU.
     /// Without any tuples nothing is measured.
-    type Like<'k> = &'k [T];
+    type KeyHint<'k> = &'k [T];
 
     const PARTS: usize = 8;
 
-    fn upload<C: OnDevice>(fleet: &Fleet, table: &C, like: &[T]) -> Result<Self, GpuError> {
+    fn upload<C: OnDevice>(fleet: &Fleet, table: &C, hint: &[T]) -> Result<Self, GpuError> {
         if kind::<T>().is_none() {
             return Err(GpuError::Unsupported(format!("tuples of {}", T::NAME)));
         }
         let largest = table.image().results();
         let copies = Copies::upload(fleet, table, |_, gpu, replica| {
-            if like.is_empty() {
+            if hint.is_empty() {
                 return Ok(None);
             }
             gpu.tune_with(replica, |batch| {
-                let count = batch.capacity().min(most_in(batch.keys_mut().len(), like));
-                pack(&like[..count], result_bytes(largest), batch.keys_mut())
+                let count = batch.capacity().min(most_in(batch.keys_mut().len(), hint));
+                pack(&hint[..count], result_bytes(largest), batch.keys_mut())
             })?;
             let fill = |batch: &mut Batch, count| {
-                let part = like.get(..count)?;
+                let part = hint.get(..count)?;
                 pack(part, result_bytes(largest), batch.keys_mut())
             };
             gpu.calibrate_with(replica, fill).map(Some)

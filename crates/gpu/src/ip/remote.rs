@@ -112,7 +112,7 @@ impl<A: Address> RemoteTable for Remote<A> {
     type Domain = A;
 
     /// How many first bits of an address lookups in the table depend on.
-    type Like<'k> = u8;
+    type KeyHint<'k> = u8;
 
     const PARTS: usize = 4;
 

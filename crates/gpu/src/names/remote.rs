@@ -74,17 +74,17 @@ impl RemoteTable for Remote {
 
     /// Names like those that will be looked up: launches and ways are measured with them, on each GPU.
     /// Without any names nothing is measured.
-    type Like<'k> = Names<'k>;
+    type KeyHint<'k> = Names<'k>;
 
     const PARTS: usize = 8;
 
-    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, like: Names<'_>) -> Result<Self, GpuError> {
+    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, hint: Names<'_>) -> Result<Self, GpuError> {
         let copies = Copies::upload(fleet, table, |_, gpu, replica| {
-            if like.is_empty() {
+            if hint.is_empty() {
                 return Ok(None);
             }
-            gpu.tune_with(replica, |batch| pack_some(like, batch.capacity(), batch))?;
-            gpu.calibrate_with(replica, |batch, count| pack_exactly(like, count, batch)).map(Some)
+            gpu.tune_with(replica, |batch| pack_some(hint, batch.capacity(), batch))?;
+            gpu.calibrate_with(replica, |batch, count| pack_exactly(hint, count, batch)).map(Some)
         })?;
         Ok(Self { copies: Arc::new(copies) })
     }

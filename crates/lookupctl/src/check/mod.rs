@@ -22,7 +22,7 @@ use crate::Outcome;
 use crate::device::On;
 use crate::output::{Output, progress};
 use crate::tables::{self, cannot_build, cannot_upload};
-use subject::{Looks, Subject};
+use subject::{Lookups, Subject};
 use verdict::{Line, Verdict};
 
 /// Updates that readers see appear at once.
@@ -31,7 +31,7 @@ const GROUP: usize = 1024;
 /// One state of a table: what is right, and which keys to ask for.
 pub(crate) trait Truth<D: Served> {
     /// The lookups that are checked.
-    type Looks: Looks<D>;
+    type Lookups: Lookups<D>;
     /// A wrong answer.
     type Mismatch: Display + Serialize + Clone + Ord;
     /// What else there is to tell: on the line of the verdict, and in JSON.
@@ -95,11 +95,11 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
             return Ok(vec![self.report(state, Subject::Cpu(&*compiled.table), None)?]);
         };
         let sample = self.before.sample();
-        let reaches = T::Looks::reaches(self.model.reach()).into_iter();
+        let reaches = T::Lookups::reaches(self.model.reach()).into_iter();
         let on_gpu = reaches.map(|reach| {
-            let remote = compiled.table.upload(fleet, D::like(D::keys(&sample), reach));
+            let remote = compiled.table.upload(fleet, D::key_hint(D::keys(&sample), reach));
             let remote = remote.with_context(|| cannot_upload(engine))?;
-            self.report(state, Subject::on_gpu(&remote), T::Looks::key_bytes(&remote))
+            self.report(state, Subject::on_gpu(&remote), T::Lookups::key_bytes(&remote))
         });
         on_gpu.collect()
     }
@@ -110,10 +110,10 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
         let live = D::live(engine, self.model.clone(), self.build.clone(), self.wanted)?;
         let mut live = live.with_context(|| cannot_build(engine))?;
         let sample = self.before.sample();
-        let like = D::like(D::keys(&sample), live.reach());
-        let upload = |fleet| live.upload(fleet, like).with_context(|| cannot_upload(engine));
+        let hint = D::key_hint(D::keys(&sample), live.reach());
+        let upload = |fleet| live.upload(fleet, hint).with_context(|| cannot_upload(engine));
         let remote = self.fleet.as_ref().map(upload).transpose()?;
-        let (reader, key_bytes) = (live.reader(), remote.as_ref().and_then(T::Looks::key_bytes));
+        let (reader, key_bytes) = (live.reader(), remote.as_ref().and_then(T::Lookups::key_bytes));
         let report = |state| {
             let entered = reader.enter();
             let subject = remote.as_ref().map_or(Subject::Cpu(&entered.table), Subject::on_gpu);

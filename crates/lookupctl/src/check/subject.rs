@@ -36,7 +36,7 @@ const fn way(name: &'static str, keys: usize, asks: Asks) -> Way {
 }
 
 /// How tables of a domain are looked up in to be checked.
-pub(crate) trait Looks<D: Served> {
+pub(crate) trait Lookups<D: Served> {
     /// The ways of the CPU.
     const ON_CPU: &'static [Way];
     /// The ways of GPUs: batches large and small may go to different kernels.
@@ -56,13 +56,13 @@ pub(crate) trait Looks<D: Served> {
         None
     }
 
-    /// Looks keys up one by one.
+    /// Lookups keys up one by one.
     fn one_by_one(table: &dyn Lookup<D>, keys: D::Keys<'_>, found: &mut [D::Found]);
 
     /// Has results alone looked up; what is not written is as it was.
     fn results(found: &mut [D::Found], look_up: impl FnOnce(&mut [D::Result]));
 
-    /// Looks keys up on GPUs.
+    /// Lookups keys up on GPUs.
     fn on_gpu(
         remote: &D::Remote,
         asks: Asks,
@@ -74,7 +74,7 @@ pub(crate) trait Looks<D: Served> {
 /// Lookups of addresses.
 pub(crate) enum OfAddresses {}
 
-impl<A: Addresses> Looks<A> for OfAddresses {
+impl<A: Addresses> Lookups<A> for OfAddresses {
     const ON_CPU: &'static [Way] = &[way("batch", 4096, Asks::Results), way("single", 4096, Asks::Single)];
     const ON_GPU: &'static [Way] = &[way("batch", 1 << 16, Asks::Results), way("small", 999, Asks::Results)];
     const NOTHING: NextHop = NextHop(u32::MAX);
@@ -105,7 +105,7 @@ impl<A: Addresses> Looks<A> for OfAddresses {
 /// Lookups of names.
 pub(crate) enum OfNames {}
 
-impl Looks<NameDomain> for OfNames {
+impl Lookups<NameDomain> for OfNames {
     const ON_CPU: &'static [Way] = &[
         way("match batch", usize::MAX, Asks::Found),
         way("batch", usize::MAX, Asks::Results),
@@ -142,7 +142,7 @@ impl Looks<NameDomain> for OfNames {
 /// Lookups of tuples.
 pub(crate) enum OfTuples {}
 
-impl<T: RuleTuple> Looks<T> for OfTuples {
+impl<T: RuleTuple> Lookups<T> for OfTuples {
     const ON_CPU: &'static [Way] = &[
         way("batch", usize::MAX, Asks::Results),
         way("small batch", 37, Asks::Results),
@@ -180,16 +180,16 @@ impl<'a, D: Served> Subject<'a, D> {
     }
 
     /// The ways to try.
-    pub(crate) fn ways<L: Looks<D>>(&self) -> &'static [Way] {
+    pub(crate) fn ways<L: Lookups<D>>(&self) -> &'static [Way] {
         match self {
             Self::Cpu(_) => L::ON_CPU,
             Self::Gpu(..) => L::ON_GPU,
         }
     }
 
-    /// Looks keys up in batches of the way's size. A way that doesn't ask for all that is found leaves the
-    /// rest [as it is](Looks::NOTHING).
-    pub(crate) fn look_up<L: Looks<D>>(&self, way: &Way, keys: D::Keys<'_>, found: &mut [D::Found]) {
+    /// Lookups keys up in batches of the way's size. A way that doesn't ask for all that is found leaves the
+    /// rest [as it is](Lookups::NOTHING).
+    pub(crate) fn look_up<L: Lookups<D>>(&self, way: &Way, keys: D::Keys<'_>, found: &mut [D::Found]) {
         found.fill(L::NOTHING);
         for (at, found) in found.chunks_mut(way.keys.min(keys.len()).max(1)).enumerate() {
             let from = at * way.keys.min(keys.len());
@@ -197,8 +197,8 @@ impl<'a, D: Served> Subject<'a, D> {
         }
     }
 
-    /// Looks one batch up.
-    pub(crate) fn look_up_batch<L: Looks<D>>(&self, asks: Asks, keys: D::Keys<'_>, found: &mut [D::Found]) {
+    /// Lookups one batch up.
+    pub(crate) fn look_up_batch<L: Lookups<D>>(&self, asks: Asks, keys: D::Keys<'_>, found: &mut [D::Found]) {
         match (self, asks) {
             (Self::Cpu(table), Asks::Single) => L::one_by_one(*table, keys, found),
             (Self::Cpu(table), Asks::Results) => {

@@ -5,7 +5,6 @@ use std::hash::Hash;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::gpu::runtime::Fleet;
 use wirespeed_classify::read::{
     Assumptions, Doubts, Effect, ReadOptions, RuleFile, RuleReport, Source, read_rules,
 };
@@ -15,6 +14,7 @@ use super::classifier::Classifier;
 use crate::device::Device;
 use crate::engine::RuleTuple;
 use crate::error::Error;
+use crate::gpu::runtime::Fleet;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
@@ -293,8 +293,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             return Err(Error::RulesLeftOut { report: Box::new(reports.swap_remove(at)) });
         }
         let (rules, mut settings) = (self.rules, self.settings);
-        let (engine, cap, options) = settings.resolve::<T>(&rules, Cap::Named)?;
-        Classifier::build(rules, engine, options, cap, settings.device, (reports, self.doubts))
+        let (engine, options) = settings.resolve::<T>(&rules, Cap::Named)?;
+        Classifier::build(rules, engine, options, settings.device, (reports, self.doubts))
     }
 
     /// Keeps the first error.

@@ -15,12 +15,12 @@ use super::facts::Facts;
 use super::image_file::{self, RuleImageFile};
 use super::reader::RuleReader;
 use super::turnover::Turnover;
+use crate::common::{TableCore, table_methods};
 use crate::device::DeviceSettings;
 use crate::engine::{EngineName, RuleTuple};
 use crate::error::Error;
 use crate::labels::Labels;
 use crate::memory::Cap;
-use crate::serving::{Serving, serving_methods};
 
 /// A set of rules, and what it compiles to. One owner changes it. Any number of [`RuleReader`]s look up
 /// meanwhile, and never wait.
@@ -45,8 +45,7 @@ use crate::serving::{Serving, serving_methods};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Classifier<T: RuleTuple> {
-    serving: Serving<T>,
-    cap: Cap,
+    core: TableCore<T>,
     turnover: Arc<Turnover>,
     reports: Vec<RuleReport>,
     doubts: Arc<Doubts<T>>,
@@ -62,14 +61,12 @@ impl<T: RuleTuple> Classifier<T> {
     pub(super) fn build(
         rules: RuleSet<T>,
         engine: EngineName,
-        options: BuildOptions,
-        cap: Cap,
+        options: (Cap, BuildOptions),
         device: DeviceSettings,
         (reports, doubts): (Vec<RuleReport>, Doubts<T>),
     ) -> Result<Self, Error> {
-        let error = |source| Error::of_build::<T>(engine, source, cap);
-        let serving = Serving::build(engine, rules, options, Facts::for_doubts(&doubts), device, error)?;
-        Ok(Self { serving, cap, turnover: Arc::default(), reports, doubts: Arc::new(doubts) })
+        let core = TableCore::build(engine, rules, options, Facts::for_doubts(&doubts), device)?;
+        Ok(Self { core, turnover: Arc::default(), reports, doubts: Arc::new(doubts) })
     }
 
     /// Opens an image file with its rules. It is ready for lookups as soon as it is read and checked. The
@@ -80,11 +77,9 @@ impl<T: RuleTuple> Classifier<T> {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
-        let (path, image) = file.into_bare()?;
-        let (error, wanted) = (|source| Error::Image { path, source }, Facts::for_doubts(&doubts));
-        let serving = Serving::resume(engine, rules, image, BuildOptions::default(), wanted, error)?;
+        let core = TableCore::resume(engine, rules, file.into_bare()?, Facts::for_doubts(&doubts))?;
         let (turnover, reports, doubts) = (Arc::default(), Vec::new(), Arc::new(doubts));
-        Ok(Self { serving, cap: Cap::Named, turnover, reports, doubts })
+        Ok(Self { core, turnover, reports, doubts })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -95,14 +90,14 @@ impl<T: RuleTuple> Classifier<T> {
     /// then did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, Error> {
         let is_turnover = gives_again(self.rules().last_number(), updates);
-        let (engine, cap, turnover) = (self.engine(), self.cap, &self.turnover);
-        self.serving.change(|live| {
+        let (of_build, turnover) = (self.core.of_build(), &self.turnover);
+        self.core.change(|live| {
             let applied = match is_turnover {
                 true => turnover.during(|| live.apply(updates)),
                 false => live.apply(updates),
             };
             applied.map_err(|error| match error {
-                UpdateError::Build(source) => Error::of_build::<T>(engine, source, cap),
+                UpdateError::Build(source) => of_build(source),
                 UpdateError::Rule(source) => source.into(),
                 source => Error::UpdateRules { source },
             })
@@ -132,12 +127,12 @@ impl<T: RuleTuple> Classifier<T> {
 
     /// A reader of the rules. Each thread takes its own.
     pub fn reader(&self) -> RuleReader<T> {
-        RuleReader::new(self.serving.reader(), Arc::clone(&self.turnover), Arc::clone(&self.doubts))
+        RuleReader::new(self.core.reader(), Arc::clone(&self.turnover), Arc::clone(&self.doubts))
     }
 
     /// The rules with their numbers, as they are now.
     pub fn rules(&self) -> &RuleSet<T> {
-        self.serving.model()
+        self.core.model()
     }
 
     /// Number of rules.
@@ -171,12 +166,12 @@ impl<T: RuleTuple> Classifier<T> {
         &self.doubts
     }
 
-    serving_methods!("tuples", "ClassifierBuilder");
+    table_methods!("tuples", "ClassifierBuilder");
 
     /// Bytes held: both copies of the compiled table and of the actions, the rules, and what the engine keeps
     /// for updates. Each GPU holds one more copy of the table.
     pub fn memory_usage(&self) -> u64 {
-        self.serving.memory_usage()
+        self.core.memory_usage()
     }
 
     /// Saves the compiled table and its rules, with what is in [doubt](Self::doubts), as an image file. A
@@ -196,7 +191,7 @@ impl<T: RuleTuple> Classifier<T> {
     fn save_with(&self, labels: &NextHops, path: &Path) -> Result<(), Error> {
         // Updates may have changed which lines the rules come from.
         let (rules, beside) = (self.rules(), (&*self.doubts, &Lines::default()));
-        self.serving.with_image(|image| image_file::save(image, rules, labels, beside, path)).map(drop)
+        self.core.with_image(|image| image_file::save(image, rules, labels, beside, path)).map(drop)
     }
 }
 

@@ -14,24 +14,24 @@ use super::found::RuleMatch;
 use super::image_file::RuleImageFile;
 use super::turnover::Turnover;
 use super::verdict::RuleVerdict;
+use crate::common::ReaderCore;
 use crate::engine::{EngineName, Entered, RuleTuple};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
-use crate::serving::Looking;
 
 /// Looks up in a set of rules. Cheap to clone: each thread takes its own. Wait-free, whatever the writer
 /// does. A reader outlives the writer, and goes on with the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the rules.
 pub struct RuleReader<T: RuleTuple> {
-    looking: Looking<T>,
+    core: ReaderCore<T>,
     turnover: Arc<Turnover>,
     doubts: Arc<Doubts<T>>,
 }
 
 impl<T: RuleTuple> RuleReader<T> {
-    pub(super) fn new(looking: Looking<T>, turnover: Arc<Turnover>, doubts: Arc<Doubts<T>>) -> Self {
-        Self { looking, turnover, doubts }
+    pub(super) fn new(core: ReaderCore<T>, turnover: Arc<Turnover>, doubts: Arc<Doubts<T>>) -> Self {
+        Self { core, turnover, doubts }
     }
 
     /// Opens an image file that [`Classifier::save`](super::Classifier::save) or `lookupctl classify build`
@@ -43,16 +43,15 @@ impl<T: RuleTuple> RuleReader<T> {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules::<T>()?, file.doubts()?);
-        let (path, image) = file.into_bare()?;
         let beside = <RuleFacts as Companion<T>>::of(&rules, Facts::for_doubts(&doubts));
-        let inner = T::open(engine, image, beside)?.map_err(|source| Error::Image { path, source })?;
-        Ok(Self::new(Looking::fixed(inner, engine), Arc::default(), Arc::new(doubts)))
+        let core = ReaderCore::open(engine, file.into_bare()?, beside)?;
+        Ok(Self::new(core, Arc::default(), Arc::new(doubts)))
     }
 
     /// The number of the best rule that matches; `None` where none does.
     #[inline]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
-        RuleNumber::new(self.looking.lookup(tuple))
+        RuleNumber::new(self.core.lookup(tuple))
     }
 
     /// The number and the action of the best rule that matches. Where rules were [left
@@ -135,7 +134,7 @@ impl<T: RuleTuple> RuleReader<T> {
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
-        self.looking.lookup_batch(tuples, numbers);
+        self.core.lookup_batch(tuples, numbers);
     }
 
     /// [`lookup_batch`](Self::lookup_batch) on every core, all in one state of the rules: parts of the batch
@@ -145,7 +144,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// Panics when the lengths differ.
     #[cfg(feature = "parallel")]
     pub fn par_lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
-        self.looking.par_lookup_batch(tuples, numbers);
+        self.core.par_lookup_batch(tuples, numbers);
     }
 
     /// [`lookup_batch`](Self::lookup_batch) with the actions of the rules, all in one state.
@@ -157,7 +156,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// Panics when the lengths differ.
     pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {
         assert_eq!(tuples.len(), matches.len(), "a match for each tuple");
-        let Some(offload) = self.looking.offload() else { return self.enter().match_batch(tuples, matches) };
+        let Some(offload) = self.core.offload() else { return self.enter().match_batch(tuples, matches) };
         let seen = self.turnover.seen();
         offload.answer(
             matches,
@@ -237,7 +236,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pipeline(&self) -> RulePipeline<'_, T> {
-        Pipeline::new(&self.looking)
+        Pipeline::new(&self.core)
     }
 
     /// One state of the rules, for lookups that belong together. They run on the CPU. While a guard lives the
@@ -245,12 +244,12 @@ impl<T: RuleTuple> RuleReader<T> {
     /// A thread that holds a guard and makes both changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> RuleGuard<'_, T> {
-        RuleGuard { state: self.looking.enter(), doubts: &self.doubts }
+        RuleGuard { state: self.core.enter(), doubts: &self.doubts }
     }
 
     /// The engine that looks up.
     pub fn engine(&self) -> EngineName {
-        self.looking.engine()
+        self.core.engine()
     }
 }
 
@@ -364,7 +363,7 @@ fn matched(actions: &Actions, number: u32) -> Option<RuleMatch> {
 impl<T: RuleTuple> Clone for RuleReader<T> {
     fn clone(&self) -> Self {
         Self {
-            looking: self.looking.clone(),
+            core: self.core.clone(),
             turnover: Arc::clone(&self.turnover),
             doubts: Arc::clone(&self.doubts),
         }

@@ -11,14 +11,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::gpu::GpuError;
-use crate::gpu::offload::RemoteTable;
-use crate::gpu::runtime::Fleet;
 use wirespeed_image::live::{self, Applied, State};
 use wirespeed_image::{Image, ImageError, Table};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Live, Lookup};
 
-use super::{EngineName, Like, OnDevice, Served, Visitor, Wanted};
+use super::{EngineName, KeyHint, OnDevice, Served, Visitor, Wanted};
+use crate::gpu::GpuError;
+use crate::gpu::offload::RemoteTable;
+use crate::gpu::runtime::Fleet;
 
 /// The table of some engine.
 pub trait AnyTable<D: Served>: Lookup<D> {
@@ -26,7 +26,7 @@ pub trait AnyTable<D: Served>: Lookup<D> {
     fn image(&self) -> &Image;
 
     /// Brings it to GPUs.
-    fn upload(&self, fleet: &Fleet, like: Like<'_, D>) -> Result<D::Remote, GpuError>;
+    fn upload(&self, fleet: &Fleet, hint: KeyHint<'_, D>) -> Result<D::Remote, GpuError>;
 }
 
 impl<D: Served, T: OnDevice + Lookup<D>> AnyTable<D> for T {
@@ -34,8 +34,8 @@ impl<D: Served, T: OnDevice + Lookup<D>> AnyTable<D> for T {
         Table::image(self)
     }
 
-    fn upload(&self, fleet: &Fleet, like: Like<'_, D>) -> Result<D::Remote, GpuError> {
-        D::Remote::upload(fleet, self, like)
+    fn upload(&self, fleet: &Fleet, hint: KeyHint<'_, D>) -> Result<D::Remote, GpuError> {
+        D::Remote::upload(fleet, self, hint)
     }
 }
 
@@ -82,7 +82,7 @@ pub trait AnyLive<D: Served>: Send {
     fn memory_usage(&self) -> u64;
 
     /// Brings the table to GPUs, which follow it from now on.
-    fn upload(&mut self, fleet: &Fleet, like: Like<'_, D>) -> Result<D::Remote, GpuError>;
+    fn upload(&mut self, fleet: &Fleet, hint: KeyHint<'_, D>) -> Result<D::Remote, GpuError>;
 }
 
 impl<D: Served, E: Engine<D, Table: OnDevice>> AnyLive<D> for Live<D, E, D::Beside> {
@@ -114,10 +114,10 @@ impl<D: Served, E: Engine<D, Table: OnDevice>> AnyLive<D> for Live<D, E, D::Besi
         Self::memory_usage(self) + 2 * D::memory_of(&Self::reader(self).enter_state().beside)
     }
 
-    fn upload(&mut self, fleet: &Fleet, like: Like<'_, D>) -> Result<D::Remote, GpuError> {
+    fn upload(&mut self, fleet: &Fleet, hint: KeyHint<'_, D>) -> Result<D::Remote, GpuError> {
         let mut remote = None;
         self.follow(|table| {
-            let uploaded = D::Remote::upload(fleet, table, like)?;
+            let uploaded = D::Remote::upload(fleet, table, hint)?;
             Ok::<_, GpuError>(remote.insert(uploaded).follower())
         })?;
         Ok(remote.expect("the follower was made of it"))

@@ -29,7 +29,7 @@ use crate::names::NAME_BYTES;
 pub(crate) const MEASURED: usize = 4096;
 
 /// What is known of the keys to come when a table is brought to GPUs.
-pub type Like<'k, D> = <<D as Served>::Remote as RemoteTable>::Like<'k>;
+pub type KeyHint<'k, D> = <<D as Served>::Remote as RemoteTable>::KeyHint<'k>;
 
 /// How much of a domain's model readers need to see.
 pub type Wanted<D> = <<D as Served>::Beside as Companion<D>>::Wanted;
@@ -71,7 +71,7 @@ pub trait Served: Engines {
     fn keys(sample: &Self::Sample) -> Self::Keys<'_>;
 
     /// What is known of keys like these, in a table where lookups depend on so many first bits.
-    fn like<'k>(keys: Self::Keys<'k>, reach: u8) -> Like<'k, Self>;
+    fn key_hint<'k>(keys: Self::Keys<'k>, reach: u8) -> KeyHint<'k, Self>;
 
     /// Answers as results of an engine.
     fn results(answers: &mut [Self::Answer]) -> &mut [Self::Result];
@@ -185,7 +185,7 @@ macro_rules! addresses {
                 sample
             }
 
-            fn like<'k>(_: Self::Keys<'k>, reach: u8) -> Like<'k, Self> {
+            fn key_hint<'k>(_: Self::Keys<'k>, reach: u8) -> KeyHint<'k, Self> {
                 reach
             }
 
@@ -229,7 +229,7 @@ impl Served for NameDomain {
         sample.names()
     }
 
-    fn like<'k>(names: Self::Keys<'k>, _: u8) -> Like<'k, Self> {
+    fn key_hint<'k>(names: Self::Keys<'k>, _: u8) -> KeyHint<'k, Self> {
         names
     }
 
@@ -266,7 +266,7 @@ macro_rules! tuples {
                 sample
             }
 
-            fn like<'k>(tuples: Self::Keys<'k>, _: u8) -> Like<'k, Self> {
+            fn key_hint<'k>(tuples: Self::Keys<'k>, _: u8) -> KeyHint<'k, Self> {
                 tuples
             }
 

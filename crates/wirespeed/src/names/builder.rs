@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::gpu::runtime::Fleet;
 use wirespeed_fib::NextHop;
 use wirespeed_namelookup::read::{self, NameFib, ReadOptions, Source, read_entries, read_table};
 use wirespeed_namelookup::{Name, NameDomain, NameModel};
@@ -14,6 +13,7 @@ use super::NameRib;
 use super::table::NameTable;
 use crate::device::Device;
 use crate::error::Error;
+use crate::gpu::runtime::Fleet;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
@@ -210,8 +210,8 @@ impl NameBuilder {
             return Err(error);
         }
         let (names, mut settings) = (self.names, self.settings);
-        let (engine, cap, options) = settings.resolve::<NameDomain>(&names, Cap::Named)?;
-        NameTable::build(NameModel::new(names, self.aggregate), engine, options, cap, settings.device)
+        let (engine, options) = settings.resolve::<NameDomain>(&names, Cap::Named)?;
+        NameTable::build(NameModel::new(names, self.aggregate), engine, options, settings.device)
     }
 
     /// Keeps the first error.

@@ -8,10 +8,10 @@ use wirespeed_namelookup::{Match, Name, NameDomain, Names};
 
 use super::NamePipeline;
 use super::image_file::NameImageFile;
-use crate::engine::{EngineName, Entered, Served};
+use crate::common::ReaderCore;
+use crate::engine::{EngineName, Entered};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
-use crate::serving::Looking;
 
 /// Looks up in a table of names. Cheap to clone: each thread takes its own. Wait-free, whatever the writer
 /// does. A reader outlives the writer, and goes on with the last state.
@@ -19,13 +19,13 @@ use crate::serving::Looking;
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
 #[derive(Clone)]
 pub struct NameReader {
-    looking: Looking<NameDomain>,
+    core: ReaderCore<NameDomain>,
     is_aggregated: bool,
 }
 
 impl NameReader {
-    pub(super) fn new(looking: Looking<NameDomain>, is_aggregated: bool) -> Self {
-        Self { looking, is_aggregated }
+    pub(super) fn new(core: ReaderCore<NameDomain>, is_aggregated: bool) -> Self {
+        Self { core, is_aggregated }
     }
 
     /// Opens an image file that [`NameTable::save`](super::NameTable::save) or `lookupctl names build` wrote,
@@ -35,15 +35,13 @@ impl NameReader {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?;
         let (engine, is_aggregated) = (file.engine(), file.is_aggregated());
-        let (path, image) = file.into_bare()?;
-        let inner = NameDomain::open(engine, image, ())?.map_err(|source| Error::Image { path, source })?;
-        Ok(Self::new(Looking::fixed(inner, engine), is_aggregated))
+        Ok(Self::new(ReaderCore::open(engine, file.into_bare()?, ())?, is_aggregated))
     }
 
     /// The result of the longest prefix of the name that is in the table, [`NextHop::NONE`] where none is.
     #[inline]
     pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
-        self.looking.lookup(name.as_ref()).next_hop()
+        self.core.lookup(name.as_ref()).next_hop()
     }
 
     /// The longest prefix of the name that is in the table, with its result. An
@@ -59,7 +57,7 @@ impl NameReader {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn longest_match<'n>(&self, name: &'n Name) -> Option<(&'n Name, NextHop)> {
-        let found = self.looking.lookup(name);
+        let found = self.core.lookup(name);
         Some((found.prefix(name)?, found.next_hop()))
     }
 
@@ -70,7 +68,7 @@ impl NameReader {
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
-        self.looking.lookup_batch(names.into(), next_hops);
+        self.core.lookup_batch(names.into(), next_hops);
     }
 
     /// Looks up each name, and writes its result and how much of it matched to the same place of `matches`.
@@ -79,7 +77,7 @@ impl NameReader {
     /// Panics when the lengths differ.
     pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
         let on_cpu = |names: Names<'_>, matches: &mut [Match]| self.enter().match_batch(names, matches);
-        match self.looking.offload() {
+        match self.core.offload() {
             None => on_cpu(names.into(), matches),
             Some(offload) => offload.lookup_batch(names.into(), matches, on_cpu),
         }
@@ -92,7 +90,7 @@ impl NameReader {
     /// Panics when the lengths differ.
     #[cfg(feature = "parallel")]
     pub fn par_lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
-        self.looking.par_lookup_batch(names.into(), next_hops);
+        self.core.par_lookup_batch(names.into(), next_hops);
     }
 
     /// Several batches under way at once, on the device that the table was built for. This keeps a GPU busy.
@@ -121,7 +119,7 @@ impl NameReader {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pipeline(&self) -> NamePipeline<'_> {
-        Pipeline::new(&self.looking)
+        Pipeline::new(&self.core)
     }
 
     /// One state of the table, for lookups that belong together. They run on the CPU. While a guard lives the
@@ -129,12 +127,12 @@ impl NameReader {
     /// A thread that holds a guard and makes both changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> NameGuard<'_> {
-        NameGuard(self.looking.enter())
+        NameGuard(self.core.enter())
     }
 
     /// The engine that looks up.
     pub fn engine(&self) -> EngineName {
-        self.looking.engine()
+        self.core.engine()
     }
 
     /// Whether only the names are compiled that results need

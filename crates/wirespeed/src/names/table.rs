@@ -11,12 +11,12 @@ use super::NameRib;
 use super::builder::NameBuilder;
 use super::image_file::{self, NameImageFile};
 use super::reader::NameReader;
+use crate::common::{TableCore, table_methods};
 use crate::device::DeviceSettings;
 use crate::engine::EngineName;
 use crate::error::Error;
 use crate::labels::Labels;
 use crate::memory::Cap;
-use crate::serving::{Serving, serving_methods};
 
 /// A table of names: prefixes with results, and what they compile to. One owner changes it. Any number of
 /// [`NameReader`]s look up meanwhile, and never wait.
@@ -37,8 +37,7 @@ use crate::serving::{Serving, serving_methods};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct NameTable {
-    serving: Serving<NameDomain>,
-    cap: Cap,
+    core: TableCore<NameDomain>,
 }
 
 impl NameTable {
@@ -51,12 +50,10 @@ impl NameTable {
     pub(super) fn build(
         names: NameModel,
         engine: EngineName,
-        options: BuildOptions,
-        cap: Cap,
+        options: (Cap, BuildOptions),
         device: DeviceSettings,
     ) -> Result<Self, Error> {
-        let error = |source| Error::of_build::<NameDomain>(engine, source, cap);
-        Ok(Self { serving: Serving::build(engine, names, options, (), device, error)?, cap })
+        Ok(Self { core: TableCore::build(engine, names, options, (), device)? })
     }
 
     /// Opens an image file with its names. It is ready for lookups as soon as it is read and checked. The
@@ -68,10 +65,7 @@ impl NameTable {
         let file = NameImageFile::open(path.as_ref())?;
         let names = file.names()?.ok_or_else(|| Error::without(file.path(), "names"))?;
         let (engine, names) = (file.engine(), NameModel::new(names, file.is_aggregated()));
-        let (path, image) = file.into_bare()?;
-        let error = |source| Error::Image { path, source };
-        let serving = Serving::resume(engine, names, image, BuildOptions::default(), (), error)?;
-        Ok(Self { serving, cap: Cap::Named })
+        Ok(Self { core: TableCore::resume(engine, names, file.into_bare()?, ())? })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -81,10 +75,10 @@ impl NameTable {
     /// Fails if a name would get no result, or if the table has to be built anew and can't be: [the call then
     /// did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[NameUpdate]) -> Result<Applied, Error> {
-        let (engine, cap) = (self.engine(), self.cap);
-        self.serving.change(|live| {
+        let of_build = self.core.of_build();
+        self.core.change(|live| {
             with_results(updates)?;
-            live.apply(updates).map_err(|source| Error::of_build::<NameDomain>(engine, source, cap))
+            live.apply(updates).map_err(of_build)
         })
     }
 
@@ -100,13 +94,13 @@ impl NameTable {
 
     /// A reader of the table. Each thread takes its own.
     pub fn reader(&self) -> NameReader {
-        NameReader::new(self.serving.reader(), self.is_aggregated())
+        NameReader::new(self.core.reader(), self.is_aggregated())
     }
 
     /// The names with their results, all of them if the table is aggregated: exact and longest matches,
     /// iteration, all names beneath one.
     pub fn entries(&self) -> &NameRib {
-        self.serving.model().names()
+        self.core.model().names()
     }
 
     /// Number of names.
@@ -119,17 +113,17 @@ impl NameTable {
         self.entries().is_empty()
     }
 
-    serving_methods!("names", "NameBuilder");
+    table_methods!("names", "NameBuilder");
 
     /// Whether only the names are compiled that results need ([`NameBuilder::aggregate`]).
     pub fn is_aggregated(&self) -> bool {
-        self.serving.model().is_aggregated()
+        self.core.model().is_aggregated()
     }
 
     /// Bytes held: both copies of the compiled table, the names, and what the engine keeps for updates. Each
     /// GPU holds one more copy.
     pub fn memory_usage(&self) -> u64 {
-        self.serving.memory_usage()
+        self.core.memory_usage()
     }
 
     /// Saves the compiled table and its names as an image file. A file that is there is replaced, whole or
@@ -157,7 +151,7 @@ impl NameTable {
         let (engine, names) = (self.engine(), self.entries());
         let is_aggregated = self.is_aggregated();
         let save = |image: &_| image_file::save(engine, image, names, labels, is_aggregated, path);
-        self.serving.with_image(save).map(drop)
+        self.core.with_image(save).map(drop)
     }
 }
 

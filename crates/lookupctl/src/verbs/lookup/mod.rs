@@ -25,7 +25,7 @@ use crate::source::{ReadArguments, TableArguments};
 use crate::stdin;
 use tables::{Compile, Found, Routes, Tables};
 
-/// Looks addresses up: the longest prefix that matches each, and its next hop.
+/// Lookups addresses up: the longest prefix that matches each, and its next hop.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {

@@ -27,7 +27,7 @@ use crate::output::Output;
 use crate::tables;
 use crate::verbs::lookup::{StepLine, print_steps};
 
-/// Looks names up: the longest prefix that matches each, and its result.
+/// Lookups names up: the longest prefix that matches each, and its result.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {

@@ -145,7 +145,7 @@ impl Plan {
         (latencies, now)
     }
 
-    /// Looks batches up in order, with as many under way as may be.
+    /// Lookups batches up in order, with as many under way as may be.
     fn look_up(
         &self,
         lane: &mut impl Lane,
@@ -208,7 +208,7 @@ impl Pass {
 }
 
 impl Plan {
-    /// Looks every key up once.
+    /// Lookups every key up once.
     pub(in crate::verbs) fn pass(&self, place: &dyn Place) -> Pass {
         let share = self.batches().div_ceil(self.threads);
         let parts: Vec<Pass> = thread::scope(|scope| {

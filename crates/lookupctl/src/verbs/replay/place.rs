@@ -65,7 +65,7 @@ pub(in crate::verbs) trait Ask<D: Served>: 'static {
     /// The answer.
     type Found: Copy + Default + Send;
 
-    /// Looks keys up on the CPU.
+    /// Lookups keys up on the CPU.
     fn look_up(table: &dyn AnyTable<D>, keys: D::Keys<'_>, found: &mut [Self::Found]);
 
     /// The results among the answers; `spare` has room for them where they don't lie there as they are.
@@ -117,7 +117,7 @@ pub(in crate::verbs) struct InTable<'k, D: Served, Q> {
 }
 
 impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> InTable<'_, D, Q> {
-    /// Looks keys up where they are to be looked up.
+    /// Lookups keys up where they are to be looked up.
     pub(in crate::verbs) fn look_up(&self, keys: D::Keys<'_>, found: &mut [Q::Found]) {
         let on_cpu = |keys: D::Keys<'_>, found: &mut [Q::Found]| {
             Q::look_up(&self.reader.enter().table, keys, found);

@@ -12,7 +12,7 @@ use wirespeed::engine::Addresses;
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, oracle};
 
-use crate::check::subject::{Asks, Looks, OfAddresses, Subject};
+use crate::check::subject::{Asks, Lookups, OfAddresses, Subject};
 use crate::check::{self, verdict};
 use crate::family::number_of;
 use crate::threads::share_out;
@@ -71,7 +71,7 @@ impl fmt::Display for OfFamily {
 type Verdict = verdict::Verdict<Mismatch>;
 
 impl<A: Addresses> check::Truth<A> for State<A> {
-    type Looks = OfAddresses;
+    type Lookups = OfAddresses;
     type Mismatch = Mismatch;
     type Aside = OfFamily;
 
@@ -147,7 +147,7 @@ impl<A: Addresses> State<A> {
                     *key = A::from_u128_low(address.into());
                 }
                 // Nothing of an earlier batch may pass for an answer.
-                found.fill(<OfAddresses as Looks<A>>::NOTHING);
+                found.fill(<OfAddresses as Lookups<A>>::NOTHING);
                 table.look_up_batch::<OfAddresses>(Asks::Results, keys, found);
                 self.compare(keys, found, "batch", verdict);
                 verdict.checked += batch as u64;

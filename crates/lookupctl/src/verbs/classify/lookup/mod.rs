@@ -34,7 +34,7 @@ use crate::stdin::at_most_one;
 use crate::tables;
 use crate::verbs::lookup::{StepLine, print_steps};
 
-/// Looks tuples up: the rule that each matches, and the rules that a single field keeps from matching.
+/// Lookups tuples up: the rule that each matches, and the rules that a single field keeps from matching.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {

@@ -142,7 +142,7 @@ impl fmt::Display for Mismatch {
 type Verdict = verdict::Verdict<Mismatch>;
 
 impl<T: RuleTuple> check::Truth<T> for Truth<T> {
-    type Looks = OfTuples;
+    type Lookups = OfTuples;
     type Mismatch = Mismatch;
     type Aside = Aside;
 

@@ -128,7 +128,7 @@ impl fmt::Display for Nothing {
 }
 
 impl check::Truth<NameDomain> for Truth {
-    type Looks = OfNames;
+    type Lookups = OfNames;
     type Mismatch = Mismatch;
     type Aside = Nothing;
 

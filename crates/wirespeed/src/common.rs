@@ -1,21 +1,24 @@
-//! [`Serving`] and [`Looking`]: the parts that tables and readers of all domains have in common.
+//! [`TableCore`] and [`ReaderCore`]: the parts that tables and readers of all domains have in common.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::gpu::dispatch::Counts;
-use crate::gpu::offload::{Offload, RemoteTable};
-use crate::gpu::runtime::Fleet;
 use wirespeed_image::Image;
 use wirespeed_table::{BuildError, BuildOptions};
 
 use crate::device::{DeviceSettings, all_cores, offload};
 use crate::engine::{AnyLive, AnyReader, EngineName, Entered, Served, Wanted};
 use crate::error::Error;
+use crate::gpu::dispatch::Counts;
+use crate::gpu::offload::{Offload, RemoteTable};
+use crate::gpu::runtime::Fleet;
+use crate::memory::Cap;
 
 /// A live table with its copies on GPUs.
-pub(crate) struct Serving<D: Served> {
+pub(crate) struct TableCore<D: Served> {
     live: Box<dyn AnyLive<D>>,
     engine: EngineName,
+    cap: Cap,
     /// The table on GPUs.
     offload: Option<Arc<Offload<D::Remote>>>,
     device_note: Option<String>,
@@ -23,17 +26,16 @@ pub(crate) struct Serving<D: Served> {
     refused: u64,
 }
 
-impl<D: Served> Serving<D> {
+impl<D: Served> TableCore<D> {
     /// Builds the table of a model with an engine, and a copy on GPUs that follows it if there are some.
     pub(crate) fn build(
         engine: EngineName,
         model: D::Model,
-        options: BuildOptions,
+        (cap, options): (Cap, BuildOptions),
         wanted: Wanted<D>,
         mut device: DeviceSettings,
-        error: impl FnOnce(BuildError) -> Error,
     ) -> Result<Self, Error> {
-        let mut live = D::live(engine, model, options, wanted)?.map_err(error)?;
+        let mut live = D::live(engine, model, options, wanted)?.map_err(of_build::<D>(engine, cap))?;
         let offload = match device.fleet.clone() {
             None => None,
             Some(fleet) => {
@@ -42,20 +44,25 @@ impl<D: Served> Serving<D> {
                 device.or_cpu(there)?.map(Arc::new)
             }
         };
-        Ok(Self { live, engine, offload, device_note: device.note, refused: 0 })
+        Ok(Self { live, engine, cap, offload, device_note: device.note, refused: 0 })
     }
 
-    /// Puts the table of an image live, which was compiled from this model.
+    /// Puts the table of an image file live, which was compiled from this model.
     pub(crate) fn resume(
         engine: EngineName,
         model: D::Model,
-        image: Image,
-        options: BuildOptions,
+        (path, image): (PathBuf, Image),
         wanted: Wanted<D>,
-        error: impl FnOnce(wirespeed_image::ImageError) -> Error,
     ) -> Result<Self, Error> {
-        let live = D::resume(engine, model, image, options, wanted)?.map_err(error)?;
-        Ok(Self { live, engine, offload: None, device_note: None, refused: 0 })
+        let cap = Cap::Named;
+        let live = D::resume(engine, model, image, cap.options(), wanted)?;
+        let live = live.map_err(|source| Error::Image { path, source })?;
+        Ok(Self { live, engine, cap, offload: None, device_note: None, refused: 0 })
+    }
+
+    /// Says why a table could not be built anew.
+    pub(crate) fn of_build(&self) -> impl Fn(BuildError) -> Error + use<D> {
+        of_build::<D>(self.engine, self.cap)
     }
 
     /// Changes the table, and counts a call that fails.
@@ -68,8 +75,8 @@ impl<D: Served> Serving<D> {
         changed
     }
 
-    pub(crate) fn reader(&self) -> Looking<D> {
-        Looking { inner: self.live.reader(), engine: self.engine, offload: self.offload.clone() }
+    pub(crate) fn reader(&self) -> ReaderCore<D> {
+        ReaderCore { inner: self.live.reader(), engine: self.engine, offload: self.offload.clone() }
     }
 
     /// Gives the sections of the table as it is now.
@@ -111,58 +118,68 @@ impl<D: Served> Serving<D> {
     }
 }
 
-/// The methods that every table has, of a type with a field `serving`: the names of its keys and its builder
+/// Says why a table of this engine could not be built under a cap.
+fn of_build<D: Served>(engine: EngineName, cap: Cap) -> impl Fn(BuildError) -> Error + use<D> {
+    move |source| Error::of_build::<D>(engine, source, cap)
+}
+
+/// The methods that every table has, of a type with a field `core`: the names of its keys and its builder
 /// go into the docs.
-macro_rules! serving_methods {
+macro_rules! table_methods {
     ($keys:literal, $builder:literal) => {
         /// The engine that it was built with.
         pub fn engine(&self) -> crate::engine::EngineName {
-            self.serving.engine()
+            self.core.engine()
         }
 
         #[doc = concat!("The GPUs that the table is on, for example for the [`fleet`](", $builder, "::fleet)")]
         /// of another table. `None` where lookups run on the CPU alone.
         pub fn fleet(&self) -> Option<&crate::Fleet> {
-            self.serving.fleet()
+            self.core.fleet()
         }
 
         /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, from the
         /// start or since a GPU failed. `None` where nothing is amiss.
         pub fn device_note(&self) -> Option<String> {
-            self.serving.device_note()
+            self.core.device_note()
         }
 
         #[doc = concat!("Numbers of ", $keys, " that readers of this table looked up in batches,")]
         /// on the CPU and on GPUs. `None` where lookups run on the CPU alone.
         pub fn lookups(&self) -> Option<crate::Counts> {
-            self.serving.lookups()
+            self.core.lookups()
         }
 
         /// How often an update made the table be built anew.
         pub fn rebuilds(&self) -> u64 {
-            self.serving.rebuilds()
+            self.core.rebuilds()
         }
 
         /// How many calls have failed, and so changed nothing.
         pub fn refused(&self) -> u64 {
-            self.serving.refused()
+            self.core.refused()
         }
     };
 }
-pub(crate) use serving_methods;
+pub(crate) use table_methods;
 
 /// A reader, with the copies of its table on GPUs.
-pub(crate) struct Looking<D: Served> {
+pub(crate) struct ReaderCore<D: Served> {
     inner: Box<dyn AnyReader<D>>,
     engine: EngineName,
     /// The table on GPUs.
     offload: Option<Arc<Offload<D::Remote>>>,
 }
 
-impl<D: Served> Looking<D> {
-    /// The reader of an image.
-    pub(crate) fn fixed(inner: Box<dyn AnyReader<D>>, engine: EngineName) -> Self {
-        Self { inner, engine, offload: None }
+impl<D: Served> ReaderCore<D> {
+    /// The reader of an image file, with what lies beside its table.
+    pub(crate) fn open(
+        engine: EngineName,
+        (path, image): (PathBuf, Image),
+        beside: D::Beside,
+    ) -> Result<Self, Error> {
+        let inner = D::open(engine, image, beside)?.map_err(|source| Error::Image { path, source })?;
+        Ok(Self { inner, engine, offload: None })
     }
 
     pub(crate) fn engine(&self) -> EngineName {
@@ -213,7 +230,7 @@ impl<D: Served> Looking<D> {
     }
 }
 
-impl<D: Served> Clone for Looking<D> {
+impl<D: Served> Clone for ReaderCore<D> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone_box(), engine: self.engine, offload: self.offload.clone() }
     }
