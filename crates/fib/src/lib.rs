@@ -3,7 +3,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `text` | readers and writers of text and JSON ([`read`], [`write`]), and what a table looks like, in numbers ([`stats`]) |
+//! | `text` | readers and writers of text and JSON ([`read`], [`write`](mod@write)), and what a table looks like, in numbers ([`stats`]) |
 //! | `mrt` | MRT, read and written; `text` with it |
 //! | `compression` | compressed files, by magic number; `gzip`, `bzip2` and `zstd` alone; `text` with them |
 //! | `capture` | traces from captures, pcap and pcapng ([`trace::capture`]) |
