@@ -201,16 +201,22 @@ impl<D: Served> ReaderCore<D> {
         self.inner.lookup(key)
     }
 
+    /// Looks a batch up on the CPU.
+    #[inline]
+    pub(crate) fn lookup_on_cpu(&self, keys: D::Keys<'_>, results: &mut [D::Result]) {
+        self.inner.lookup_batch(keys, results);
+    }
+
     /// Looks a batch up where it is to be looked up.
     #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn lookup_batch(&self, keys: D::Keys<'_>, answers: &mut [D::Answer]) {
-        self.look_up(keys, answers, |table, keys, results| table.table.lookup_batch(keys, results));
+        self.look_up(keys, answers, |keys, results| self.lookup_on_cpu(keys, results));
     }
 
     /// [`lookup_batch`](Self::lookup_batch) on all cores.
     #[cfg(all(feature = "parallel", any(feature = "names", feature = "rules")))]
     pub(crate) fn par_lookup_batch(&self, keys: D::Keys<'_>, answers: &mut [D::Answer]) {
-        self.look_up(keys, answers, |table, keys, results| table.table.par_lookup_batch(keys, results));
+        self.look_up(keys, answers, |keys, results| self.enter().table.par_lookup_batch(keys, results));
     }
 
     #[cfg(any(feature = "names", feature = "rules"))]
@@ -218,14 +224,12 @@ impl<D: Served> ReaderCore<D> {
         &self,
         keys: D::Keys<'_>,
         answers: &mut [D::Answer],
-        on_cpu: impl FnOnce(&Entered<'_, D>, D::Keys<'_>, &mut [D::Result]),
+        on_cpu: impl FnOnce(D::Keys<'_>, &mut [D::Result]),
     ) {
         let results = D::results(answers);
         match &self.offload {
-            None => on_cpu(&self.enter(), keys, results),
-            Some(offload) => {
-                offload.lookup_batch(keys, results, |keys, results| on_cpu(&self.enter(), keys, results));
-            }
+            None => on_cpu(keys, results),
+            Some(offload) => offload.lookup_batch(keys, results, on_cpu),
         }
     }
 }

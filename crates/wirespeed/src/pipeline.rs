@@ -68,9 +68,7 @@ impl<'k, D: Served> Pipeline<'k, D> {
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should
     pub fn next(&mut self, results: &mut [D::Answer]) -> Option<D::Keys<'k>> {
         let (results, reader) = (D::results(results), self.reader);
-        let on_cpu = |keys: D::Keys<'k>, results: &mut [D::Result]| {
-            reader.enter().table.lookup_batch(keys, results);
-        };
+        let on_cpu = |keys: D::Keys<'k>, results: &mut [D::Result]| reader.lookup_on_cpu(keys, results);
         match &mut self.under_way {
             UnderWay::OnEither(pipeline) => pipeline.next(results, on_cpu),
             UnderWay::OnCpu(batches) => {

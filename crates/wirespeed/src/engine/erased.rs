@@ -132,6 +132,12 @@ pub trait AnyReader<D: Served>: Send {
     /// Looks one key up.
     fn lookup(&self, key: D::Key<'_>) -> D::Found;
 
+    /// Looks a batch up, all in one state of the table. One call for a batch: entering the table and looking
+    /// up are compiled together.
+    ///
+    /// Panics when the lengths differ.
+    fn lookup_batch(&self, keys: D::Keys<'_>, results: &mut [D::Result]);
+
     /// One more, for another thread.
     fn clone_box(&self) -> Box<dyn AnyReader<D>>;
 }
@@ -170,6 +176,10 @@ impl<D: Served, T: OnDevice + Lookup<D>> AnyReader<D> for live::Reader<T, D::Bes
         Self::enter(self).lookup(key)
     }
 
+    fn lookup_batch(&self, keys: D::Keys<'_>, results: &mut [D::Result]) {
+        Self::enter(self).lookup_batch(keys, results);
+    }
+
     fn clone_box(&self) -> Box<dyn AnyReader<D>> {
         Box::new(self.clone())
     }
@@ -182,6 +192,10 @@ impl<D: Served, T: OnDevice + Lookup<D>> AnyReader<D> for Arc<State<T, D::Beside
 
     fn lookup(&self, key: D::Key<'_>) -> D::Found {
         self.table.lookup(key)
+    }
+
+    fn lookup_batch(&self, keys: D::Keys<'_>, results: &mut [D::Result]) {
+        self.table.lookup_batch(keys, results);
     }
 
     fn clone_box(&self) -> Box<dyn AnyReader<D>> {

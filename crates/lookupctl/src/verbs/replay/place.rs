@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use wirespeed::Counts;
-use wirespeed::engine::{AnyReader, AnyTable, Served};
+use wirespeed::engine::{AnyReader, Served};
 use wirespeed::gpu::offload::{Answers, Offload, Pipeline, RemoteTable};
 use wirespeed_fib::{Address, NextHop};
 use wirespeed_image::live::Reader;
@@ -66,7 +66,7 @@ pub(in crate::verbs) trait Ask<D: Served>: 'static {
     type Found: Copy + Default + Send;
 
     /// Lookups keys up on the CPU.
-    fn look_up(table: &dyn AnyTable<D>, keys: D::Keys<'_>, found: &mut [Self::Found]);
+    fn look_up(reader: &dyn AnyReader<D>, keys: D::Keys<'_>, found: &mut [Self::Found]);
 
     /// The results among the answers; `spare` has room for them where they don't lie there as they are.
     fn results<'f>(found: &'f [Self::Found], spare: &'f mut Vec<NextHop>) -> &'f [NextHop];
@@ -79,8 +79,8 @@ impl<D: Served<Result: bytemuck::Pod>> Ask<D> for Results {
     type Found = D::Result;
 
     #[inline]
-    fn look_up(table: &dyn AnyTable<D>, keys: D::Keys<'_>, found: &mut [D::Result]) {
-        table.lookup_batch(keys, found);
+    fn look_up(reader: &dyn AnyReader<D>, keys: D::Keys<'_>, found: &mut [D::Result]) {
+        reader.lookup_batch(keys, found);
     }
 
     fn results<'f>(found: &'f [D::Result], _: &'f mut Vec<NextHop>) -> &'f [NextHop] {
@@ -94,8 +94,8 @@ pub(in crate::verbs) enum Lengths {}
 impl Ask<NameDomain> for Lengths {
     type Found = Match;
 
-    fn look_up(table: &dyn AnyTable<NameDomain>, keys: Names<'_>, found: &mut [Match]) {
-        table.match_batch(keys, found);
+    fn look_up(reader: &dyn AnyReader<NameDomain>, keys: Names<'_>, found: &mut [Match]) {
+        reader.enter().table.match_batch(keys, found);
     }
 
     fn results<'f>(found: &'f [Match], spare: &'f mut Vec<NextHop>) -> &'f [NextHop] {
@@ -120,7 +120,7 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> InTable<'_, D, Q> {
     /// Lookups keys up where they are to be looked up.
     pub(in crate::verbs) fn look_up(&self, keys: D::Keys<'_>, found: &mut [Q::Found]) {
         let on_cpu = |keys: D::Keys<'_>, found: &mut [Q::Found]| {
-            Q::look_up(&self.reader.enter().table, keys, found);
+            Q::look_up(&*self.reader, keys, found);
         };
         match &self.offload {
             None => on_cpu(keys, found),
@@ -189,7 +189,7 @@ impl<D: Served, Q: Ask<D>> Lane for CpuLane<'_, D, Q> {
     fn take(&mut self) -> &[NextHop] {
         let Some(keys) = self.waiting.take() else { return &[] };
         let found = std::hint::black_box(&mut self.found[..keys.len()]);
-        Q::look_up(&self.reader.enter().table, self.trace.part(keys), found);
+        Q::look_up(&*self.reader, self.trace.part(keys), found);
         Q::results(std::hint::black_box(found), &mut self.spare)
     }
 }
@@ -223,8 +223,7 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Lane for EitherLane<'_, '_
 
     fn take(&mut self) -> &[NextHop] {
         let Self { reader, pipeline, found, .. } = self;
-        let on_cpu =
-            |keys: D::Keys<'_>, found: &mut [Q::Found]| Q::look_up(&reader.enter().table, keys, found);
+        let on_cpu = |keys: D::Keys<'_>, found: &mut [Q::Found]| Q::look_up(&**reader, keys, found);
         let count = pipeline.next(found, on_cpu).map_or(0, |keys| keys.len());
         Q::results(std::hint::black_box(&self.found[..count]), &mut self.spare)
     }
