@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use wirespeed_benches::classify::contest::keep_right;
 use wirespeed_benches::classify::data::{self, Set};
-use wirespeed_benches::classify::lane::{Lane, Mode};
+use wirespeed_benches::classify::lane::Lane;
 use wirespeed_benches::classify::lineup;
 use wirespeed_benches::classify::trace::Trace;
+use wirespeed_benches::contest::Mode;
 use wirespeed_benches::gpu::Device;
 use wirespeed_benches::gswitch_paper::Scale;
 use wirespeed_benches::gswitch_paper::device::Rig;
@@ -54,7 +55,7 @@ fn on_cpu(criterion: &mut Criterion, set: &Set) {
                     let start = Instant::now();
                     for _ in 0..rounds {
                         at = if at + batch > trace.len() { 0 } else { at };
-                        lane.run(mode, trace.tuples().part(at, batch));
+                        lane.run(mode, trace.tuples().part(at..at + batch));
                         at += batch;
                     }
                     start.elapsed()

@@ -7,12 +7,13 @@
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use wirespeed_benches::contest::Mode;
 use wirespeed_benches::gpu::bench::Bench;
 use wirespeed_benches::mata_paper::pipeline::Pipeline;
 use wirespeed_benches::mata_paper::subject::Placed;
 use wirespeed_benches::names::contest::keep_right;
 use wirespeed_benches::names::data::{self, Kind, Table, Trace};
-use wirespeed_benches::names::lane::{Lane, Mode};
+use wirespeed_benches::names::lane::Lane;
 use wirespeed_benches::names::lineup;
 use wirespeed_namelookup::stt::Stt;
 use wirespeed_namelookup::{Acta, BuildOptions, Engine};

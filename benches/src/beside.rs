@@ -4,9 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use wirespeed::engine::Served;
+use wirespeed_table::Keys as _;
 
+use crate::engines::Live;
 use crate::machine;
-use crate::report::{Row, Setting};
+use crate::report::{Costs, Row, Setting};
 
 /// What one core looked up while another one updated, by round.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +62,34 @@ pub fn beside(
     Ok(Some(measured))
 }
 
+/// Looks up on this core in batches of `batch` keys, and updates from another, by one call of `calls` after
+/// the other; then how often the table was built anew, and the bytes held in the end. `None` where there is
+/// no other core.
+pub fn busy<'u, D: Served<Update: 'u>>(
+    live: Live<D>,
+    keys: D::Keys<'_>,
+    batch: usize,
+    mut calls: impl Iterator<Item = &'u [D::Update]> + Send,
+    rounds: (usize, Duration),
+    core: usize,
+) -> Result<Option<(Beside, u64, u64)>> {
+    let (mut live, reader) = live.split();
+    let mut results = vec![D::Result::default(); batch];
+    let mut parts = (0..keys.len() / batch).cycle();
+    let mut look = || {
+        let at = parts.next().unwrap_or(0) * batch;
+        reader.lookup_batch(keys.part(at..at + batch), &mut results);
+        batch
+    };
+    let mut update = || {
+        let Some(updates) = calls.next() else { return Ok(None) };
+        live.apply(updates)?;
+        Ok(Some(updates.len()))
+    };
+    let measured = beside(&mut look, &mut update, rounds, core)?;
+    Ok(measured.map(|measured| (measured, live.rebuilds(), live.memory_usage())))
+}
+
 /// Applies call after call on the first core for about `slice`; updates a second, 0 where there are no more.
 fn update_for(update: &mut dyn FnMut() -> Result<Option<usize>>, slice: Duration) -> Result<f64> {
     machine::pin(0)?;
@@ -81,17 +112,8 @@ impl Beside {
         unit: &'static str,
         memory: u64,
     ) -> [Row; 3] {
-        let row = |what, batch, rounds, unit| Row {
-            setting: setting.clone(),
-            engine: engine.to_owned(),
-            what,
-            batch,
-            rounds,
-            unit,
-            memory,
-            build_seconds: 0.0,
-            ratio: None,
-        };
+        let costs = Costs { name: engine, memory, build_seconds: 0.0 };
+        let row = |what, batch, rounds, unit| Row::of(setting, costs, what, batch, rounds, unit);
         [
             row("batch", batch, self.quiet, unit),
             row("batch-beside-updates", batch, self.beside, unit),

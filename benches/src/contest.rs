@@ -1,12 +1,22 @@
 //! Checks lanes, then times them in interleaved rounds.
 
 use std::fmt;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use wirespeed_fib::{Address, NextHop, Rib, Update};
 
-use crate::table::{Lane, Mode};
+use crate::table::Lane;
 use crate::trace::Trace;
+
+/// The calls that keys are looked up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// One key a call.
+    Single,
+    /// Batches of this many keys a call.
+    Batch(usize),
+}
 
 /// How long and how often.
 #[derive(Clone, Copy, Debug)]
@@ -46,11 +56,6 @@ pub fn expected<A: Address>(rib: &Rib<A>, trace: &Trace<A>) -> Vec<NextHop> {
     trace.keys().iter().map(answer).collect()
 }
 
-/// The sum of all results modulo 2^64: the same for every table that is right.
-pub fn checksum(answers: &[NextHop]) -> u64 {
-    answers.iter().fold(0, |sum, next_hop| sum.wrapping_add(u64::from(next_hop.0)))
-}
-
 /// Holds every answer of a lane against the Rib's.
 pub fn check<A: Address>(
     lane: &mut dyn Lane<A>,
@@ -64,18 +69,31 @@ pub fn check<A: Address>(
     match wrong.next() {
         None => Ok(()),
         Some(i) => Err(Wrong {
-            lane: lane.name().to_owned(),
+            lane: lane.costs().name.to_owned(),
             count: 1 + wrong.count(),
             first: (trace.keys()[i].to_string(), expected[i], answers[i]),
         }),
     }
 }
 
-/// Keys a second of every lane in every round, by lane.
-pub fn race<A: Address>(
-    lanes: &mut [Box<dyn Lane<A>>],
+/// A table that is timed on traces of a kind.
+pub trait Racer<T: ?Sized> {
+    /// Gets ready for [`run`](Self::run), where several lanes share a table.
+    fn select(&mut self) {}
+
+    /// Keys between two looks at the clock, in calls of one key: few enough that the slowest table looks in
+    /// time, enough that looking costs nothing.
+    fn stretch(&self, mode: Mode) -> usize;
+
+    /// Looks up a part of a trace and drops the results: what is timed.
+    fn run(&mut self, mode: Mode, trace: &T, keys: Range<usize>);
+}
+
+/// Keys a second of every lane in every round, by lane, on a trace of `len` keys.
+pub fn race<T: ?Sized, L: Racer<T>>(
+    lanes: &mut [L],
     mode: Mode,
-    trace: &Trace<A>,
+    (trace, len): (&T, usize),
     plan: Plan,
 ) -> Vec<Vec<f64>> {
     let mut rates = vec![Vec::with_capacity(plan.rounds); lanes.len()];
@@ -83,37 +101,49 @@ pub fn race<A: Address>(
     for _ in 0..plan.rounds {
         for ((lane, place), rates) in lanes.iter_mut().zip(&mut places).zip(&mut rates) {
             lane.select();
-            run_for(lane.as_mut(), mode, trace, place, plan.warm_up);
-            rates.push(run_for(lane.as_mut(), mode, trace, place, plan.slice));
+            run_for(lane, mode, (trace, len), place, plan.warm_up);
+            rates.push(run_for(lane, mode, (trace, len), place, plan.slice));
         }
     }
     rates
 }
 
 /// Runs on from `place` for about `time`, round and round the trace; keys a second.
-fn run_for<A: Address>(
-    lane: &mut dyn Lane<A>,
+fn run_for<T: ?Sized, L: Racer<T>>(
+    lane: &mut L,
     mode: Mode,
-    trace: &Trace<A>,
+    (trace, len): (&T, usize),
     place: &mut usize,
     time: Duration,
 ) -> f64 {
-    // Small enough that the slowest table looks at the clock in time, large enough that looking costs
-    // nothing.
     let stretch = match mode {
-        Mode::Single => 1 << 14,
-        Mode::Batch(batch) => batch * (1usize << 14).div_ceil(batch),
+        Mode::Single => lane.stretch(mode),
+        Mode::Batch(batch) => lane.stretch(mode).next_multiple_of(batch),
     };
     let (start, mut keys) = (Instant::now(), 0);
     loop {
-        let to = trace.len().min(*place + stretch);
-        lane.run(mode, trace, *place, to);
+        let to = len.min(*place + stretch);
+        lane.run(mode, trace, *place..to);
         keys += to - *place;
-        *place = if to == trace.len() { 0 } else { to };
+        *place = if to == len { 0 } else { to };
         let elapsed = start.elapsed();
         if elapsed >= time {
             return keys as f64 / elapsed.as_secs_f64();
         }
+    }
+}
+
+impl<A: Address> Racer<Trace<A>> for Box<dyn Lane<A>> {
+    fn select(&mut self) {
+        Lane::select(self.as_ref());
+    }
+
+    fn stretch(&self, _: Mode) -> usize {
+        1 << 14
+    }
+
+    fn run(&mut self, mode: Mode, trace: &Trace<A>, keys: Range<usize>) {
+        Lane::run(self.as_mut(), mode, trace, keys.start, keys.end);
     }
 }
 

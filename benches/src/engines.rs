@@ -1,10 +1,11 @@
-//! Our own engines, as [`wirespeed::engine`] lists them: what is in that list is in every bench and record.
+//! Our own engines, as users of the façade have them: what [`wirespeed::engine`] lists is in every bench and
+//! record.
 
 use anyhow::Result;
-use wirespeed::engine::{Addresses, OnDevice, Visitor, of_domain};
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Rib, Update};
-use wirespeed_image::Table;
-use wirespeed_image::live::Reader;
+use wirespeed::engine::{
+    Addresses, AnyLive, AnyReader, AnyTable, EngineName, Entered, Served, Wanted, of_domain,
+};
+use wirespeed_fib::{BuildOptions, NextHop, Update};
 
 use crate::lineup::Entry;
 use crate::table::{Contestant, lane};
@@ -12,48 +13,80 @@ use crate::trace::Keys;
 
 /// The engines as they look up when nothing else happens.
 pub fn lookups<A: Addresses>() -> Vec<Entry<A>> {
-    of_domain::<A>().filter_map(|engine| A::visit(engine, Lookups)).collect()
+    let entry = |engine: EngineName| {
+        Entry::new(engine.as_str(), move |rib| {
+            lane(engine.as_str(), rib, |rib| Compiled::<A>::build(engine, rib))
+        })
+    };
+    of_domain::<A>().map(entry).collect()
 }
 
 /// The engines as live tables that take updates.
 pub fn updates<A: Addresses>() -> Vec<Entry<A>> {
-    of_domain::<A>().filter_map(|engine| A::visit(engine, Updates)).collect()
-}
-
-struct Lookups;
-
-impl<A: Address> Visitor<A> for Lookups {
-    type Output = Entry<A>;
-
-    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Entry<A> {
-        Entry::new(E::NAME, |rib| lane(E::NAME, rib, Compiled::<A, E>::build))
-    }
-}
-
-struct Updates;
-
-impl<A: Address> Visitor<A> for Updates {
-    type Output = Entry<A>;
-
-    fn visit<E: Engine<A, Table: OnDevice>>(self) -> Entry<A> {
-        Entry::new(E::NAME, |rib| lane(E::NAME, rib, Live::<A, E>::build))
-    }
+    let entry = |engine: EngineName| {
+        Entry::new(engine.as_str(), move |rib| {
+            lane(engine.as_str(), rib, |rib| Live::<A>::build(engine, rib.clone(), ()))
+        })
+    };
+    of_domain::<A>().map(entry).collect()
 }
 
 /// A compiled table by itself.
-pub struct Compiled<A: Address, E: Engine<A>> {
-    table: E::Table,
-}
+pub struct Compiled<D: Served>(pub Box<dyn AnyTable<D>>);
 
-impl<A: Address, E: Engine<A>> Compiled<A, E> {
+impl<D: Served> Compiled<D> {
     /// Compiles.
-    pub fn build(rib: &Rib<A>) -> Result<Self> {
-        let (_, table) = E::build(rib, &BuildOptions::default())?;
-        Ok(Self { table })
+    pub fn build(engine: EngineName, source: &D::Source) -> Result<Self> {
+        Ok(Self(D::compile(engine, source, &BuildOptions::default())??.table))
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.0.image().bytes()
     }
 }
 
-impl<A: Address, E: Engine<A>> Contestant<A> for Compiled<A, E> {
+/// A live table: its model, its engine, two copies of the compiled table, looked up through a reader.
+pub struct Live<D: Served> {
+    live: Box<dyn AnyLive<D>>,
+    reader: Box<dyn AnyReader<D>>,
+}
+
+impl<D: Served> Live<D> {
+    /// Compiles.
+    pub fn build(engine: EngineName, model: D::Model, wanted: Wanted<D>) -> Result<Self> {
+        let live = D::live(engine, model, BuildOptions::default(), wanted)??;
+        let reader = live.reader();
+        Ok(Self { live, reader })
+    }
+
+    /// Its table as it is now.
+    pub fn enter(&self) -> Entered<'_, D> {
+        self.reader.enter()
+    }
+
+    /// Looks a batch up.
+    pub fn lookup_batch(&self, keys: D::Keys<'_>, results: &mut [D::Result]) {
+        self.reader.lookup_batch(keys, results);
+    }
+
+    /// Applies updates; false where it can't.
+    pub fn apply(&mut self, updates: &[D::Update]) -> bool {
+        self.live.apply(updates).is_ok()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.live.memory_usage()
+    }
+
+    /// The table and its reader, for two threads.
+    pub fn split(self) -> (Box<dyn AnyLive<D>>, Box<dyn AnyReader<D>>) {
+        (self.live, self.reader)
+    }
+}
+
+impl<A: Addresses> Contestant<A> for Compiled<A> {
     type Answer = NextHop;
 
     fn next_hop(answer: NextHop) -> NextHop {
@@ -61,35 +94,20 @@ impl<A: Address, E: Engine<A>> Contestant<A> for Compiled<A, E> {
     }
 
     fn many(&self, keys: Keys<'_, A>, answers: &mut [NextHop]) {
-        self.table.lookup_batch(keys.host, answers);
+        self.0.lookup_batch(keys.host, answers);
     }
 
     #[inline]
     fn one(&self, key: A) -> NextHop {
-        self.table.lookup(key)
+        self.0.lookup(key)
     }
 
     fn memory(&self) -> Option<u64> {
-        Some(self.table.image().bytes())
+        Some(self.bytes())
     }
 }
 
-/// A live table: its Rib, its engine, two copies of what it compiles to, looked up through a reader.
-pub struct Live<A: Address, E: Engine<A>> {
-    live: LiveTable<A, E>,
-    reader: Reader<E::Table>,
-}
-
-impl<A: Address, E: Engine<A>> Live<A, E> {
-    /// Copies the Rib and compiles.
-    pub fn build(rib: &Rib<A>) -> Result<Self> {
-        let live = LiveTable::new(rib.clone(), BuildOptions::default())?;
-        let reader = live.reader();
-        Ok(Self { live, reader })
-    }
-}
-
-impl<A: Address, E: Engine<A>> Contestant<A> for Live<A, E> {
+impl<A: Addresses> Contestant<A> for Live<A> {
     type Answer = NextHop;
 
     fn next_hop(answer: NextHop) -> NextHop {
@@ -97,18 +115,18 @@ impl<A: Address, E: Engine<A>> Contestant<A> for Live<A, E> {
     }
 
     fn many(&self, keys: Keys<'_, A>, answers: &mut [NextHop]) {
-        self.reader.enter().lookup_batch(keys.host, answers);
+        self.lookup_batch(keys.host, answers);
     }
 
     fn one(&self, key: A) -> NextHop {
-        self.reader.enter().lookup(key)
+        self.enter().table.lookup(key)
     }
 
     fn update(&mut self, updates: &[Update<A>]) -> bool {
-        self.live.apply(updates).is_ok()
+        self.apply(updates)
     }
 
     fn memory(&self) -> Option<u64> {
-        Some(self.live.memory_usage())
+        Some(self.bytes())
     }
 }

@@ -51,6 +51,43 @@ pub struct Row {
     pub ratio: Option<f64>,
 }
 
+/// A table's name, and what building it cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs<'a> {
+    /// The name in tables and records.
+    pub name: &'a str,
+    /// Bytes held.
+    pub memory: u64,
+    /// Seconds that building took.
+    pub build_seconds: f64,
+}
+
+impl Setting {
+    /// A table without a trace.
+    pub fn of_table(table: &str, prefixes: usize, next_hops: usize) -> Self {
+        Self {
+            table: table.to_owned(),
+            prefixes,
+            next_hops,
+            trace: String::new(),
+            items: 0,
+            seed: 0,
+            checksum: None,
+        }
+    }
+
+    /// The table with a trace, whose right results are these.
+    pub fn on_trace(&self, trace: &str, seed: u64, results: impl ExactSizeIterator<Item = u32>) -> Self {
+        Self {
+            trace: trace.to_owned(),
+            items: results.len(),
+            seed,
+            checksum: Some(results.fold(0, |sum, result| sum.wrapping_add(u64::from(result)))),
+            ..self.clone()
+        }
+    }
+}
+
 /// The middle value; of an even number the lower of the two. 0 of none.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -65,6 +102,20 @@ pub fn ratio(of: &[f64], by: &[f64]) -> f64 {
 }
 
 impl Row {
+    /// A measurement of a table, without a ratio.
+    pub fn of(
+        setting: &Setting,
+        costs: Costs<'_>,
+        what: &'static str,
+        batch: usize,
+        rounds: Vec<f64>,
+        unit: &'static str,
+    ) -> Self {
+        let Costs { name, memory, build_seconds } = costs;
+        let (setting, engine) = (setting.clone(), name.to_owned());
+        Self { setting, engine, what, batch, rounds, unit, memory, build_seconds, ratio: None }
+    }
+
     fn least(&self) -> f64 {
         self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
     }

@@ -8,12 +8,12 @@ use anyhow::Result;
 use clap::Args;
 use wirespeed_fib::{Address, NextHop, NextHops, Rib};
 
-use crate::contest::{self, Plan};
+use crate::contest::{self, Mode, Plan};
 use crate::data::Source;
 use crate::lineup::Entry;
 use crate::machine::{self, Machine};
 use crate::report::{self, Row, Setting, ratio};
-use crate::table::{Lane, Mode};
+use crate::table::Lane;
 use crate::trace::Trace;
 
 /// Options of a measurement: its subjects, time, cores, and the place of the figures.
@@ -143,9 +143,9 @@ impl Session {
             Mode::Single => ("single", 1),
             Mode::Batch(batch) => ("batch", batch),
         };
-        let rates = contest::race(lanes, mode, trace, self.plan);
+        let rates = contest::race(lanes, mode, (trace, trace.len()), self.plan);
         let measured = lanes.iter().zip(rates);
-        self.show(measured.map(|(lane, rates)| row(setting, lane.as_ref(), what, batch, rates, "keys/s")));
+        self.show(measured.map(|(lane, rates)| Row::of(setting, lane.costs(), what, batch, rates, "keys/s")));
     }
 
     /// Sets the ratios of rows that were measured together, prints them and keeps them.
@@ -164,26 +164,12 @@ impl Session {
 
 /// A table without a trace.
 pub fn setting<A: Address>(source: &Source, rib: &Rib<A>, next_hops: &NextHops) -> Setting {
-    Setting {
-        table: source.name.clone(),
-        prefixes: rib.len(),
-        next_hops: next_hops.len(),
-        trace: String::new(),
-        items: 0,
-        seed: 0,
-        checksum: None,
-    }
+    Setting::of_table(&source.name, rib.len(), next_hops.len())
 }
 
 /// A table with a trace and its right answers.
 pub fn setting_on<A: Address>(setting: &Setting, trace: &Trace<A>, expected: &[NextHop]) -> Setting {
-    Setting {
-        trace: trace.name.clone(),
-        items: trace.len(),
-        seed: trace.seed,
-        checksum: Some(contest::checksum(expected)),
-        ..setting.clone()
-    }
+    setting.on_trace(&trace.name, trace.seed, expected.iter().map(|next_hop| next_hop.0))
 }
 
 /// Builds what can be built; says what can't.
@@ -206,27 +192,5 @@ pub fn keep_right<A: Address>(
             let checked = contest::check(lane.as_mut(), mode, trace, expected);
             checked.inspect_err(|wrong| eprintln!("{wrong}")).is_ok()
         });
-    }
-}
-
-/// What was measured of a lane.
-pub fn row<A: Address>(
-    setting: &Setting,
-    lane: &dyn Lane<A>,
-    what: &'static str,
-    batch: usize,
-    rounds: Vec<f64>,
-    unit: &'static str,
-) -> Row {
-    Row {
-        setting: setting.clone(),
-        engine: lane.name().to_owned(),
-        what,
-        batch,
-        rounds,
-        unit,
-        memory: lane.memory(),
-        build_seconds: lane.build_seconds(),
-        ratio: None,
     }
 }

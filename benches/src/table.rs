@@ -10,7 +10,9 @@ use std::time::Instant;
 use anyhow::Result;
 use wirespeed_fib::{Address, NextHop, Rib, Update};
 
+use crate::contest::Mode;
 use crate::machine::heap_bytes;
+use crate::report::Costs;
 use crate::trace::{Keys, Trace};
 
 /// A longest-prefix-match table of any origin.
@@ -46,25 +48,10 @@ pub trait Contestant<A: Address> {
     }
 }
 
-/// What is looked up how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// One key a call.
-    Single,
-    /// Batches of this many keys a call.
-    Batch(usize),
-}
-
 /// A contestant with its name and what building it cost, without its type.
 pub trait Lane<A: Address> {
-    /// The name in tables and records.
-    fn name(&self) -> &str;
-
-    /// Seconds that building took.
-    fn build_seconds(&self) -> f64;
-
-    /// Bytes held.
-    fn memory(&self) -> u64;
+    /// Its name, and what building it cost.
+    fn costs(&self) -> Costs<'_>;
 
     /// Looks up `trace[from..to]` and drops the answers: the part that is timed.
     fn run(&mut self, mode: Mode, trace: &Trace<A>, from: usize, to: usize);
@@ -104,16 +91,8 @@ struct Running<A: Address, C: Contestant<A>> {
 }
 
 impl<A: Address, C: Contestant<A>> Lane<A> for Running<A, C> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn build_seconds(&self) -> f64 {
-        self.build_seconds
-    }
-
-    fn memory(&self) -> u64 {
-        self.memory
+    fn costs(&self) -> Costs<'_> {
+        Costs { name: &self.name, memory: self.memory, build_seconds: self.build_seconds }
     }
 
     fn run(&mut self, mode: Mode, trace: &Trace<A>, from: usize, to: usize) {

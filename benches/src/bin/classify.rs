@@ -5,16 +5,21 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use wirespeed_benches::classify::contest::{is_right, keep_right, race, row, setting, setting_on};
+use wirespeed::classify::Facts;
+use wirespeed::engine::EngineName;
+use wirespeed_benches::beside::busy;
+use wirespeed_benches::classify::contest::{is_right, keep_right};
 use wirespeed_benches::classify::data::{self, Set};
-use wirespeed_benches::classify::lane::{Lane, Mode};
+use wirespeed_benches::classify::lane::Lane;
 use wirespeed_benches::classify::lineup::{self, Entry, REFERENCES, is_scan};
 use wirespeed_benches::classify::trace::Trace;
-use wirespeed_benches::classify::update::{Turn, busy};
+use wirespeed_benches::classify::update::Turn;
+use wirespeed_benches::contest::{Mode, race};
+use wirespeed_benches::engines::Live;
+use wirespeed_benches::report::Row;
 use wirespeed_benches::session::{self, Announcement, Session};
 use wirespeed_benches::{machine, report};
-use wirespeed_classify::quilt::Quilt;
-use wirespeed_classify::{Engine, Ipv4Tuple};
+use wirespeed_classify::Ipv4Tuple;
 
 /// Measures engines of rules and their rivals side by side and writes MACHINE/DATE-classify.csv.
 #[derive(Parser)]
@@ -123,9 +128,9 @@ impl Run<'_> {
 
     fn lookups(&mut self, set: &Set) {
         let (options, plan) = (self.options, self.options.session.plan());
-        let of_set = setting(set);
+        let of_set = set.setting();
         let mut lanes = self.build(lineup::lookups(), set);
-        let seconds = |lane: &Lane| row(&of_set, lane, "build", 0, vec![lane.build_seconds], "s");
+        let seconds = |lane: &Lane| Row::of(&of_set, lane.costs(), "build", 0, vec![lane.build_seconds], "s");
         self.session.show(lanes.iter().map(seconds));
         let seed = options.session.seed;
         let (shuffled, right) = set.shuffled(seed);
@@ -135,20 +140,22 @@ impl Run<'_> {
         ];
         keep_right(&mut lanes, options.batches.iter().copied().max().unwrap_or(1), &traces[0]);
         for trace in &traces {
-            let setting = setting_on(&of_set, trace);
+            let setting = trace.setting(&of_set);
             let batched = options.batches.iter().map(|&batch| ("batch", batch, Mode::Batch(batch)));
             for (what, batch, mode) in batched.chain([("single", 1, Mode::Single)]) {
-                let rates = race(&mut lanes, mode, trace, plan);
+                let rates = race(&mut lanes, mode, (&trace.tuples(), trace.len()), plan);
                 let measured = lanes.iter().zip(rates);
                 self.session
-                    .show(measured.map(|(lane, rates)| row(&setting, lane, what, batch, rates, "tuples/s")));
+                    .show(measured.map(|(lane, rates)| {
+                        Row::of(&setting, lane.costs(), what, batch, rates, "tuples/s")
+                    }));
             }
         }
     }
 
     fn updates(&mut self, set: &Set) -> Result<()> {
         let options = self.options;
-        let of_set = setting(set);
+        let of_set = set.setting();
         let whole = Trace::new("in-order", 0, set.trace.clone(), set.right.clone()).spread(1 << 13);
         let mut lanes = self.build(lineup::updates(), set);
         let turns =
@@ -173,26 +180,27 @@ impl Run<'_> {
             }
         }
         drop(lanes);
-        self.busy::<Quilt<_>>(set, &turns[0])
+        self.busy(EngineName::Quilt, set, &turns[0])
     }
 
     /// Lookups of an engine beside updates.
-    fn busy<E: Engine<Ipv4Tuple>>(&mut self, set: &Set, turn: &Turn) -> Result<()> {
+    fn busy(&mut self, engine: EngineName, set: &Set, turn: &Turn) -> Result<()> {
         let words = &self.options.engines;
-        if !words.is_empty() && !words.iter().any(|word| E::NAME.contains(word.as_str())) {
+        if !words.is_empty() && !words.iter().any(|word| engine.as_str().contains(word.as_str())) {
             return Ok(());
         }
-        let (plan, size) = (self.options.session.plan(), (1024, 256));
+        let (plan, (batch, call)) = (self.options.session.plan(), (1024, 256));
         let (shuffled, right) = set.shuffled(self.options.session.seed);
         let trace = Trace::new("shuffled", self.options.session.seed, shuffled, right);
         let rounds = (plan.rounds, 4 * plan.slice);
-        let Some((beside, rebuilds, memory)) = busy::<E>(&set.rules, &trace, turn, size, rounds, self.core)?
-        else {
-            return Ok(());
-        };
-        eprintln!("{}: built anew {rebuilds} times", E::NAME);
-        let (setting, engine) = (setting_on(&setting(set), &trace), format!("{}-live", E::NAME));
-        self.session.show(beside.rows(&setting, &engine, size, "tuples/s", memory));
+        let live = Live::<Ipv4Tuple>::build(engine, set.rules.clone(), Facts::None)?;
+        let calls = turn.ways.iter().flat_map(|way| way.chunks(call)).cycle();
+        let measured = busy(live, trace.tuples().tuples, batch, calls, rounds, self.core)?;
+        let Some((beside, rebuilds, memory)) = measured else { return Ok(()) };
+        eprintln!("{engine}: built anew {rebuilds} times");
+        let setting = trace.setting(&set.setting());
+        let rows = beside.rows(&setting, &format!("{engine}-live"), (batch, call), "tuples/s", memory);
+        self.session.show(rows);
         Ok(())
     }
 
@@ -219,11 +227,9 @@ impl Run<'_> {
             let setting =
                 report::Setting { trace: name.to_owned(), items: turn.ways[way].len(), ..of_set.clone() };
             let measured = lanes.iter().zip(&rates).filter(|(_, rates)| !rates[way].is_empty());
-            self.session.show(
-                measured.map(|(lane, rates)| {
-                    row(&setting, lane, "update", call, rates[way].clone(), "updates/s")
-                }),
-            );
+            self.session.show(measured.map(|(lane, rates)| {
+                Row::of(&setting, lane.costs(), "update", call, rates[way].clone(), "updates/s")
+            }));
         }
     }
 }

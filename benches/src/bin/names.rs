@@ -5,17 +5,20 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use wirespeed_benches::contest::Updates;
+use wirespeed::engine::EngineName;
+use wirespeed_benches::beside::busy;
+use wirespeed_benches::contest::{Mode, Updates, race};
+use wirespeed_benches::engines::Live;
 use wirespeed_benches::machine;
-use wirespeed_benches::names::contest::{self, keep_right, row, setting, setting_on};
+use wirespeed_benches::names::contest::{self, keep_right};
 use wirespeed_benches::names::data::{self, Kind, Table, Trace};
-use wirespeed_benches::names::lane::{Lane, Mode};
+use wirespeed_benches::names::lane::Lane;
 use wirespeed_benches::names::lineup::{self, Entry, REFERENCE};
-use wirespeed_benches::names::update::{Part, Stream, busy};
-use wirespeed_benches::report::{self, Setting};
+use wirespeed_benches::names::update::{Part, Stream};
+use wirespeed_benches::report::{self, Row, Setting};
 use wirespeed_benches::session::{self, Announcement, Session};
 use wirespeed_namelookup::generate::Paths;
-use wirespeed_namelookup::{Acta, Engine, NameDomain, NameTable, NameUpdate};
+use wirespeed_namelookup::{NameDomain, NameTable, NameUpdate};
 
 /// Measures engines of names and their rivals side by side and writes MACHINE/DATE-names.csv.
 #[derive(Parser)]
@@ -165,21 +168,24 @@ impl Run<'_> {
 
     fn lookups(&mut self, table: &Table) -> Result<()> {
         let (options, plan) = (self.options, self.options.session.plan());
-        let of_table = setting(table);
+        let of_table = table.setting();
         let mut lanes = self.build(lineup::lookups(), &table.names);
-        let seconds = |lane: &Lane| row(&of_table, lane, "build", 0, vec![lane.build_seconds], "s");
+        let seconds =
+            |lane: &Lane| Row::of(&of_table, lane.costs(), "build", 0, vec![lane.build_seconds], "s");
         self.session.show(lanes.iter().map(seconds));
         for &kind in &options.traces {
             let trace = self.trace(&table.names, kind)?;
-            let setting = setting_on(&of_table, &trace);
+            let setting = trace.setting(&of_table);
             eprintln!("{}: {:.1} bytes a name", trace.name, trace.bytes_a_name());
             keep_right(&mut lanes, options.batches.iter().copied().max().unwrap_or(1), &trace);
             let batched = options.batches.iter().map(|&batch| ("batch", batch, Mode::Batch(batch)));
             for (what, batch, mode) in batched.chain([("single", 1, Mode::Single)]) {
-                let rates = contest::race(&mut lanes, mode, trace.names.names(), plan);
+                let rates = race(&mut lanes, mode, (&trace.names.names(), trace.names.len()), plan);
                 let measured = lanes.iter().zip(rates);
-                self.session
-                    .show(measured.map(|(lane, rates)| row(&setting, lane, what, batch, rates, "names/s")));
+                self.session.show(
+                    measured
+                        .map(|(lane, rates)| Row::of(&setting, lane.costs(), what, batch, rates, "names/s")),
+                );
             }
         }
         Ok(())
@@ -207,11 +213,11 @@ impl Run<'_> {
             for &stream in streams {
                 let is_it = |part: &&Part| part.stream == stream;
                 let items = parts.iter().filter(is_it).map(|part| part.updates.len()).sum();
-                let setting = Setting { trace: stream.name().into(), items, seed, ..setting(table) };
+                let setting = Setting { trace: stream.name().into(), items, seed, ..table.setting() };
                 let measured = lanes.iter().zip(&outcomes).map(|(lane, outcomes)| {
                     let of_it = parts.iter().zip(outcomes).filter(|(part, _)| is_it(part));
                     let rates = of_it.flat_map(|(_, outcome)| outcome.rates.clone()).collect();
-                    row(&setting, lane, "update", call, rates, "updates/s")
+                    Row::of(&setting, lane.costs(), "update", call, rates, "updates/s")
                 });
                 self.session.show(measured.filter(|row| !row.rounds.is_empty()));
             }
@@ -231,28 +237,30 @@ impl Run<'_> {
         }
         let updates = Stream::Mixed.draw(&names, results, seed + 99, 8 * options.updates)?;
         drop(lanes);
-        self.busy::<Acta>(table, &names, &updates)
+        self.busy(EngineName::Acta, table, &names, &updates)
     }
 
     /// Lookups of an engine beside updates.
-    fn busy<E: Engine<NameDomain>>(
+    fn busy(
         &mut self,
+        engine: EngineName,
         table: &Table,
         names: &NameTable,
         updates: &[NameUpdate],
     ) -> Result<()> {
-        if !self.wants(E::NAME) {
+        if !self.wants(engine.as_str()) {
             return Ok(());
         }
         let (plan, batch, call) = (self.options.session.plan(), 1024, 256);
         let trace = self.trace(names, Kind::Average)?;
         let rounds = (plan.rounds, 4 * plan.slice);
-        let measured = busy::<E>(names, trace.names.names(), updates, (batch, call), rounds, self.core)?;
+        let live = Live::<NameDomain>::build(engine, names.clone().into(), ())?;
+        let measured = busy(live, trace.names.names(), batch, updates.chunks(call), rounds, self.core)?;
         let Some((beside, rebuilds, memory)) = measured else { return Ok(()) };
-        eprintln!("{}: built anew {rebuilds} times", E::NAME);
-        let setting = setting_on(&setting(table), &trace);
-        let engine = format!("{}-live", E::NAME);
-        self.session.show(beside.rows(&setting, &engine, (batch, call), "names/s", memory));
+        eprintln!("{engine}: built anew {rebuilds} times");
+        let setting = trace.setting(&table.setting());
+        let rows = beside.rows(&setting, &format!("{engine}-live"), (batch, call), "names/s", memory);
+        self.session.show(rows);
         Ok(())
     }
 }

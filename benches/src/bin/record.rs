@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use wirespeed_benches::contest;
+use wirespeed_benches::contest::{self, Mode};
 use wirespeed_benches::data::{self, Source};
 use wirespeed_benches::gather;
 use wirespeed_benches::lineup::{Entry, Lineup};
-use wirespeed_benches::report::{self, Setting};
-use wirespeed_benches::session::{self, Announcement, Session, build, row, setting_on};
-use wirespeed_benches::table::Mode;
+use wirespeed_benches::report::{self, Row, Setting};
+use wirespeed_benches::session::{self, Announcement, Session, build, setting_on};
 use wirespeed_benches::trace::Trace;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Family, NextHops, Rib, V4, V6};
@@ -120,7 +119,9 @@ fn measure<A: Lineup>(
 
     let mut lanes = build(&rib, A::lookups(options.slow).into_iter().filter(wanted));
     session.show(
-        lanes.iter().map(|lane| row(&setting, lane.as_ref(), "build", 0, vec![lane.build_seconds()], "s")),
+        lanes
+            .iter()
+            .map(|lane| Row::of(&setting, lane.costs(), "build", 0, vec![lane.costs().build_seconds], "s")),
     );
     for &kind in &options.traces {
         let trace = Trace::draw(&rib, kind, timing.keys, timing.seed)?;
@@ -172,19 +173,19 @@ fn updates<A: Lineup>(
     let setting = Setting {
         trace: "updates".to_owned(),
         items: updates.len(),
-        checksum: Some(contest::checksum(&expected)),
+        checksum: setting_on(setting, &trace, &expected).checksum,
         ..setting.clone()
     };
     let mut measured = Vec::new();
     for (mut lane, result) in lanes.into_iter().zip(results) {
-        let name = lane.name().to_owned();
+        let name = lane.costs().name.to_owned();
         if result.applied < updates.len() {
             eprintln!("{name}: stopped after {} of {} updates", result.applied, updates.len());
         } else if let Err(wrong) = contest::check(lane.as_mut(), Mode::Batch(1024), &trace, &expected) {
             eprintln!("after updates: {wrong}");
             continue;
         }
-        measured.push(row(&setting, lane.as_ref(), "update", batch, result.rates, "updates/s"));
+        measured.push(Row::of(&setting, lane.costs(), "update", batch, result.rates, "updates/s"));
     }
     session.show(measured);
     Ok(())

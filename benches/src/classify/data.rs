@@ -16,6 +16,7 @@ use wirespeed_classify::{Ipv4Tuple, RuleSet, Tuple};
 use wirespeed_fib::synth::rng::Rng;
 
 use crate::data::directory;
+use crate::report::Setting;
 
 /// A set, what is looked up in it, and the right answers.
 #[derive(Clone, Debug)]
@@ -28,6 +29,14 @@ pub struct Set {
     pub trace: Vec<Ipv4Tuple>,
     /// The number of each one's rule.
     pub right: Vec<u32>,
+}
+
+impl Set {
+    /// The set without a trace, for the rows of a record: rules stand where prefixes do, and masks where next
+    /// hops do.
+    pub fn setting(&self) -> Setting {
+        Setting::of_table(&self.name, self.rules.len(), self.rules.classes().len())
+    }
 }
 
 /// Seed of sets that are made.

@@ -11,7 +11,9 @@ use anyhow::Result;
 use wirespeed_classify::{Ipv4Tuple, RuleSet, RuleUpdate};
 
 use super::trace::Tuples;
+use crate::contest::Mode;
 use crate::machine::heap_bytes;
+use crate::report::Costs;
 
 /// A table of rules of any origin.
 pub trait Contestant {
@@ -41,15 +43,6 @@ pub trait Contestant {
     }
 }
 
-/// What is looked up how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// One tuple a call.
-    Single,
-    /// Batches of this many tuples a call.
-    Batch(usize),
-}
-
 /// A contestant with its name and what building it cost.
 pub struct Lane {
     /// The name in tables and records.
@@ -64,6 +57,11 @@ pub struct Lane {
 }
 
 impl Lane {
+    /// Its name, and what building it cost.
+    pub fn costs(&self) -> Costs<'_> {
+        Costs { name: &self.name, memory: self.memory, build_seconds: self.build_seconds }
+    }
+
     /// Builds a contestant, measuring time and memory on the way.
     pub fn build<C: Contestant + 'static>(
         name: &str,

@@ -1,17 +1,14 @@
 //! Who takes part: the project's engines and their rivals.
 
 use anyhow::Result;
-use wirespeed_classify::bloom::BloomSearch;
-use wirespeed_classify::linear::Linear;
-use wirespeed_classify::quilt::Quilt;
-use wirespeed_classify::tuple_search::TupleSearch;
-use wirespeed_classify::{BuildOptions, Engine, Ipv4Tuple, LiveRules, Lookup, RuleSet, RuleUpdate};
-use wirespeed_image::Table;
-use wirespeed_image::live::Reader;
+use wirespeed::classify::Facts;
+use wirespeed::engine::EngineName;
+use wirespeed_classify::{Ipv4Tuple, RuleSet, RuleUpdate};
 
 use super::lane::{Contestant, Lane};
 use super::rivals::Scan;
 use super::trace::Tuples;
+use crate::engines::{Compiled, Live};
 
 type Rules = RuleSet<Ipv4Tuple>;
 
@@ -47,16 +44,16 @@ pub const SCAN: &str = "scan";
 
 /// Whether who bears a name goes through all rules.
 pub fn is_scan(name: &str) -> bool {
-    name == SCAN || name.starts_with(Linear::<Ipv4Tuple>::NAME)
+    name == SCAN || name.starts_with(EngineName::Linear.as_str())
 }
 
 /// Engines and rivals that look up.
 pub fn lookups() -> Vec<Entry> {
     let mut entries = vec![
-        compiled::<Quilt<Ipv4Tuple>>(),
-        compiled::<BloomSearch<Ipv4Tuple>>(),
-        compiled::<TupleSearch<Ipv4Tuple>>(),
-        compiled::<Linear<Ipv4Tuple>>(),
+        compiled(EngineName::Quilt),
+        compiled(EngineName::Bloom),
+        compiled(EngineName::Tuple),
+        compiled(EngineName::Linear),
     ];
     #[cfg(feature = "dpdk")]
     entries.extend(crate::dpdk::acl::lookups());
@@ -67,10 +64,10 @@ pub fn lookups() -> Vec<Entry> {
 /// Entries that take updates: live engines, and the scan. `rte_acl` takes none.
 pub fn updates() -> Vec<Entry> {
     vec![
-        live::<Quilt<Ipv4Tuple>>(),
-        live::<BloomSearch<Ipv4Tuple>>(),
-        live::<TupleSearch<Ipv4Tuple>>(),
-        live::<Linear<Ipv4Tuple>>(),
+        live(EngineName::Quilt),
+        live(EngineName::Bloom),
+        live(EngineName::Tuple),
+        live(EngineName::Linear),
         scan(),
     ]
 }
@@ -79,24 +76,19 @@ fn scan() -> Entry {
     Entry::new(SCAN, |name, rules| Lane::build(name, rules, |rules| Ok(Scan::build(rules))))
 }
 
-fn compiled<E: Engine<Ipv4Tuple>>() -> Entry {
-    Entry::new(E::NAME, |name, rules| Lane::build(name, rules, Compiled::<E>::build))
+fn compiled(engine: EngineName) -> Entry {
+    Entry::new(engine.as_str(), move |name, rules| {
+        Lane::build(name, rules, |rules| Compiled::<Ipv4Tuple>::build(engine, rules))
+    })
 }
 
-fn live<E: Engine<Ipv4Tuple>>() -> Entry {
-    Entry::new(format!("{}-live", E::NAME), |name, rules| Lane::build(name, rules, Live::<E>::build))
+fn live(engine: EngineName) -> Entry {
+    Entry::new(format!("{engine}-live"), move |name, rules| {
+        Lane::build(name, rules, |rules| Live::<Ipv4Tuple>::build(engine, rules.clone(), Facts::None))
+    })
 }
 
-/// An engine's table.
-struct Compiled<E: Engine<Ipv4Tuple>>(E::Table);
-
-impl<E: Engine<Ipv4Tuple>> Compiled<E> {
-    fn build(rules: &Rules) -> Result<Self> {
-        Ok(Self(E::build(rules, &BuildOptions::default())?.1))
-    }
-}
-
-impl<E: Engine<Ipv4Tuple>> Contestant for Compiled<E> {
+impl Contestant for Compiled<Ipv4Tuple> {
     fn many(&self, tuples: Tuples<'_>, numbers: &mut [u32]) {
         self.0.lookup_batch(tuples.tuples, numbers);
     }
@@ -107,46 +99,32 @@ impl<E: Engine<Ipv4Tuple>> Contestant for Compiled<E> {
     }
 
     fn memory(&self) -> Option<u64> {
-        Some(self.0.image().bytes())
+        Some(self.bytes())
     }
 }
 
-/// An engine with its rules and live copies.
-struct Live<E: Engine<Ipv4Tuple>> {
-    live: LiveRules<Ipv4Tuple, E>,
-    reader: Reader<E::Table>,
-}
-
-impl<E: Engine<Ipv4Tuple>> Live<E> {
-    fn build(rules: &Rules) -> Result<Self> {
-        let live = LiveRules::new(rules.clone(), BuildOptions::default())?;
-        let reader = live.reader();
-        Ok(Self { live, reader })
-    }
-}
-
-impl<E: Engine<Ipv4Tuple>> Contestant for Live<E> {
+impl Contestant for Live<Ipv4Tuple> {
     fn many(&self, tuples: Tuples<'_>, numbers: &mut [u32]) {
-        self.reader.enter().lookup_batch(tuples.tuples, numbers);
+        self.lookup_batch(tuples.tuples, numbers);
     }
 
     fn update(&mut self, updates: &[RuleUpdate<Ipv4Tuple>]) -> bool {
-        self.live.apply(updates).is_ok()
+        self.apply(updates)
     }
 
     fn memory(&self) -> Option<u64> {
-        Some(self.live.memory_usage())
+        Some(self.bytes())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::contest::{is_right, keep_right};
-    use super::super::lane::Mode;
     use super::super::trace::Trace;
     use super::super::update::Turn;
     use super::super::{data, data::Set};
     use super::*;
+    use crate::contest::Mode;
 
     fn set() -> (Set, Trace) {
         let set = data::made("ipc1_1k", 1_000).unwrap();

@@ -1,7 +1,11 @@
 //! The tuples that are looked up, as each contestant wants them: as tuples, and as headers in network order
 //! with a pointer to each, which is what `rte_acl` takes of packets that lie in memory.
 
+use std::ops::Range;
+
 use wirespeed_classify::{Ipv4Tuple, Tuple};
+
+use crate::report::Setting;
 
 /// A header: protocol, 3 bytes of nothing, source, destination, ports, all in network order.
 pub type Header = [u8; 16];
@@ -35,6 +39,11 @@ impl Trace {
         let headers: Vec<Header> = tuples.iter().map(header).collect();
         let pointers = headers.iter().map(std::ptr::from_ref).collect();
         Self { name, seed, right, tuples, headers, pointers }
+    }
+
+    /// A set with this trace, for the rows of a record.
+    pub fn setting(&self, set: &Setting) -> Setting {
+        set.on_trace(self.name, self.seed, self.right.iter().copied())
     }
 
     /// Every n-th tuple, so that at most so many are left.
@@ -71,9 +80,9 @@ impl<'a> Tuples<'a> {
         self.tuples.is_empty()
     }
 
-    /// A part of so many tuples, from one on.
-    pub fn part(self, from: usize, count: usize) -> Self {
-        Self { tuples: &self.tuples[from..from + count], headers: &self.headers[from..from + count] }
+    /// The tuples of a range.
+    pub fn part(self, range: Range<usize>) -> Self {
+        Self { tuples: &self.tuples[range.clone()], headers: &self.headers[range] }
     }
 
     /// Parts of so many tuples each.

@@ -1,5 +1,4 @@
-//! Updates: rules that go and come back, and rules that change places, the same for every lane; and lookups
-//! on one core while another one updates.
+//! Updates: rules that go and come back, and rules that change places, the same for every lane.
 //!
 //! A turn is forth and back, so that a lane that took all turns has the rules that it began with, and any
 //! number of turns can be timed. What is in one call is of different rules: a rule that goes and comes back
@@ -7,13 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use wirespeed_classify::{BuildOptions, Engine, Ipv4Tuple, LiveRules, Lookup, RuleSet, RuleUpdate};
+use wirespeed_classify::{Ipv4Tuple, RuleSet, RuleUpdate};
 use wirespeed_fib::synth::rng::Rng;
 
 use super::lane::Lane;
-use super::trace::Trace;
-use crate::beside::{Beside, beside};
 
 type Updates = Vec<RuleUpdate<Ipv4Tuple>>;
 
@@ -70,36 +66,6 @@ impl Turn {
         let rate = |way: usize| self.ways[way].len() as f64 * f64::from(turns) / spent[way].as_secs_f64();
         Some([rate(0), rate(1)])
     }
-}
-
-/// Looks up on this core, and updates from another, by so many tuples and updates a call, turn after turn;
-/// then how often the table was built anew, and the bytes held in the end. `None` where there is no other
-/// core.
-pub fn busy<E: Engine<Ipv4Tuple>>(
-    rules: &RuleSet<Ipv4Tuple>,
-    trace: &Trace,
-    turn: &Turn,
-    (batch, call): (usize, usize),
-    rounds: (usize, Duration),
-    core: usize,
-) -> Result<Option<(Beside, u64, u64)>> {
-    let mut live = LiveRules::<_, E>::new(rules.clone(), BuildOptions::default())?;
-    let reader = live.reader();
-    let mut numbers = vec![0; batch];
-    let mut parts = trace.tuples().tuples.chunks(batch).cycle();
-    let mut look = || {
-        let tuples = parts.next().unwrap_or_default();
-        reader.enter().lookup_batch(tuples, &mut numbers[..tuples.len()]);
-        tuples.len()
-    };
-    let mut calls = turn.ways.iter().flat_map(|way| way.chunks(call)).cycle();
-    let mut update = || {
-        let Some(updates) = calls.next() else { return Ok(None) };
-        live.apply(updates)?;
-        Ok(Some(updates.len()))
-    };
-    let measured = beside(&mut look, &mut update, rounds, core)?;
-    Ok(measured.map(|measured| (measured, live.rebuilds(), live.memory_usage())))
 }
 
 /// Numbers of different rules in any order.

@@ -11,11 +11,12 @@ use wirespeed_fib::{BuildOptions, InFib, Rib, V4, V6};
 use wirespeed_gamt::{GamtS, GamtT};
 
 use super::{check, lanes, millions};
+use crate::contest::Mode;
 use crate::contest::{self, Plan};
 use crate::data::Source;
 use crate::report::{Row, Setting, Sheet, ratio};
 use crate::session::{self, Options, setting_on};
-use crate::table::{Lane, Mode};
+use crate::table::Lane;
 use crate::trace::Trace;
 
 /// Powers of two of the batches of figure 9.
@@ -75,13 +76,13 @@ pub(super) fn race<A: InFib>(
     trace: &Trace<A>,
     plan: Plan,
 ) -> Vec<Row> {
-    let rates = contest::race(lanes, Mode::Batch(batch), trace, plan);
+    let rates = contest::race(lanes, Mode::Batch(batch), (trace, trace.len()), plan);
     let first = rates.first().cloned().unwrap_or_default();
     let measured = lanes.iter().zip(rates);
     measured
         .map(|(lane, rates)| {
             let ratio = Some(ratio(&rates, &first));
-            Row { ratio, ..session::row(setting, lane.as_ref(), "batch", batch, rates, "keys/s") }
+            Row { ratio, ..Row::of(setting, lane.costs(), "batch", batch, rates, "keys/s") }
         })
         .collect()
 }

@@ -30,7 +30,8 @@ use wirespeed_fib::{Address, BuildOptions, Engine, Lookup, NextHop, Rib};
 use wirespeed_image::Table;
 
 use crate::contest;
-use crate::table::{Contestant, Lane, Mode, lane};
+use crate::contest::Mode;
+use crate::table::{Contestant, Lane, lane};
 use crate::trace::{Keys, Trace};
 
 pub mod levels;

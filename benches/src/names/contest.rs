@@ -1,61 +1,14 @@
-//! Checks lanes of names, then times them in interleaved rounds, as [`crate::contest`] does for addresses.
+//! Checks lanes of names, and times their updates. [`crate::contest`] times their lookups.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use wirespeed_namelookup::{NameTable, NameUpdate, Names};
 
-use super::data::{Table, Trace};
-use super::lane::{Lane, Mode};
+use super::data::Trace;
+use super::lane::Lane;
 use super::update::Part;
-use crate::contest::{Plan, Updates};
-use crate::report::{Row, Setting};
-
-/// A table without a trace, for the rows of a record.
-pub fn setting(table: &Table) -> Setting {
-    Setting {
-        table: table.name.clone(),
-        prefixes: table.names.len(),
-        next_hops: table.next_hops,
-        trace: String::new(),
-        items: 0,
-        seed: 0,
-        checksum: None,
-    }
-}
-
-/// A table with a trace, for the rows of a record.
-pub fn setting_on(setting: &Setting, trace: &Trace) -> Setting {
-    let sum = trace.expected.iter().fold(0u64, |sum, &result| sum.wrapping_add(u64::from(result)));
-    Setting {
-        trace: trace.name.clone(),
-        items: trace.names.len(),
-        seed: trace.seed,
-        checksum: Some(sum),
-        ..setting.clone()
-    }
-}
-
-/// What was measured of a lane.
-pub fn row(
-    setting: &Setting,
-    lane: &Lane,
-    what: &'static str,
-    batch: usize,
-    rounds: Vec<f64>,
-    unit: &'static str,
-) -> Row {
-    Row {
-        setting: setting.clone(),
-        engine: lane.name.clone(),
-        what,
-        batch,
-        rounds,
-        unit,
-        memory: lane.memory,
-        build_seconds: lane.build_seconds,
-        ratio: None,
-    }
-}
+use crate::contest::{Mode, Racer, Updates};
 
 /// Drops every lane that gives one wrong result, batched or one by one, and says for how many names.
 pub fn keep_right(lanes: &mut Vec<Lane>, batch: usize, trace: &Trace) {
@@ -71,35 +24,13 @@ pub fn keep_right(lanes: &mut Vec<Lane>, batch: usize, trace: &Trace) {
     }
 }
 
-/// Names a second of every lane in every round, by lane.
-pub fn race(lanes: &mut [Lane], mode: Mode, names: Names<'_>, plan: Plan) -> Vec<Vec<f64>> {
-    let mut rates = vec![Vec::with_capacity(plan.rounds); lanes.len()];
-    let mut places = vec![0; lanes.len()];
-    for _ in 0..plan.rounds {
-        for ((lane, place), rates) in lanes.iter_mut().zip(&mut places).zip(&mut rates) {
-            run_for(lane, mode, names, place, plan.warm_up);
-            rates.push(run_for(lane, mode, names, place, plan.slice));
-        }
+impl Racer<Names<'_>> for Lane {
+    fn stretch(&self, _: Mode) -> usize {
+        1 << 12
     }
-    rates
-}
 
-/// Runs on from `place` for about `time`, round and round; names a second.
-fn run_for(lane: &mut Lane, mode: Mode, names: Names<'_>, place: &mut usize, time: Duration) -> f64 {
-    let stretch = match mode {
-        Mode::Single => 1 << 12,
-        Mode::Batch(batch) => batch * (1usize << 12).div_ceil(batch),
-    };
-    let (start, mut done) = (Instant::now(), 0);
-    loop {
-        let to = names.len().min(*place + stretch);
-        lane.run(mode, names.part(*place..to));
-        done += to - *place;
-        *place = if to == names.len() { 0 } else { to };
-        let elapsed = start.elapsed();
-        if elapsed >= time {
-            return done as f64 / elapsed.as_secs_f64();
-        }
+    fn run(&mut self, mode: Mode, names: &Names<'_>, keys: Range<usize>) {
+        Self::run(self, mode, names.part(keys));
     }
 }
 

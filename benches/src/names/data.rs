@@ -11,6 +11,7 @@ use wirespeed_namelookup::read::{self, NameFib, NameFormat, ReadOptions, Source 
 use wirespeed_namelookup::{Name, NameBatch, NameTable};
 
 use crate::data::{directory, sources};
+use crate::report::Setting;
 
 /// Real lists have lines that are no names; a benchmark goes on without them.
 const LENIENT: ReadOptions = ReadOptions { format: None, lenient: true };
@@ -29,6 +30,13 @@ pub struct Table {
     pub names: NameTable,
     /// How many next hops there are.
     pub next_hops: usize,
+}
+
+impl Table {
+    /// The table without a trace, for the rows of a record.
+    pub fn setting(&self) -> Setting {
+        Setting::of_table(&self.name, self.names.len(), self.next_hops)
+    }
 }
 
 fn file(name: &str) -> Option<PathBuf> {
@@ -139,6 +147,11 @@ pub enum Kind {
 }
 
 impl Trace {
+    /// A table with this trace, for the rows of a record.
+    pub fn setting(&self, table: &Setting) -> Setting {
+        table.on_trace(&self.name, self.seed, self.expected.iter().copied())
+    }
+
     /// Draws a trace and the right results, which the table of names itself gives.
     pub fn draw(table: &NameTable, kind: Kind, paths: &Paths, count: usize, seed: u64) -> Result<Self> {
         let (name, load, misses) = match kind {

@@ -10,7 +10,9 @@ use std::time::Instant;
 use anyhow::Result;
 use wirespeed_namelookup::{Name, NameTable, NameUpdate, Names};
 
+use crate::contest::Mode;
 use crate::machine::heap_bytes;
+use crate::report::Costs;
 
 /// A table of names of any origin.
 pub trait Contestant {
@@ -35,15 +37,6 @@ pub trait Contestant {
     }
 }
 
-/// What is looked up how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// One name a call.
-    Single,
-    /// Batches of this many names a call.
-    Batch(usize),
-}
-
 /// A contestant with its name and what building it cost.
 pub struct Lane {
     /// The name in tables and records.
@@ -58,6 +51,11 @@ pub struct Lane {
 }
 
 impl Lane {
+    /// Its name, and what building it cost.
+    pub fn costs(&self) -> Costs<'_> {
+        Costs { name: &self.name, memory: self.memory, build_seconds: self.build_seconds }
+    }
+
     /// Builds a contestant, measuring time and memory on the way.
     pub fn build<C: Contestant + 'static>(
         name: &str,

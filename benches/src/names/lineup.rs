@@ -1,16 +1,16 @@
 //! Who takes part: the project's engines and their rivals.
 
 use anyhow::Result;
+use wirespeed::engine::EngineName;
 use wirespeed_image::Table as _;
-use wirespeed_namelookup::ata::Ata;
-use wirespeed_namelookup::mata::{Mata, MataNw};
-use wirespeed_namelookup::stt::Stt;
+use wirespeed_namelookup::mata::Mata;
 use wirespeed_namelookup::{
-    Acta, BuildOptions, Engine, HEAD_ROOM, LiveNames, Lookup, Name, NameDomain, NameTable, NameUpdate, Names,
+    Acta, BuildOptions, Engine, HEAD_ROOM, Lookup, Name, NameDomain, NameTable, NameUpdate, Names,
 };
 
 use super::lane::{Contestant, Lane};
 use super::rivals::{DoubleArray, LinearHash, Patricia, TwoStageHash};
+use crate::engines::{Compiled, Live};
 
 /// A name and what builds it.
 pub struct Entry {
@@ -18,15 +18,16 @@ pub struct Entry {
     pub name: &'static str,
     /// The most names with which it is built within a minute or so.
     pub most: usize,
-    build: fn(&'static str, &NameTable) -> Result<Lane>,
+    #[allow(clippy::type_complexity)] // a constructor
+    build: Box<dyn Fn(&'static str, &NameTable) -> Result<Lane>>,
 }
 
 /// The most names for a rival that takes half a minute for as many.
 const SLOW: usize = 5_000_000;
 
 impl Entry {
-    fn new(name: &'static str, build: fn(&'static str, &NameTable) -> Result<Lane>) -> Self {
-        Self { name, most: usize::MAX, build }
+    fn new(name: &'static str, build: impl Fn(&'static str, &NameTable) -> Result<Lane> + 'static) -> Self {
+        Self { name, most: usize::MAX, build: Box::new(build) }
     }
 
     /// Builds the lane.
@@ -42,11 +43,11 @@ pub const REFERENCE: &str = "hash-two-stage";
 pub fn lookups() -> Vec<Entry> {
     let yada = Entry::new("yada", |name, names| Lane::build(name, names, DoubleArray::build));
     vec![
-        compiled::<Acta>(),
-        compiled::<Mata>(),
-        compiled::<MataNw>(),
-        compiled::<Ata>(),
-        compiled::<Stt>(),
+        compiled(EngineName::Acta),
+        compiled(EngineName::Mata),
+        compiled(EngineName::MataNw),
+        compiled(EngineName::Ata),
+        compiled(EngineName::Stt),
         Entry::new(REFERENCE, |name, names| Lane::build(name, names, TwoStageHash::build)),
         linear(),
         Entry { most: SLOW, ..yada },
@@ -57,9 +58,9 @@ pub fn lookups() -> Vec<Entry> {
 /// Entries that take updates: engines live, and alone without a copy that readers see.
 pub fn updates() -> Vec<Entry> {
     vec![
-        live::<Acta>("acta-live"),
+        live("acta-live", EngineName::Acta),
         alone::<Acta>(),
-        live::<Mata>("mata-live"),
+        live("mata-live", EngineName::Mata),
         alone::<Mata>(),
         linear(),
         patricia(),
@@ -74,29 +75,23 @@ fn patricia() -> Entry {
     Entry::new("patricia-tree", |name, names| Lane::build(name, names, |names| Ok(Patricia::build(names))))
 }
 
-fn compiled<E: Engine<NameDomain>>() -> Entry {
-    Entry::new(E::NAME, |name, names| Lane::build(name, names, Compiled::<E>::build))
+fn compiled(engine: EngineName) -> Entry {
+    Entry::new(engine.as_str(), move |name, names| {
+        Lane::build(name, names, |names| Compiled::<NameDomain>::build(engine, names))
+    })
 }
 
-fn live<E: Engine<NameDomain>>(name: &'static str) -> Entry {
-    Entry::new(name, |name, names| Lane::build(name, names, Live::<E>::build))
+fn live(name: &'static str, engine: EngineName) -> Entry {
+    Entry::new(name, move |name, names| {
+        Lane::build(name, names, |names| Live::<NameDomain>::build(engine, names.clone().into(), ()))
+    })
 }
 
 fn alone<E: Engine<NameDomain>>() -> Entry {
     Entry::new(E::NAME, |name, names| Lane::build(name, names, Alone::<E>::build))
 }
 
-/// An engine's table.
-pub struct Compiled<E: Engine<NameDomain>>(E::Table);
-
-impl<E: Engine<NameDomain>> Compiled<E> {
-    /// Compiles names.
-    pub fn build(names: &NameTable) -> Result<Self> {
-        Ok(Self(E::build(names, &BuildOptions::default())?.1))
-    }
-}
-
-impl<E: Engine<NameDomain>> Contestant for Compiled<E> {
+impl Contestant for Compiled<NameDomain> {
     #[inline]
     fn one(&self, name: &Name) -> u32 {
         self.0.lookup(name).result
@@ -107,34 +102,25 @@ impl<E: Engine<NameDomain>> Contestant for Compiled<E> {
     }
 
     fn memory(&self) -> Option<u64> {
-        Some(self.0.image().bytes())
+        Some(self.bytes())
     }
 }
 
-/// An engine with its names and live copies.
-struct Live<E: Engine<NameDomain>>(LiveNames<E>);
-
-impl<E: Engine<NameDomain>> Live<E> {
-    fn build(names: &NameTable) -> Result<Self> {
-        Ok(Self(LiveNames::new(names.clone().into(), BuildOptions::default())?))
-    }
-}
-
-impl<E: Engine<NameDomain>> Contestant for Live<E> {
+impl Contestant for Live<NameDomain> {
     fn one(&self, name: &Name) -> u32 {
-        self.0.reader().enter().lookup(name).result
+        self.enter().table.lookup(name).result
     }
 
     fn many(&self, names: Names<'_>, results: &mut [u32]) {
-        self.0.reader().enter().lookup_batch(names, results);
+        self.lookup_batch(names, results);
     }
 
     fn update(&mut self, updates: &[NameUpdate]) -> bool {
-        self.0.apply(updates).is_ok()
+        self.apply(updates)
     }
 
     fn memory(&self) -> Option<u64> {
-        Some(self.0.memory_usage())
+        Some(self.bytes())
     }
 }
 

@@ -1,14 +1,8 @@
-//! Updates: streams of them, and lookups on one core while another one updates.
-
-use std::time::Duration;
+//! Streams of updates.
 
 use anyhow::Result;
 use wirespeed_namelookup::generate::{Churn, ChurnSpec};
-use wirespeed_namelookup::{
-    BuildOptions, Engine, LiveNames, Lookup, NameDomain, NameTable, NameUpdate, Names,
-};
-
-use crate::beside::{Beside, beside};
+use wirespeed_namelookup::{NameTable, NameUpdate};
 
 /// A stream of updates by what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,34 +85,4 @@ impl Stream {
         }
         Ok(parts)
     }
-}
-
-/// Looks up on this core, and updates from another, by so many names and updates a call; then how often the
-/// table was built anew, and the bytes held in the end: both copies of the image, the engine's and the names'
-/// own. `None` where there is no other core.
-pub fn busy<E: Engine<NameDomain>>(
-    names: &NameTable,
-    trace: Names<'_>,
-    updates: &[NameUpdate],
-    (batch, call): (usize, usize),
-    rounds: (usize, Duration),
-    core: usize,
-) -> Result<Option<(Beside, u64, u64)>> {
-    let mut live = LiveNames::<E>::new(names.clone().into(), BuildOptions::default())?;
-    let reader = live.reader();
-    let mut results = vec![0; batch];
-    let mut parts = (0..trace.len() / batch).cycle();
-    let mut look = || {
-        let at = parts.next().unwrap_or(0) * batch;
-        reader.enter().lookup_batch(trace.part(at..at + batch), &mut results);
-        batch
-    };
-    let mut calls = updates.chunks(call);
-    let mut update = || {
-        let Some(updates) = calls.next() else { return Ok(None) };
-        live.apply(updates)?;
-        Ok(Some(updates.len()))
-    };
-    let measured = beside(&mut look, &mut update, rounds, core)?;
-    Ok(measured.map(|measured| (measured, live.rebuilds(), live.memory_usage())))
 }

@@ -435,8 +435,8 @@ mod tests {
         agrees(&Lulea::<u16>::build(&table(16_383)).unwrap(), &table(16_383));
         let refused = Lulea::<u16>::build(&table(16_384)).err().unwrap().to_string();
         assert_eq!(refused, "a pointer holds indexes below 2^14, the table has 16384");
-        assert_eq!(lulea(&table(16_383)).unwrap().name(), "lulea-2B");
-        assert_eq!(lulea(&table(16_384)).unwrap().name(), "lulea-4B");
+        assert_eq!(lulea(&table(16_383)).unwrap().costs().name, "lulea-2B");
+        assert_eq!(lulea(&table(16_384)).unwrap().costs().name, "lulea-4B");
         assert!(Lulea::<u32>::build(&table(1 << 30)).is_err());
     }
 

@@ -5,12 +5,12 @@ use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Rib, V4};
 
 use crate::contest;
+use crate::contest::Mode;
 use crate::data::Source;
 use crate::lineup::Lineup;
 use crate::report::{Row, Sheet, median};
 use crate::rivals::Pbf;
 use crate::session::{self, Options, Session, build, setting_on};
-use crate::table::Mode;
 use crate::trace::Trace;
 
 /// Who is compared, as the lineup has them: SAIL_L first, then the paper's four.
@@ -38,7 +38,7 @@ pub fn measure(
         let trace = Trace::draw(&rib, kind, options.keys, options.seed)?;
         let expected = contest::expected(&rib, &trace);
         session::keep_right(&mut lanes, batch, &trace, &expected);
-        ensure!(lanes.iter().any(|lane| is_sail_l(lane.name())), "SAIL_L is not there to compare with");
+        ensure!(lanes.iter().any(|lane| is_sail_l(lane.costs().name)), "SAIL_L is not there to compare with");
         let setting = setting_on(&setting, &trace, &expected);
         session.race(&setting, &mut lanes, Mode::Single, &trace);
         session.race(&setting, &mut lanes, Mode::Batch(batch), &trace);
