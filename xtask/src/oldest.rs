@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{public, step};
 
-/// What is checked of `wirespeed`: all that it can have but `zstd`, which compiles C.
+/// Features of `wirespeed` that are checked: all but `zstd`, which compiles C.
 const FEATURES: &str = "default,bzip2,capture,gzip,mrt,papers,synth";
 
 /// Checks `wirespeed`, and with it every crate that it stands on. Where the compiler can't be had, says so

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use wirespeed::Fleet;
-use wirespeed::engine::Served;
+use wirespeed::engine::{EngineName, Served, of_domain};
 use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
+use wirespeed_image::rounds;
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
 /// One device for keys of a domain, and a switch that makes it be lost; `None`, and a word on it, if there is
@@ -27,4 +28,9 @@ fn with(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
     let slots = vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 14 }];
     let gpu = Gpu::start(Box::new(driver), GpuOptions { slots, ..options }).unwrap();
     Some((Fleet::new(vec![gpu]).unwrap(), switch))
+}
+
+/// The engines of a domain that a test goes through: in a plain run those that are not there for a paper.
+pub(crate) fn engines<D: Served>() -> impl Iterator<Item = EngineName> {
+    of_domain::<D>().filter(|engine| rounds::is_long() || !engine.standing().is_paper())
 }

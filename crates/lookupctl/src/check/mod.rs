@@ -5,15 +5,14 @@ mod arguments;
 pub(crate) mod subject;
 pub(crate) mod verdict;
 
-pub(crate) use arguments::{CheckArguments, copies};
-
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use subject::{Lookups, Subject};
+use verdict::{Line, Verdict};
 use wirespeed::Fleet;
 use wirespeed::engine::{EngineName, Served, Wanted};
 use wirespeed_table::{BuildOptions, Model};
@@ -22,8 +21,8 @@ use crate::Outcome;
 use crate::device::On;
 use crate::output::{Output, progress};
 use crate::tables::{self, cannot_build, cannot_upload};
-use subject::{Lookups, Subject};
-use verdict::{Line, Verdict};
+
+pub(crate) use arguments::{CheckArguments, copies};
 
 /// Updates that readers see appear at once.
 const GROUP: usize = 1024;
@@ -34,14 +33,13 @@ pub(crate) trait Truth<D: Served> {
     type Lookups: Lookups<D>;
     /// A wrong answer.
     type Mismatch: Display + Serialize + Clone + Ord;
-    /// What else there is to tell: on the line of the verdict, and in JSON.
+    /// More to tell, on the line of the verdict and in JSON.
     type Aside: Display + Serialize;
 
-    /// The keys of JSON for the entries of the table and for the keys that were asked for. The latter is
-    /// their name for people, too.
-    const KEYS: [&'static str; 2];
-    /// The name of the entries for people.
-    const ENTRIES: &'static str;
+    /// The entries of the table: their key in JSON and their name for people.
+    const ENTRIES: [&'static str; 2];
+    /// The name of the keys that are looked up, in JSON and for people.
+    const KEYS: &'static str;
 
     /// Entries of the table.
     fn entries(&self) -> usize;
@@ -52,7 +50,7 @@ pub(crate) trait Truth<D: Served> {
     /// Checks a table in each way of looking up.
     fn check(&self, table: &Subject<'_, D>, threads: usize, bar: &ProgressBar) -> Verdict<Self::Mismatch>;
 
-    /// Keys to measure GPUs with; none do.
+    /// Keys like those to come, for the choice of a kernel; there may be none.
     fn sample(&self) -> D::Sample;
 
     /// What else to tell.
@@ -141,10 +139,11 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
             engine: engine.as_str(),
             device: device.name(),
             key_bytes,
-            entries: (T::KEYS[0], T::ENTRIES, truth.entries()),
+            counts: Counts {
+                entries: (T::ENTRIES, truth.entries() as u64),
+                keys: (T::KEYS, verdict.checked),
+            },
             updates,
-            keys: (T::KEYS[1], verdict.checked),
-            counts: BTreeMap::from([(T::KEYS[0], truth.entries() as u64), (T::KEYS[1], verdict.checked)]),
             mismatches: verdict.mismatches,
             aside: truth.aside(),
             seconds: began.elapsed().as_secs_f64(),
@@ -194,21 +193,30 @@ pub(crate) struct Report<M, X> {
     /// updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key_bytes: Option<usize>,
-    /// Entries of the table: their key in JSON, their name, how many there are.
-    #[serde(skip)]
-    entries: (&'static str, &'static str, usize),
-    /// Keys that were asked for: their name, how many there are.
-    #[serde(skip)]
-    pub(crate) keys: (&'static str, u64),
-    /// Entries and keys by their keys in JSON.
     #[serde(flatten)]
-    counts: BTreeMap<&'static str, u64>,
+    pub(crate) counts: Counts,
     updates: usize,
     pub(crate) mismatches: u64,
     #[serde(flatten)]
     aside: X,
     seconds: f64,
     first: Vec<M>,
+}
+
+/// How many entries and keys there were. In JSON each count has its own key.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    /// Entries of the table: their key in JSON, their name for people, how many there are.
+    entries: ([&'static str; 2], u64),
+    /// Keys that were looked up: their name, how many there are.
+    pub(crate) keys: (&'static str, u64),
+}
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { entries: ([key, _], entries), keys } = self;
+        serializer.collect_map([(key, entries), (&keys.0, &keys.1)])
+    }
 }
 
 impl<M: Display + Serialize, X: Display + Serialize> verdict::Report for Report<M, X> {
@@ -221,9 +229,9 @@ impl<M: Display + Serialize, X: Display + Serialize> verdict::Report for Report<
             engine: self.engine,
             is_on_gpu: self.device == On::Gpu.name(),
             key_bytes: self.key_bytes,
-            table: (self.entries.2, self.entries.1),
+            table: (self.counts.entries.1, self.counts.entries.0[1]),
             updates: self.updates,
-            keys: (self.keys.1, self.keys.0),
+            keys: (self.counts.keys.1, self.counts.keys.0),
             mismatches: self.mismatches,
             seconds: self.seconds,
         };

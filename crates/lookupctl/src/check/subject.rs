@@ -1,4 +1,4 @@
-//! [`Subject`]: a table that is held against the truth, on the CPU or on GPUs, in each way of looking up.
+//! [`Subject`]: a table that is held against the truth, on the CPU or on GPUs, in several passes over the keys.
 
 use std::sync::OnceLock;
 
@@ -10,17 +10,17 @@ use wirespeed_fib::NextHop;
 use wirespeed_namelookup::{Match, NameDomain, Names};
 use wirespeed_table::{Keys, Lookup};
 
-/// A way of looking up.
+/// A pass over all keys: by which call, in batches of how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
-    /// What it is called in a report.
+pub(crate) struct Pass {
+    /// Its name in a report.
     pub(crate) name: &'static str,
     /// Keys of a batch.
     pub(crate) keys: usize,
     pub(crate) asks: Asks,
 }
 
-/// The call of a way.
+/// The call of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
     /// One key after the other.
@@ -31,38 +31,38 @@ pub(crate) enum Asks {
     Found,
 }
 
-const fn way(name: &'static str, keys: usize, asks: Asks) -> Way {
-    Way { name, keys, asks }
+const fn pass(name: &'static str, keys: usize, asks: Asks) -> Pass {
+    Pass { name, keys, asks }
 }
 
-/// How tables of a domain are looked up in to be checked.
+/// The lookups by which tables of a domain are checked.
 pub(crate) trait Lookups<D: Served> {
-    /// The ways of the CPU.
-    const ON_CPU: &'static [Way];
-    /// The ways of GPUs: batches large and small may go to different kernels.
-    const ON_GPU: &'static [Way];
-    /// What no lookup finds: a place that is not written holds it.
+    /// The passes on the CPU.
+    const ON_CPU: &'static [Pass];
+    /// The passes on GPUs: large and small batches may go to different kernels.
+    const ON_GPU: &'static [Pass];
+    /// A value that no lookup finds. It stands wherever a lookup has not written.
     const NOTHING: D::Found;
 
-    /// How many first bits of a key to have GPUs look at, one after the other, in a table where lookups
-    /// depend on so many.
+    /// The widths of keys to check GPUs with, in bits, for a table whose lookups depend on the first
+    /// `reach` bits.
     fn reaches(reach: u8) -> Vec<u8> {
         vec![reach]
     }
 
-    /// Bytes of the keys that go to GPUs, where that isn't always the same.
+    /// Bytes of each key that goes to GPUs, if the table decides that.
     fn key_bytes(remote: &D::Remote) -> Option<usize> {
         let _ = remote;
         None
     }
 
-    /// Lookups keys up one by one.
+    /// Looks keys up one by one.
     fn one_by_one(table: &dyn Lookup<D>, keys: D::Keys<'_>, found: &mut [D::Found]);
 
-    /// Has results alone looked up; what is not written is as it was.
+    /// Looks up results alone; everything else in `found` stays as it is.
     fn results(found: &mut [D::Found], look_up: impl FnOnce(&mut [D::Result]));
 
-    /// Lookups keys up on GPUs.
+    /// Looks keys up on GPUs.
     fn on_gpu(
         remote: &D::Remote,
         asks: Asks,
@@ -75,8 +75,9 @@ pub(crate) trait Lookups<D: Served> {
 pub(crate) enum OfAddresses {}
 
 impl<A: Addresses> Lookups<A> for OfAddresses {
-    const ON_CPU: &'static [Way] = &[way("batch", 4096, Asks::Results), way("single", 4096, Asks::Single)];
-    const ON_GPU: &'static [Way] = &[way("batch", 1 << 16, Asks::Results), way("small", 999, Asks::Results)];
+    const ON_CPU: &'static [Pass] = &[pass("batch", 4096, Asks::Results), pass("single", 4096, Asks::Single)];
+    const ON_GPU: &'static [Pass] =
+        &[pass("batch", 1 << 16, Asks::Results), pass("small", 999, Asks::Results)];
     const NOTHING: NextHop = NextHop(u32::MAX);
 
     /// Keys of each width that prefixes allow have kernels of their own.
@@ -106,16 +107,16 @@ impl<A: Addresses> Lookups<A> for OfAddresses {
 pub(crate) enum OfNames {}
 
 impl Lookups<NameDomain> for OfNames {
-    const ON_CPU: &'static [Way] = &[
-        way("match batch", usize::MAX, Asks::Found),
-        way("batch", usize::MAX, Asks::Results),
-        way("single", usize::MAX, Asks::Single),
+    const ON_CPU: &'static [Pass] = &[
+        pass("match batch", usize::MAX, Asks::Found),
+        pass("batch", usize::MAX, Asks::Results),
+        pass("single", usize::MAX, Asks::Single),
     ];
-    const ON_GPU: &'static [Way] = &[
-        way("match batch", usize::MAX, Asks::Found),
-        way("batch", usize::MAX, Asks::Results),
-        way("small match batch", 999, Asks::Found),
-        way("small batch", 999, Asks::Results),
+    const ON_GPU: &'static [Pass] = &[
+        pass("match batch", usize::MAX, Asks::Found),
+        pass("batch", usize::MAX, Asks::Results),
+        pass("small match batch", 999, Asks::Found),
+        pass("small batch", 999, Asks::Results),
     ];
     const NOTHING: Match = Match { result: u32::MAX, length: u32::MAX };
 
@@ -143,13 +144,13 @@ impl Lookups<NameDomain> for OfNames {
 pub(crate) enum OfTuples {}
 
 impl<T: RuleTuple> Lookups<T> for OfTuples {
-    const ON_CPU: &'static [Way] = &[
-        way("batch", usize::MAX, Asks::Results),
-        way("small batch", 37, Asks::Results),
-        way("single", usize::MAX, Asks::Single),
+    const ON_CPU: &'static [Pass] = &[
+        pass("batch", usize::MAX, Asks::Results),
+        pass("small batch", 37, Asks::Results),
+        pass("single", usize::MAX, Asks::Single),
     ];
-    const ON_GPU: &'static [Way] =
-        &[way("batch", usize::MAX, Asks::Results), way("small batch", 999, Asks::Results)];
+    const ON_GPU: &'static [Pass] =
+        &[pass("batch", usize::MAX, Asks::Results), pass("small batch", 999, Asks::Results)];
     const NOTHING: u32 = u32::MAX;
 
     fn one_by_one(table: &dyn Lookup<T>, tuples: &[T], found: &mut [u32]) {
@@ -165,11 +166,11 @@ impl<T: RuleTuple> Lookups<T> for OfTuples {
     }
 }
 
-/// A table that is looked up in one or more ways.
+/// A table to check.
 pub(crate) enum Subject<'a, D: Served> {
     /// A table on this machine's cores.
     Cpu(&'a dyn Lookup<D>),
-    /// A table on GPUs, and the first error of one: what there was instead of answers is wrong then.
+    /// A table on GPUs, and the first error of a lookup there. After an error, no answer counts.
     Gpu(&'a D::Remote, OnceLock<GpuError>),
 }
 
@@ -179,25 +180,25 @@ impl<'a, D: Served> Subject<'a, D> {
         Self::Gpu(remote, OnceLock::new())
     }
 
-    /// The ways to try.
-    pub(crate) fn ways<L: Lookups<D>>(&self) -> &'static [Way] {
+    /// The passes to make.
+    pub(crate) fn passes<L: Lookups<D>>(&self) -> &'static [Pass] {
         match self {
             Self::Cpu(_) => L::ON_CPU,
             Self::Gpu(..) => L::ON_GPU,
         }
     }
 
-    /// Lookups keys up in batches of the way's size. A way that doesn't ask for all that is found leaves the
-    /// rest [as it is](Lookups::NOTHING).
-    pub(crate) fn look_up<L: Lookups<D>>(&self, way: &Way, keys: D::Keys<'_>, found: &mut [D::Found]) {
+    /// Looks keys up in batches of the pass. A pass that asks for results alone leaves the rest
+    /// [unwritten](Lookups::NOTHING).
+    pub(crate) fn look_up<L: Lookups<D>>(&self, pass: &Pass, keys: D::Keys<'_>, found: &mut [D::Found]) {
         found.fill(L::NOTHING);
-        for (at, found) in found.chunks_mut(way.keys.min(keys.len()).max(1)).enumerate() {
-            let from = at * way.keys.min(keys.len());
-            self.look_up_batch::<L>(way.asks, keys.part(from..from + found.len()), found);
+        for (at, found) in found.chunks_mut(pass.keys.min(keys.len()).max(1)).enumerate() {
+            let from = at * pass.keys.min(keys.len());
+            self.look_up_batch::<L>(pass.asks, keys.part(from..from + found.len()), found);
         }
     }
 
-    /// Lookups one batch up.
+    /// Looks one batch up.
     pub(crate) fn look_up_batch<L: Lookups<D>>(&self, asks: Asks, keys: D::Keys<'_>, found: &mut [D::Found]) {
         match (self, asks) {
             (Self::Cpu(table), Asks::Single) => L::one_by_one(*table, keys, found),

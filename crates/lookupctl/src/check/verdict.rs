@@ -10,7 +10,7 @@ use wirespeed_table::BuildError;
 
 use crate::Outcome;
 use crate::memory;
-use crate::number::{Grouped, counted, grouped};
+use crate::number::{Grouped, counted};
 use crate::output::Output;
 
 /// Wrong answers that are shown.
@@ -102,12 +102,12 @@ pub(crate) fn tell<R: Report>(
 pub(crate) struct Line<'a> {
     pub(crate) engine: &'a str,
     pub(crate) is_on_gpu: bool,
-    /// Bytes of the keys that went there, where that isn't always the same.
+    /// Bytes of each key that went there, if the table decides that.
     pub(crate) key_bytes: Option<usize>,
-    /// What the table is of, and how much.
-    pub(crate) table: (usize, &'a str),
+    /// Entries of the table: how many, and their name.
+    pub(crate) table: (u64, &'a str),
     pub(crate) updates: usize,
-    /// What was looked up, and how much.
+    /// Keys that were looked up: how many, and their name.
     pub(crate) keys: (u64, &'a str),
     pub(crate) mismatches: u64,
     pub(crate) seconds: f64,
@@ -123,7 +123,7 @@ impl fmt::Display for Line<'_> {
         if let Some(bytes) = key_bytes {
             write!(f, ", keys of {bytes} bytes")?;
         }
-        write!(f, ": {} {}", grouped(table.0), table.1)?;
+        write!(f, ": {} {}", Grouped(table.0), table.1)?;
         if *updates > 0 {
             write!(f, " after {}", counted(*updates, "update"))?;
         }

@@ -25,16 +25,16 @@ use crate::gpu::{names, runtime::SlotSize};
 #[cfg(feature = "names")]
 use crate::names::NAME_BYTES;
 
-/// Keys of the batch that is measured.
+/// Keys of a batch for measuring.
 pub(crate) const MEASURED: usize = 4096;
 
-/// What is known of the keys to come when a table is brought to GPUs.
+/// A hint about the keys to come, given when a table is uploaded to GPUs.
 pub type KeyHint<'k, D> = <<D as Served>::Remote as RemoteTable>::KeyHint<'k>;
 
-/// How much of a domain's model readers need to see.
+/// The part of a domain's model that readers need to see.
 pub type Wanted<D> = <<D as Served>::Beside as Companion<D>>::Wanted;
 
-/// What an engine made, or why it could not. An error outside if it is none of the domain's.
+/// A table of an engine, or the engine's error. The outer error says that the domain has no such engine.
 pub type Built<T, E> = Result<Result<T, E>, UnknownEngine>;
 
 /// A domain as the façade serves it: compiled and live tables of engines that are chosen at run time, on CPUs
@@ -60,26 +60,26 @@ pub trait Served: Engines {
     /// Keys that lookups are measured with.
     type Sample: Send + Sync;
 
-    /// The result of a key in a batch, as readers give it: the same bits as the engines'.
+    /// The result of a key as readers give it. It has the bits of the engine's result.
     type Answer: Copy + Default + Send;
 
-    /// Keys like those that may be looked up in a table; as many as GPUs take at a time, where what keys are
-    /// like tells how they travel.
+    /// Keys that the table is likely to be asked for. For names and rules as many as GPUs take at a time:
+    /// there the keys decide how they are packed.
     fn sample(model: &Self::Model, fleet: &Fleet) -> Self::Sample;
 
     /// The keys of a sample.
     fn keys(sample: &Self::Sample) -> Self::Keys<'_>;
 
-    /// What is known of keys like these, in a table where lookups depend on so many first bits.
+    /// The hint that a sample of keys gives, for a table whose lookups depend on the first `reach` bits.
     fn key_hint<'k>(keys: Self::Keys<'k>, reach: u8) -> KeyHint<'k, Self>;
 
-    /// Answers as results of an engine.
+    /// Views answers as results of an engine.
     fn results(answers: &mut [Self::Answer]) -> &mut [Self::Result];
 
-    /// Options that GPUs are started with by default.
+    /// The default options of GPUs for this domain.
     fn gpu_options() -> GpuOptions;
 
-    /// Bytes that lie beside one copy of a live table.
+    /// Bytes of `Beside` in memory, for one copy of a live table.
     fn memory_of(beside: &Self::Beside) -> u64 {
         let _ = beside;
         0
@@ -92,10 +92,10 @@ pub trait Served: Engines {
         options: &BuildOptions,
     ) -> Built<Compiled<Self>, BuildError>;
 
-    /// The table of an image, checked.
+    /// Checks an image and makes its table.
     fn adopt(engine: EngineName, image: Image) -> Built<Box<dyn AnyTable<Self>>, ImageError>;
 
-    /// A reader of the table of an image, checked, with what lies beside it.
+    /// Checks an image and makes a reader of its table and of `beside`.
     fn open(
         engine: EngineName,
         image: Image,
@@ -120,7 +120,7 @@ pub trait Served: Engines {
     ) -> Built<Box<dyn AnyLive<Self>>, ImageError>;
 }
 
-/// What makes tables of a domain. It is no generic code, so it is compiled in this crate.
+/// The methods of [`Served`] that make tables. They are not generic here, so this crate compiles them.
 macro_rules! makers {
     () => {
         fn compile(

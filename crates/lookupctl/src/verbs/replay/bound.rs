@@ -52,14 +52,14 @@ const LEAD: Duration = Duration::from_millis(2);
 /// A thread that has longer than this to its next batch sleeps, and wakes up that much before it.
 const NAP: Duration = Duration::from_millis(1);
 
-/// What a rate came to.
+/// The outcome of a trial of one rate.
 struct Trial {
     driven: Driven,
     /// Whether batches that were due could not even be sent.
     is_behind: bool,
 }
 
-/// What was found and held.
+/// The rate that was found and kept.
 pub(in crate::verbs) struct Held {
     /// The plan with the size of batches and the number of threads that were found.
     pub(in crate::verbs) plan: Plan,
@@ -68,9 +68,8 @@ pub(in crate::verbs) struct Held {
 }
 
 impl Plan {
-    /// Finds the highest rate at which 99 of 100 batches are back within the bound, and holds it for the
-    /// plan's time: what is driven is that. Batches are of the best of some sizes, threads as many as is best
-    /// of some numbers. Updates go in from the beginning to the end.
+    /// Finds the highest rate at which 99 of 100 batches are back within the bound, and keeps it for the
+    /// plan's time. Tries several batch sizes and numbers of threads. Updates go in all the time.
     pub(in crate::verbs) fn hold(
         self,
         place: &dyn Place,
@@ -192,7 +191,7 @@ impl Search<'_> {
         !trial.is_behind && trial.driven.latencies.count() > 0 && p99 <= self.bound.as_secs_f64() * 1e6
     }
 
-    /// Offers batches in a way at a rate of so many keys a second, for some time.
+    /// Offers batches at a rate, in keys a second, for some time.
     fn trial(&self, plan: Plan, rate: f64, time: Duration) -> Trial {
         // The last batch of the trace may be a short one.
         #[allow(clippy::cast_precision_loss)] // a rate

@@ -21,7 +21,7 @@ use super::place::{Lane, Place};
 use crate::interrupt::is_interrupted;
 use crate::output::{TICK, progress};
 
-/// What to drive.
+/// A plan: how much of a trace to drive, on how many threads, for how long.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::verbs) struct Plan {
     /// Keys of the trace, at least one.
@@ -34,7 +34,7 @@ pub(in crate::verbs) struct Plan {
     pub(in crate::verbs) time: Duration,
 }
 
-/// What came of the timed part.
+/// The timed part of a replay.
 #[derive(Debug)]
 pub(in crate::verbs) struct Driven {
     /// Seconds from the common start to the end of the last thread.
@@ -42,18 +42,18 @@ pub(in crate::verbs) struct Driven {
     pub(in crate::verbs) latencies: Latencies,
     /// Batches that each thread has done.
     pub(in crate::verbs) batches: Vec<u64>,
-    /// What the feeder of updates says.
+    /// The feeder's report.
     pub(in crate::verbs) fed: Option<Fed>,
 }
 
 /// A writer beside the lookups.
 pub(in crate::verbs) struct Feeder<'f> {
     pub(in crate::verbs) feed: Box<Feed<'f>>,
-    /// Whether the lookups go on until it is through, however long that takes.
+    /// Whether lookups go on until all updates are in, however long that takes.
     pub(in crate::verbs) to_its_end: bool,
 }
 
-/// What feeds: from the common start to the sign to stop.
+/// A function that applies updates from the common start until it is told to stop.
 type Feed<'f> = dyn FnOnce(Instant, &AtomicBool) -> Result<Fed> + Send + 'f;
 
 impl Plan {
@@ -145,7 +145,7 @@ impl Plan {
         (latencies, now)
     }
 
-    /// Lookups batches up in order, with as many under way as may be.
+    /// Looks batches up in order, with as many under way as the lane allows.
     fn look_up(
         &self,
         lane: &mut impl Lane,
@@ -184,7 +184,7 @@ impl Plan {
     }
 }
 
-/// What one pass over a trace gave.
+/// The results of one pass over a trace.
 #[derive(Debug)]
 pub(in crate::verbs) struct Pass {
     /// The sum of all result indexes modulo 2^64.
@@ -208,7 +208,7 @@ impl Pass {
 }
 
 impl Plan {
-    /// Lookups every key up once.
+    /// Looks every key up once.
     pub(in crate::verbs) fn pass(&self, place: &dyn Place) -> Pass {
         let share = self.batches().div_ceil(self.threads);
         let parts: Vec<Pass> = thread::scope(|scope| {
@@ -243,7 +243,7 @@ impl Plan {
         (self.lookups(&driven.batches), matched)
     }
 
-    /// Keys of so many batches of each thread.
+    /// Keys in these numbers of batches, one number a thread.
     pub(in crate::verbs) fn lookups(&self, batches: &[u64]) -> u64 {
         self.sum(batches, |batch| self.keys(batch).len() as u64)
     }

@@ -28,7 +28,7 @@ pub(in crate::verbs) enum Pace {
     Flat,
 }
 
-/// What went in while lookups ran.
+/// Updates that were applied while lookups ran.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::verbs) struct Fed {
     pub(in crate::verbs) applied: u64,
@@ -89,7 +89,7 @@ impl Pace {
 
 /// A live table that takes updates.
 pub(in crate::verbs) trait Live {
-    /// What it takes.
+    /// One update.
     type Update;
 
     /// Applies updates in order; readers see all of them or none.

@@ -16,14 +16,14 @@ const STEPS: usize = 32;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
 const BUCKETS: usize = (64 - STEP_BITS as usize) * STEPS;
 
-/// How long batches took.
+/// The times that batches took.
 #[derive(Clone, Debug)]
 pub(in crate::verbs) struct Latencies {
     buckets: Box<[u64; BUCKETS]>,
     max: u64,
 }
 
-/// What is told of them, in microseconds.
+/// Percentiles of these times, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(in crate::verbs) struct Percentiles {
     pub(in crate::verbs) p50: f64,

@@ -1,8 +1,7 @@
-//! Where the keys of a trace are looked up: on the CPU, or on GPUs with the CPU behind them.
+//! [`Place`]: where the keys of a trace are looked up, on the CPU, or on GPUs with the CPU behind them.
 //!
-//! Each lookup thread has a lane of its own, which takes batches and gives them back in order. On the CPU one
-//! is under way at a time; on the way to a GPU several are, so that keys of one travel while another's are
-//! looked up and a third's results come back.
+//! Each lookup thread has its own lane. A lane takes batches and gives their results back in order. A CPU has
+//! one batch under way; a GPU has several, so that the transfers of one overlap the lookups of another.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -23,10 +22,10 @@ pub(in crate::verbs) trait Place {
     /// Keys of the trace.
     fn len(&self) -> usize;
 
-    /// What a thread looks up with: a lane for batches of at most so many keys.
+    /// A lane for one thread, for batches of at most `batch` keys.
     fn lane(&self, batch: usize) -> Box<dyn Worker + '_>;
 
-    /// What GPUs have to do with it.
+    /// The state of the GPUs that look up, if any do.
     fn gpu(&self) -> Option<GpuState> {
         None
     }
@@ -40,35 +39,35 @@ pub(in crate::verbs) trait Lane: Send {
     /// Batches under way.
     fn under_way(&self) -> usize;
 
-    /// Whether [`take`](Self::take) has no device to wait for.
+    /// Whether [`take`](Self::take) returns without waiting for a device.
     fn is_ready(&self) -> bool;
 
-    /// Sends a batch; there must be fewer under way than may be.
+    /// Sends a batch. Fewer than [`depth`](Self::depth) must be under way.
     fn submit(&mut self, keys: Range<usize>);
 
-    /// The results of the oldest batch; empty where nothing is under way.
+    /// The results of the oldest batch; empty if none is under way.
     fn take(&mut self) -> &[NextHop];
 }
 
-/// GPUs as they are at some time of a replay.
+/// The state of GPUs at one moment of a replay.
 #[derive(Clone, Debug)]
 pub(in crate::verbs) struct GpuState {
     pub(in crate::verbs) name: String,
     pub(in crate::verbs) devices: usize,
     pub(in crate::verbs) counts: Counts,
-    /// Why nothing is looked up there any more.
+    /// Why they no longer look up, if so.
     pub(in crate::verbs) out: Option<String>,
 }
 
-/// What is asked of each key.
+/// The answer that a replay asks for: results alone, or with lengths.
 pub(in crate::verbs) trait Ask<D: Served>: 'static {
-    /// The answer.
+    /// The answer for one key.
     type Found: Copy + Default + Send;
 
-    /// Lookups keys up on the CPU.
+    /// Looks keys up on the CPU.
     fn look_up(reader: &dyn AnyReader<D>, keys: D::Keys<'_>, found: &mut [Self::Found]);
 
-    /// The results among the answers; `spare` has room for them where they don't lie there as they are.
+    /// The results among the answers; copied to `spare` if they don't lie side by side.
     fn results<'f>(found: &'f [Self::Found], spare: &'f mut Vec<NextHop>) -> &'f [NextHop];
 }
 
@@ -105,19 +104,19 @@ impl Ask<NameDomain> for Lengths {
     }
 }
 
-/// A trace in a live table: all on the CPU, or on GPUs, always or by load, with the CPU behind them.
+/// A trace that is looked up in a live table, on the CPU or on GPUs.
 pub(in crate::verbs) struct InTable<'k, D: Served, Q> {
     pub(in crate::verbs) trace: D::Keys<'k>,
     pub(in crate::verbs) ask: PhantomData<Q>,
     pub(in crate::verbs) reader: Box<dyn AnyReader<D>>,
     /// The table on GPUs, if these look up.
     pub(in crate::verbs) offload: Option<Offload<D::Remote>>,
-    /// Batches of a thread under way at once on the way to GPUs.
+    /// Batches that a thread has under way at once, where GPUs look up.
     pub(in crate::verbs) in_flight: usize,
 }
 
 impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> InTable<'_, D, Q> {
-    /// Lookups keys up where they are to be looked up.
+    /// Looks keys up: on GPUs if these look up, else on the CPU.
     pub(in crate::verbs) fn look_up(&self, keys: D::Keys<'_>, found: &mut [Q::Found]) {
         let on_cpu = |keys: D::Keys<'_>, found: &mut [Q::Found]| {
             Q::look_up(&*self.reader, keys, found);
@@ -138,7 +137,7 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Place for InTable<'_, D, Q
         let (trace, reader) = (self.trace, self.reader.clone_box());
         let (found, spare) = (vec![Q::Found::default(); batch.min(trace.len())], Vec::new());
         match &self.offload {
-            None => Box::new(CpuLane::<D, Q> { trace, reader, found, spare, waiting: None }),
+            None => Box::new(CpuLane::new(TraceKeys::<D, Q> { trace, reader, found, spare })),
             Some(offload) => {
                 let pipeline = Pipeline::new(offload);
                 let in_flight = self.in_flight;
@@ -160,16 +159,25 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Place for InTable<'_, D, Q
     }
 }
 
-/// Batches on the CPU.
-struct CpuLane<'k, D: Served, Q: Ask<D>> {
-    trace: D::Keys<'k>,
-    reader: Box<dyn AnyReader<D>>,
-    found: Vec<Q::Found>,
-    spare: Vec<NextHop>,
+/// Keys that the CPU looks up.
+trait CpuKeys: Send {
+    /// The results of a range of keys.
+    fn look_up(&mut self, keys: Range<usize>) -> &[NextHop];
+}
+
+/// A lane that looks a batch up when its results are taken.
+struct CpuLane<K> {
+    keys: K,
     waiting: Option<Range<usize>>,
 }
 
-impl<D: Served, Q: Ask<D>> Lane for CpuLane<'_, D, Q> {
+impl<K: CpuKeys> CpuLane<K> {
+    const fn new(keys: K) -> Self {
+        Self { keys, waiting: None }
+    }
+}
+
+impl<K: CpuKeys> Lane for CpuLane<K> {
     fn depth(&self) -> usize {
         1
     }
@@ -187,14 +195,27 @@ impl<D: Served, Q: Ask<D>> Lane for CpuLane<'_, D, Q> {
     }
 
     fn take(&mut self) -> &[NextHop] {
-        let Some(keys) = self.waiting.take() else { return &[] };
+        self.waiting.take().map_or(&[], |batch| self.keys.look_up(batch))
+    }
+}
+
+/// The keys of a trace in one table.
+struct TraceKeys<'k, D: Served, Q: Ask<D>> {
+    trace: D::Keys<'k>,
+    reader: Box<dyn AnyReader<D>>,
+    found: Vec<Q::Found>,
+    spare: Vec<NextHop>,
+}
+
+impl<D: Served, Q: Ask<D>> CpuKeys for TraceKeys<'_, D, Q> {
+    fn look_up(&mut self, keys: Range<usize>) -> &[NextHop] {
         let found = std::hint::black_box(&mut self.found[..keys.len()]);
         Q::look_up(&*self.reader, self.trace.part(keys), found);
         Q::results(std::hint::black_box(found), &mut self.spare)
     }
 }
 
-/// Batches on GPUs, and on the CPU what doesn't go there.
+/// A lane to GPUs, with the CPU behind them.
 struct EitherLane<'p, 'k, D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> {
     trace: D::Keys<'k>,
     reader: Box<dyn AnyReader<D>>,
@@ -229,7 +250,7 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Lane for EitherLane<'_, '_
     }
 }
 
-/// A trace in the table of several FIBs, each key with its FIB.
+/// A trace that is looked up in a table of several FIBs. Each key names its FIB.
 pub(in crate::verbs) struct InFibs<'k, A: Address> {
     pub(in crate::verbs) fibs: &'k [FibId],
     pub(in crate::verbs) keys: &'k [A],
@@ -244,37 +265,20 @@ impl<A: Address> Place for InFibs<'_, A> {
     fn lane(&self, batch: usize) -> Box<dyn Worker + '_> {
         let next_hops = vec![NextHop::NONE; batch.min(self.keys.len())];
         let Self { fibs, keys, reader } = self;
-        Box::new(FibsLane { fibs, keys, reader: reader.clone(), next_hops, waiting: None })
+        Box::new(CpuLane::new(FibKeys { fibs, keys, reader: reader.clone(), next_hops }))
     }
 }
 
-struct FibsLane<'k, A: Address> {
+/// Keys with their FIBs, in one table of several FIBs.
+struct FibKeys<'k, A: Address> {
     fibs: &'k [FibId],
     keys: &'k [A],
     reader: Reader<SailMTable<A>>,
     next_hops: Vec<NextHop>,
-    waiting: Option<Range<usize>>,
 }
 
-impl<A: Address> Lane for FibsLane<'_, A> {
-    fn depth(&self) -> usize {
-        1
-    }
-
-    fn under_way(&self) -> usize {
-        usize::from(self.waiting.is_some())
-    }
-
-    fn is_ready(&self) -> bool {
-        self.waiting.is_some()
-    }
-
-    fn submit(&mut self, keys: Range<usize>) {
-        self.waiting = Some(keys);
-    }
-
-    fn take(&mut self) -> &[NextHop] {
-        let Some(keys) = self.waiting.take() else { return &[] };
+impl<A: Address> CpuKeys for FibKeys<'_, A> {
+    fn look_up(&mut self, keys: Range<usize>) -> &[NextHop] {
         let next_hops = std::hint::black_box(&mut self.next_hops[..keys.len()]);
         self.reader.enter().lookup_mixed(&self.fibs[keys.clone()], &self.keys[keys], next_hops);
         next_hops

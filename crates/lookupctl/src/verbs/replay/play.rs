@@ -26,7 +26,7 @@ use crate::several;
 /// Keys of a trace that are enough to measure GPUs with.
 const SAMPLE: usize = 1 << 20;
 
-/// A live table, and what is replayed on it.
+/// A live table, with the trace and the updates of its replay.
 pub(in crate::verbs) struct Job<'a, D: Served> {
     pub(in crate::verbs) drive: &'a DriveArguments,
     pub(in crate::verbs) engine: EngineName,
@@ -38,7 +38,7 @@ pub(in crate::verbs) struct Job<'a, D: Served> {
 }
 
 impl<'a, D: Served<Update: Sync>> Job<'a, D> {
-    /// Replays the trace, asking `Q` of each key: the report, and where it was looked up.
+    /// Replays the trace with the answers of `Q`. Returns the report and the place of the lookups.
     pub(in crate::verbs) fn play<Q: Ask<D>>(self) -> Result<(Report, InTable<'a, D, Q>)>
     where
         D::Remote: Answers<Q::Found>,
@@ -52,8 +52,8 @@ impl<'a, D: Served<Update: Sync>> Job<'a, D> {
 }
 
 impl DriveArguments {
-    /// Starts GPUs with these options and brings a table there for a trace, in which lookups depend on so
-    /// many first bits of a key. `None` if none are to look up.
+    /// Starts GPUs and uploads a table whose lookups depend on the first `reach` bits of a key. `None` if no
+    /// GPU looks up.
     pub(in crate::verbs) fn offload<D: Served>(
         &self,
         gpus: Option<GpuOptions>,
@@ -76,7 +76,7 @@ impl DriveArguments {
     }
 }
 
-/// Builds a live table of several FIBs and replays on it; key by key each FIB gets its turn.
+/// Builds a live table of several FIBs and replays the trace on it. The keys go to the FIBs in turn.
 pub(in crate::verbs) fn from_several<A: Address>(
     options: &Options,
     fibs: Fibs<A>,
@@ -94,7 +94,7 @@ pub(in crate::verbs) fn from_several<A: Address>(
     play(&options.drive, several::ENGINE, &place, feeder(&options.drive, live, updates))
 }
 
-/// What feeds updates to a live table, if there are any.
+/// Makes the feeder of a live table, if there are updates.
 pub(in crate::verbs) fn feeder<'a, L: Live<Update: Sync> + Send + 'a>(
     options: &DriveArguments,
     mut live: L,
@@ -111,7 +111,7 @@ pub(in crate::verbs) fn feeder<'a, L: Live<Update: Sync> + Send + 'a>(
     })
 }
 
-/// Drives a trace through a place, passes over it once more for the checksum, and reports.
+/// Drives a trace through a place, makes one more pass for the checksum, and reports.
 pub(in crate::verbs) fn play(
     options: &DriveArguments,
     engine: &'static str,
@@ -171,7 +171,7 @@ impl GpuReport {
     }
 }
 
-/// Says the size of a table of so many entries, and what one of them is called.
+/// Prints the size of a table of `count` entries; `entry` is their name.
 pub(in crate::verbs) fn say_bytes(
     engine: &str,
     bytes: u64,

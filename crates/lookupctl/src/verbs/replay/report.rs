@@ -27,10 +27,10 @@ pub(in crate::verbs) struct Report {
     pub(in crate::verbs) matched: u64,
     /// Keys of the trace that a prefix matches after the last update, 0 to 1.
     pub(in crate::verbs) hit_share: f64,
-    /// Answers of a pass after the last update that rules which were left out could change.
+    /// Answers, in a pass after the last update, that a left-out rule could change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) uncertain: Option<u64>,
-    /// What was assumed of packets, and decided something.
+    /// Assumptions about packets that decided an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) assuming: Option<Vec<String>>,
     pub(in crate::verbs) seconds: f64,
@@ -40,7 +40,7 @@ pub(in crate::verbs) struct Report {
     pub(in crate::verbs) latency_bound: Option<BoundReport>,
     pub(in crate::verbs) updates: UpdatesReport,
     pub(in crate::verbs) checksum: u64,
-    /// Addresses of the trace that are of the other family than the table, and were passed over.
+    /// Addresses of the trace that were passed over: the table is of the other family.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) other_family: Option<u64>,
     /// Whether Ctrl-C ended it before its time.
@@ -50,7 +50,7 @@ pub(in crate::verbs) struct Report {
     pub(in crate::verbs) lengths: Option<Lengths>,
 }
 
-/// How much of the names of a trace matched, in one pass after the last update.
+/// Matched bytes of the names of a trace, in one pass after the last update.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(in crate::verbs) struct Lengths {
     /// Bytes of all of them.
@@ -73,24 +73,24 @@ impl Report {
     }
 }
 
-/// What GPUs had to do with it.
+/// The GPUs' part in a replay.
 #[derive(Debug, Serialize)]
 pub(in crate::verbs) struct GpuReport {
     pub(in crate::verbs) name: String,
     pub(in crate::verbs) devices: usize,
     /// Share of all keys, warm-up included, that were looked up on GPUs, 0 to 1.
     pub(in crate::verbs) share: f64,
-    /// Why the CPU took over in mid-run.
+    /// Why the CPU took over during the run, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) lost: Option<String>,
 }
 
-/// A rate that was found and held.
+/// The highest rate that kept a bound on latency.
 #[derive(Debug, Serialize)]
 pub(in crate::verbs) struct BoundReport {
-    /// What p99 was to stay under.
+    /// The bound on p99.
     pub(in crate::verbs) us: f64,
-    /// Offered and held.
+    /// The rate that was offered and kept.
     pub(in crate::verbs) mlookups_per_s: f64,
 }
 

@@ -105,7 +105,7 @@ fn verify<A: Addresses>(options: &Options, fleet: Option<Fleet>, loaded: Loaded)
 
 #[cfg(test)]
 mod tests {
-    use wirespeed::engine::{EngineName, of_domain};
+    use wirespeed::engine::EngineName;
     use wirespeed_fib::{NextHop, Prefix, Rib, Update};
 
     use super::*;
@@ -136,7 +136,7 @@ mod tests {
         let Some((fleet, _)) = on_host::fleet::<A>() else { return };
         let prefix = Prefix::around(A::from_u128_low(1 << 12), 24);
         let updates = [Update::announce(prefix, NextHop(300))];
-        for engine in of_domain::<A>() {
+        for engine in on_host::engines::<A>() {
             for updates in [&updates[..0], &updates[..]] {
                 let reports = job::<A>(fleet.clone(), updates).check(engine).unwrap();
                 let states = if updates.is_empty() { 1 } else { 2 };
@@ -144,7 +144,7 @@ mod tests {
                 for report in reports {
                     assert_eq!((report.mismatches, report.device), (0, On::Gpu.name()), "{report:?}");
                     assert_eq!(report.key_bytes, Some(usize::from(A::BITS / 8)), "{report:?}");
-                    assert!(report.keys.1 > 90_000, "{report:?}");
+                    assert!(report.counts.keys.1 > 90_000, "{report:?}");
                 }
             }
         }

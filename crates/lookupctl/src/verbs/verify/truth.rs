@@ -75,8 +75,9 @@ impl<A: Addresses> check::Truth<A> for State<A> {
     type Mismatch = Mismatch;
     type Aside = OfFamily;
 
-    const KEYS: [&'static str; 2] = ["prefixes", "addresses"];
-    const ENTRIES: &'static str = if A::BITS == 32 { "IPv4 prefixes" } else { "IPv6 prefixes" };
+    const ENTRIES: [&'static str; 2] =
+        ["prefixes", if A::BITS == 32 { "IPv4 prefixes" } else { "IPv6 prefixes" }];
+    const KEYS: &'static str = "addresses";
 
     fn entries(&self) -> usize {
         self.prefixes
@@ -123,9 +124,9 @@ impl<A: Addresses> State<A> {
         let states = share_out(parts.len(), threads, state, |(verdict, found), part| {
             let keys = parts[part];
             let found = &mut found[..keys.len()];
-            for way in table.ways::<OfAddresses>() {
-                table.look_up::<OfAddresses>(way, keys, found);
-                self.compare(keys, found, way.name, verdict);
+            for pass in table.passes::<OfAddresses>() {
+                table.look_up::<OfAddresses>(pass, keys, found);
+                self.compare(keys, found, pass.name, verdict);
             }
             verdict.checked += keys.len() as u64;
             bar.inc(keys.len() as u64);
@@ -136,7 +137,7 @@ impl<A: Addresses> State<A> {
     /// Checks a table at every address there is, in batches. For families of at most 32 bits.
     fn check_all(&self, table: &Subject<'_, A>, threads: usize, bar: &ProgressBar) -> Verdict {
         assert!(A::BITS <= 32, "nobody can walk 2^{} addresses", A::BITS);
-        let batch = if table.is_on_gpu() { MANY } else { table.ways::<OfAddresses>()[0].keys };
+        let batch = if table.is_on_gpu() { MANY } else { table.passes::<OfAddresses>()[0].keys };
         let part = batch.max(PART);
         let parts = (1u64 << A::BITS) / part as u64;
         let state = || (Verdict::default(), vec![A::MIN; batch], vec![NextHop::NONE; batch]);

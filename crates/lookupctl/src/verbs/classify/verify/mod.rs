@@ -146,8 +146,8 @@ impl<T: RuleTuple> check::Truth<T> for Truth<T> {
     type Mismatch = Mismatch;
     type Aside = Aside;
 
-    const KEYS: [&'static str; 2] = ["rules", "tuples"];
-    const ENTRIES: &'static str = "rules";
+    const ENTRIES: [&'static str; 2] = ["rules", "rules"];
+    const KEYS: &'static str = "tuples";
 
     fn entries(&self) -> usize {
         self.rules
@@ -162,11 +162,11 @@ impl<T: RuleTuple> check::Truth<T> for Truth<T> {
             let (tuples, right) = self.part(part);
             verdict.checked += tuples.len() as u64;
             let mut found = vec![0; tuples.len()];
-            for way in table.ways::<OfTuples>() {
-                table.look_up::<OfTuples>(way, tuples, &mut found);
+            for pass in table.passes::<OfTuples>() {
+                table.look_up::<OfTuples>(pass, tuples, &mut found);
                 for ((tuple, &right), &found) in tuples.iter().zip(right).zip(&found) {
                     if right != found {
-                        let (tuple, lookup) = (|| tuple.to_string(), way.name);
+                        let (tuple, lookup) = (|| tuple.to_string(), pass.name);
                         verdict.wrong(|| Mismatch { tuple: tuple(), right, found, lookup });
                     }
                 }
@@ -190,7 +190,6 @@ mod tests {
 
     use wirespeed::Fleet;
     use wirespeed::engine::EngineName;
-    use wirespeed::engine::of_domain;
     use wirespeed_classify::generate::{Kind, churn, classbench};
     use wirespeed_classify::read::Doubts;
     use wirespeed_classify::{BuildOptions, Ipv6Tuple, Lookup, OpenFlowTuple, RuleSet, RuleUpdate, Step};
@@ -255,10 +254,10 @@ mod tests {
 
     fn kernels_are_right_for<T: RuleTuple>(fleet: &Fleet) {
         let updates = churn(&classbench::<T>(Kind::Firewall, 60, 1), 40, 2);
-        for engine in of_domain::<Ipv4Tuple>() {
+        for engine in on_host::engines::<T>() {
             for report in job::<T>(Some(fleet.clone()), &updates).check(engine).unwrap() {
                 assert_eq!((report.mismatches, report.device), (0, On::Gpu.name()), "{report:?}");
-                assert!(report.keys.1 > 5_000, "{report:?}");
+                assert!(report.counts.keys.1 > 5_000, "{report:?}");
             }
         }
     }

@@ -17,7 +17,7 @@ use wirespeed_namelookup::{NameDomain, NameModel};
 use super::engines::engines;
 use super::source::{BuildArguments, ReadArguments};
 use crate::Outcome;
-use crate::check::subject::{Asks, OfNames, Subject, Way};
+use crate::check::subject::{Asks, OfNames, Pass, Subject};
 use crate::check::{self, CheckArguments, Job, copies, verdict};
 use crate::engine::{self, Selection};
 use crate::stdin;
@@ -132,8 +132,8 @@ impl check::Truth<NameDomain> for Truth {
     type Mismatch = Mismatch;
     type Aside = Nothing;
 
-    const KEYS: [&'static str; 2] = ["entries", "names"];
-    const ENTRIES: &'static str = "entries";
+    const ENTRIES: [&'static str; 2] = ["entries", "entries"];
+    const KEYS: &'static str = "names";
 
     fn entries(&self) -> usize {
         self.len()
@@ -148,9 +148,9 @@ impl check::Truth<NameDomain> for Truth {
             let (batch, right) = self.part(part);
             let (names, mut found) = (batch.names(), vec![Match::NONE; batch.len()]);
             verdict.checked += names.len() as u64;
-            for way in table.ways::<OfNames>() {
-                table.look_up::<OfNames>(way, names, &mut found);
-                compare(verdict, way, names, &right, &found);
+            for pass in table.passes::<OfNames>() {
+                table.look_up::<OfNames>(pass, names, &mut found);
+                compare(verdict, pass, names, &right, &found);
             }
             bar.inc(1);
         }))
@@ -165,8 +165,8 @@ impl check::Truth<NameDomain> for Truth {
     }
 }
 
-fn compare(verdict: &mut Verdict, way: &Way, names: Names<'_>, right: &[Match], found: &[Match]) {
-    let length = |of: &Match| (way.asks != Asks::Results).then_some(of.length);
+fn compare(verdict: &mut Verdict, pass: &Pass, names: Names<'_>, right: &[Match], found: &[Match]) {
+    let length = |of: &Match| (pass.asks != Asks::Results).then_some(of.length);
     for ((name, right), found) in names.iter().zip(right).zip(found) {
         if (right.result, length(right)) != (found.result, length(found)) {
             verdict.wrong(|| Mismatch {
@@ -175,7 +175,7 @@ fn compare(verdict: &mut Verdict, way: &Way, names: Names<'_>, right: &[Match], 
                 found: found.result,
                 right_length: length(right),
                 found_length: length(found),
-                lookup: way.name,
+                lookup: pass.name,
             });
         }
     }
@@ -184,7 +184,7 @@ fn compare(verdict: &mut Verdict, way: &Way, names: Names<'_>, right: &[Match], 
 #[cfg(test)]
 mod tests {
     use wirespeed::Fleet;
-    use wirespeed::engine::{EngineName, of_domain};
+    use wirespeed::engine::EngineName;
     use wirespeed::names::generate::{TableSpec, table};
     use wirespeed::names::{Name, NameBuf, NameRib, NameUpdate};
     use wirespeed_fib::Step;
@@ -247,13 +247,13 @@ mod tests {
         let name = |text: &str| NameBuf::new(text).unwrap();
         let updates =
             [("/com/parc", 7), ("/com", 300), ("/", 2)].map(|(at, to)| NameUpdate::Insert(name(at), to));
-        for engine in of_domain::<NameDomain>() {
+        for engine in on_host::engines::<NameDomain>() {
             for (updates, aggregate) in [(&updates[..0], true), (&updates[..], engine == EngineName::Acta)] {
                 let reports = job(fleet.clone(), updates, aggregate).check(engine).unwrap();
                 assert_eq!(reports.len(), if updates.is_empty() { 1 } else { 2 });
                 for report in reports {
                     assert_eq!((report.mismatches, report.device), (0, On::Gpu.name()), "{report:?}");
-                    assert!(report.keys.1 > 50_000, "{report:?}");
+                    assert!(report.counts.keys.1 > 50_000, "{report:?}");
                 }
             }
         }
