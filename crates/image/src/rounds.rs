@@ -1,7 +1,8 @@
 //! How many rounds a test of any suite takes: fewer where each costs much. By bytes and not by time, so that
 //! every run is the same.
 //!
-//! A plain run goes through a part of the rounds, so that a change is tested in minutes.
+//! A plain run goes through a part of the rounds, so that a change is tested in minutes. It goes through less
+//! for engines that are there for a paper.
 //! `WIRESPEED_TESTS=long` asks for all of them; continuous integration does.
 
 use std::sync::LazyLock;
@@ -43,6 +44,16 @@ pub fn affordable(rounds: u32, bytes: u64) -> u32 {
     let share = u64::from(rounds) * SMALL / bytes.max(SMALL);
     let share = u32::try_from(share).unwrap_or(rounds).max(rounds.div_ceil(16));
     share.div_ceil(one_in())
+}
+
+/// So many states of a table, fewer in a plain run.
+pub fn fewer(states: usize) -> usize {
+    states.div_ceil(stride())
+}
+
+/// The step from one try to the next that is made: 1 in a run of all rounds.
+pub fn stride() -> usize {
+    if is_long() { 1 } else { PLAIN as usize }
 }
 
 /// The number of values of which one is tried: `one_in`, or more of them in this process.

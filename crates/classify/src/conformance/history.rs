@@ -1,6 +1,6 @@
 //! Sets that change: every state of a table that is kept up to date by patches alone.
 
-use wirespeed_image::Table;
+use wirespeed_image::{Table, rounds};
 use wirespeed_rng::Rng;
 use wirespeed_table::{Engine, conformance as suite};
 
@@ -72,7 +72,7 @@ pub(super) fn grown_and_shrunk<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rule
     rng.shuffle(&mut removes);
     let updates: Vec<_> = sets.into_iter().chain(removes).collect();
     for step in [1, 7, 100, updates.len()] {
-        if step > 0 && updates.len() / step <= 130 {
+        if step > 0 && updates.len() / step <= rounds::fewer(130) {
             history(tally, RuleSet::new(), &updates, step, what);
         }
     }
@@ -81,7 +81,7 @@ pub(super) fn grown_and_shrunk<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rule
 /// Random histories: every state of a patched table is right, and so is a table built from the same rules.
 pub fn random_updates<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("random_updates");
-    for seed in 100..150 {
+    for seed in (100..150).step_by(rounds::stride()) {
         let mut rng = Rng::new(seed);
         let world = sets::World::<T>::new(&mut rng);
         let count = rng.index(150);

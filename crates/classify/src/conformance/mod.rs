@@ -33,7 +33,7 @@ pub use refusals::{refusals, refusals_at_the_cap};
 pub use wide::wide_ranges;
 pub use wirespeed_table::conformance::options;
 
-use wirespeed_image::Table;
+use wirespeed_image::{Table, rounds};
 use wirespeed_rng::Rng;
 use wirespeed_table::{Engine, Lookup, conformance as suite};
 
@@ -290,7 +290,7 @@ fn check_counts<T: Tuple, E: Engine<T>>(table: &E::Table, rules: &RuleSet<T>, wh
 /// The sets of [`sets::hand_picked`], built whole; each also grows from nothing and shrinks to nothing.
 pub fn hand_picked_sets<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("hand_picked_sets");
-    for (what, rules) in sets::hand_picked::<T>() {
+    for (what, rules) in sets::hand_picked::<T>().into_iter().step_by(suite::table_step::<_, E>()) {
         if let Some((_, table)) = tally.build(&rules, what) {
             check_all(&table, &rules, &[], what);
             check_counts::<T, E>(&table, &rules, what);
@@ -303,7 +303,7 @@ pub fn hand_picked_sets<T: Tuple, E: Engine<T>>() {
 /// Random sets, built whole.
 pub fn random_sets<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("random_sets");
-    for seed in 0..60 {
+    for seed in (0..60).step_by(rounds::stride()) {
         let mut rng = Rng::new(seed);
         let world = sets::World::<T>::new(&mut rng);
         let size = [3, 30, 300][rng.index(3)];

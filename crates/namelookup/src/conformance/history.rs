@@ -1,7 +1,7 @@
 //! Tables that change: every state of a table that is kept up to date by patches alone.
 
 use wirespeed_fib::synth::rng::Rng;
-use wirespeed_image::Table;
+use wirespeed_image::{Table, rounds};
 use wirespeed_table::{Engine, conformance as suite};
 
 use super::{OfNames, Tally, affordable, check, check_all, check_counts, options, probes, run, tables};
@@ -15,7 +15,7 @@ use crate::update::NameUpdate;
 /// The tables of [`tables::hand_picked`], built whole; each also grows from nothing and shrinks to nothing.
 pub fn hand_picked_tables<E: Engine<NameDomain>>() {
     let tally = Tally::<E>::new("hand_picked_tables");
-    for (what, names) in tables::hand_picked() {
+    for (what, names) in tables::hand_picked().into_iter().step_by(suite::table_step::<_, E>()) {
         let Some((_, table)) = tally.build(&names, what) else { continue };
         check_all(&table, &names, &[], what);
         check_counts::<E>(&table, &names, what);
@@ -24,7 +24,7 @@ pub fn hand_picked_tables<E: Engine<NameDomain>>() {
         let removes = names.iter().map(|(name, _)| NameUpdate::Remove(name));
         let updates: Vec<_> = inserts.chain(removes).collect();
         let steps = [1, 7, 100, updates.len()];
-        for step in steps.into_iter().filter(|&step| step > 0 && updates.len() / step <= 250) {
+        for step in steps.into_iter().filter(|&step| step > 0 && updates.len() / step <= rounds::fewer(250)) {
             history(&tally, NameTable::new(), &updates, step, what);
         }
     }
@@ -110,10 +110,12 @@ pub fn churn<E: Engine<NameDomain>>() {
             return tally.finish();
         }
         check_all(&patched.table, patched.model.names(), &pool, "all removed");
+        // All calls of the first round wear storage out as far as it goes, fewer of them only in part.
+        let most = if rounds::is_long() { 0 } else { before / 2 };
+        let more = patched.rebuilds - before;
         assert!(
-            round == 0 || patched.rebuilds == before,
-            "storage is not reclaimed: {} rebuilds more in the second round",
-            patched.rebuilds - before
+            round == 0 || more <= most,
+            "storage is not reclaimed: {more} rebuilds more in the second round"
         );
     }
     tally.finish();

@@ -1,6 +1,9 @@
 //! [`Suite`]: what the shared tests have to know of a domain.
 
+use wirespeed_image::rounds;
+
 use crate::domain::Domain;
+use crate::engine::Engine;
 use crate::lookup::Lookup;
 use crate::options::BuildOptions;
 
@@ -69,4 +72,10 @@ pub trait Suite<D: Domain> {
 /// What suites build with: a seed, so that every run is the same.
 pub fn options() -> BuildOptions {
     BuildOptions { seed: Some(1), ..BuildOptions::default() }
+}
+
+/// The step from one hand-picked table to the next that an engine is tested on. A plain run takes all tables,
+/// and for engines that are there for a paper one in some.
+pub fn table_step<D: Domain, E: Engine<D>>() -> usize {
+    if E::STANDING.is_paper() { rounds::stride() } else { 1 }
 }

@@ -33,7 +33,7 @@ fn names_with(seed: u64, longest: usize) -> NameRib {
 pub(crate) fn engines(seed: u64) -> impl Iterator<Item = (EngineName, NameRib)> {
     let longest = |engine| match engine {
         EngineName::Ata | EngineName::Ata2 | EngineName::Ata3 => 100,
-        _ => 8_000,
+        _ => 1_000,
     };
     of_domain::<NameDomain>().map(move |engine| (engine, names_with(seed, longest(engine))))
 }

@@ -7,6 +7,7 @@ use wirespeed_classify::conformance::{options, sets};
 use wirespeed_classify::oracle::{Expected, Right};
 use wirespeed_classify::{Engine, LiveRules, Lookup, Rule, RuleSet, RuleUpdate, Tuple};
 use wirespeed_fib::synth::rng::Rng;
+use wirespeed_image::rounds;
 
 use super::device::OfRules;
 use crate::mirror::Mirrored;
@@ -36,8 +37,8 @@ fn edges<T: Tuple, E: Engine<T>>()
 where
     Mirrored<E, OfRules>: Engine<T>,
 {
-    /// Programs, widths and grids change from batch to batch.
-    const BATCHES: usize = 8;
+    // Programs, widths and grids change from batch to batch.
+    let batches = if rounds::is_long() { 8 } else { 3 };
     for (what, rules) in hand_picked::<T>() {
         let mut live = LiveRules::<T, Mirrored<E, OfRules>>::new(rules, options()).expect("it is built");
         let reader = live.reader();
@@ -47,7 +48,7 @@ where
             // Over a tile of the largest block.
             probes =
                 probes.iter().cycle().take(probes.len().max([300, 2_500][turn as usize])).copied().collect();
-            for batch in 0..BATCHES {
+            for batch in 0..batches {
                 // A short batch is the device's where it is a state's first.
                 let count = if batch == 0 { [1, 33][turn as usize] } else { probes.len() - batch / 2 };
                 let mut found = vec![u32::MAX; count];
