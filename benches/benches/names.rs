@@ -7,7 +7,6 @@
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use wirespeed_benches::contest::Mode;
 use wirespeed_benches::gpu::bench::Bench;
 use wirespeed_benches::mata_paper::pipeline::Pipeline;
 use wirespeed_benches::mata_paper::subject::Placed;
@@ -15,6 +14,7 @@ use wirespeed_benches::names::contest::keep_right;
 use wirespeed_benches::names::data::{self, Kind, Table, Trace};
 use wirespeed_benches::names::lane::Lane;
 use wirespeed_benches::names::lineup;
+use wirespeed_benches::table::Mode;
 use wirespeed_namelookup::stt::Stt;
 use wirespeed_namelookup::{Acta, BuildOptions, Engine};
 

@@ -6,17 +6,8 @@ use std::time::{Duration, Instant};
 
 use wirespeed_fib::{Address, NextHop, Rib, Update};
 
-use crate::table::Lane;
+use crate::table::{Lane, Mode};
 use crate::trace::Trace;
-
-/// The calls that keys are looked up by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// One key a call.
-    Single,
-    /// Batches of this many keys a call.
-    Batch(usize),
-}
 
 /// How long and how often.
 #[derive(Clone, Copy, Debug)]

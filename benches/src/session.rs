@@ -8,12 +8,12 @@ use anyhow::Result;
 use clap::Args;
 use wirespeed_fib::{Address, NextHop, NextHops, Rib};
 
-use crate::contest::{self, Mode, Plan};
+use crate::contest::{self, Plan};
 use crate::data::Source;
 use crate::lineup::Entry;
 use crate::machine::{self, Machine};
 use crate::report::{self, Row, Setting, ratio};
-use crate::table::Lane;
+use crate::table::{Lane, Mode};
 use crate::trace::Trace;
 
 /// Options of a measurement: its subjects, time, cores, and the place of the figures.

@@ -10,7 +10,6 @@ use std::time::Instant;
 use anyhow::Result;
 use wirespeed_fib::{Address, NextHop, Rib, Update};
 
-use crate::contest::Mode;
 use crate::machine::heap_bytes;
 use crate::report::Costs;
 use crate::trace::{Keys, Trace};
@@ -46,6 +45,15 @@ pub trait Contestant<A: Address> {
     fn build_seconds(&self) -> Option<f64> {
         None
     }
+}
+
+/// The calls that keys are looked up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// One key a call.
+    Single,
+    /// Batches of this many keys a call.
+    Batch(usize),
 }
 
 /// A contestant with its name and what building it cost, without its type.

@@ -14,10 +14,11 @@ use wirespeed_benches::classify::lane::Lane;
 use wirespeed_benches::classify::lineup::{self, Entry, REFERENCES, is_scan};
 use wirespeed_benches::classify::trace::Trace;
 use wirespeed_benches::classify::update::Turn;
-use wirespeed_benches::contest::{Mode, race};
+use wirespeed_benches::contest::race;
 use wirespeed_benches::engines::Live;
 use wirespeed_benches::report::Row;
 use wirespeed_benches::session::{self, Announcement, Session};
+use wirespeed_benches::table::Mode;
 use wirespeed_benches::{machine, report};
 use wirespeed_classify::Ipv4Tuple;
 

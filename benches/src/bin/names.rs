@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use wirespeed::engine::EngineName;
 use wirespeed_benches::beside::busy;
-use wirespeed_benches::contest::{Mode, Updates, race};
+use wirespeed_benches::contest::{Updates, race};
 use wirespeed_benches::engines::Live;
 use wirespeed_benches::machine;
 use wirespeed_benches::names::contest::{self, keep_right};
@@ -17,6 +17,7 @@ use wirespeed_benches::names::lineup::{self, Entry, REFERENCE};
 use wirespeed_benches::names::update::{Part, Stream};
 use wirespeed_benches::report::{self, Row, Setting};
 use wirespeed_benches::session::{self, Announcement, Session};
+use wirespeed_benches::table::Mode;
 use wirespeed_namelookup::generate::Paths;
 use wirespeed_namelookup::{NameDomain, NameTable, NameUpdate};
 

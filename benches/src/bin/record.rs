@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use wirespeed_benches::contest::{self, Mode};
+use wirespeed_benches::contest;
 use wirespeed_benches::data::{self, Source};
 use wirespeed_benches::gather;
 use wirespeed_benches::lineup::{Entry, Lineup};
 use wirespeed_benches::report::{self, Row, Setting};
 use wirespeed_benches::session::{self, Announcement, Session, build, setting_on};
+use wirespeed_benches::table::Mode;
 use wirespeed_benches::trace::Trace;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Family, NextHops, Rib, V4, V6};

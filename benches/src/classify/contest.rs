@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::lane::Lane;
 use super::lineup::is_scan;
 use super::trace::{Trace, Tuples};
-use crate::contest::{Mode, Racer};
+use crate::contest::Racer;
+use crate::table::Mode;
 
 /// Tuples that a scan of all rules is held against.
 const SCANNED: usize = 1 << 13;

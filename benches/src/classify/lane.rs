@@ -11,9 +11,9 @@ use anyhow::Result;
 use wirespeed_classify::{Ipv4Tuple, RuleSet, RuleUpdate};
 
 use super::trace::Tuples;
-use crate::contest::Mode;
 use crate::machine::heap_bytes;
 use crate::report::Costs;
+use crate::table::Mode;
 
 /// A table of rules of any origin.
 pub trait Contestant {

@@ -124,7 +124,7 @@ mod tests {
     use super::super::update::Turn;
     use super::super::{data, data::Set};
     use super::*;
-    use crate::contest::Mode;
+    use crate::table::Mode;
 
     fn set() -> (Set, Trace) {
         let set = data::made("ipc1_1k", 1_000).unwrap();

@@ -11,12 +11,12 @@ use wirespeed_fib::{BuildOptions, InFib, Rib, V4, V6};
 use wirespeed_gamt::{GamtS, GamtT};
 
 use super::{check, lanes, millions};
-use crate::contest::Mode;
 use crate::contest::{self, Plan};
 use crate::data::Source;
 use crate::report::{Row, Setting, Sheet, ratio};
 use crate::session::{self, Options, setting_on};
 use crate::table::Lane;
+use crate::table::Mode;
 use crate::trace::Trace;
 
 /// Powers of two of the batches of figure 9.

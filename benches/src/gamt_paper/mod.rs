@@ -30,8 +30,7 @@ use wirespeed_fib::{Address, BuildOptions, Engine, Lookup, NextHop, Rib};
 use wirespeed_image::Table;
 
 use crate::contest;
-use crate::contest::Mode;
-use crate::table::{Contestant, Lane, lane};
+use crate::table::{Contestant, Lane, Mode, lane};
 use crate::trace::{Keys, Trace};
 
 pub mod levels;

@@ -3,9 +3,9 @@
 //! of a record; better to know now.
 
 use super::Lineup;
-use crate::contest::Mode;
 use crate::contest::{check, expected};
 use crate::engines;
+use crate::table::Mode;
 use crate::trace::Trace;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, V4, V6};

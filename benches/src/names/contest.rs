@@ -8,7 +8,8 @@ use wirespeed_namelookup::{NameTable, NameUpdate, Names};
 use super::data::Trace;
 use super::lane::Lane;
 use super::update::Part;
-use crate::contest::{Mode, Racer, Updates};
+use crate::contest::{Racer, Updates};
+use crate::table::Mode;
 
 /// Drops every lane that gives one wrong result, batched or one by one, and says for how many names.
 pub fn keep_right(lanes: &mut Vec<Lane>, batch: usize, trace: &Trace) {

@@ -10,9 +10,9 @@ use std::time::Instant;
 use anyhow::Result;
 use wirespeed_namelookup::{Name, NameTable, NameUpdate, Names};
 
-use crate::contest::Mode;
 use crate::machine::heap_bytes;
 use crate::report::Costs;
+use crate::table::Mode;
 
 /// A table of names of any origin.
 pub trait Contestant {

@@ -5,12 +5,12 @@ use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Rib, V4};
 
 use crate::contest;
-use crate::contest::Mode;
 use crate::data::Source;
 use crate::lineup::Lineup;
 use crate::report::{Row, Sheet, median};
 use crate::rivals::Pbf;
 use crate::session::{self, Options, Session, build, setting_on};
+use crate::table::Mode;
 use crate::trace::Trace;
 
 /// Who is compared, as the lineup has them: SAIL_L first, then the paper's four.

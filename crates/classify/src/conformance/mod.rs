@@ -32,6 +32,7 @@ pub use live::{live_readers, live_readers_of};
 pub use refusals::{refusals, refusals_at_the_cap};
 pub use wide::wide_ranges;
 pub use wirespeed_table::conformance::options;
+pub use wirespeed_table::suite_tests;
 
 use wirespeed_image::{Table, rounds};
 use wirespeed_rng::Rng;
@@ -120,53 +121,12 @@ macro_rules! conformance {
             #[allow(unused_imports)]
             use super::*;
 
-            #[test]
-            fn hand_picked_sets() {
-                $crate::conformance::hand_picked_sets::<$tuple, $engine>();
-            }
-            #[test]
-            fn random_sets() {
-                $crate::conformance::random_sets::<$tuple, $engine>();
-            }
-            #[test]
-            fn wide_ranges() {
-                $crate::conformance::wide_ranges::<$tuple, $engine>();
-            }
-            #[test]
-            fn random_updates() {
-                $crate::conformance::random_updates::<$tuple, $engine>();
-            }
-            #[test]
-            fn large_sets() {
-                $crate::conformance::large_sets::<$tuple, $engine>();
-            }
-            #[test]
-            fn images() {
-                $crate::conformance::images::<$tuple, $engine>();
-            }
-            #[test]
-            fn live_readers() {
-                $crate::conformance::live_readers::<$tuple, $engine>();
-            }
-            #[test]
-            fn churn() {
-                $crate::conformance::churn::<$tuple, $engine>();
-            }
-            #[test]
-            fn memory_cap() {
-                $crate::conformance::memory_cap::<$tuple, $engine>();
-            }
-            #[test]
-            fn refusals() {
-                $crate::conformance::refusals::<$tuple, $engine>();
-            }
-            #[test]
-            fn refusals_at_the_cap() {
-                $crate::conformance::refusals_at_the_cap::<$tuple, $engine>();
-            }
-            #[test]
-            fn hostile_rules() {
-                $crate::conformance::hostile_rules::<$tuple, $engine>();
+            use $crate::conformance as suite;
+
+            $crate::conformance::suite_tests! {
+                $tuple, $engine;
+                hand_picked_sets random_sets wide_ranges random_updates large_sets images live_readers churn
+                memory_cap refusals refusals_at_the_cap hostile_rules
             }
         }
     };

@@ -25,6 +25,7 @@ use wirespeed_table::conformance as suite;
 pub use real::real_tables;
 pub use refusals::{refusals, refusals_at_the_cap};
 pub use wirespeed_image::rounds;
+pub use wirespeed_table::suite_tests;
 
 use wirespeed_table::{BuildOptions, Engine, Lookup};
 
@@ -42,45 +43,12 @@ use crate::update::Update;
 macro_rules! conformance {
     ($module:ident, $address:ty, $engine:ty) => {
         mod $module {
-            #[test]
-            fn hand_picked_tables() {
-                $crate::conformance::hand_picked_tables::<$address, $engine>();
-            }
-            #[test]
-            fn random_tables() {
-                $crate::conformance::random_tables::<$address, $engine>();
-            }
-            #[test]
-            fn random_updates() {
-                $crate::conformance::random_updates::<$address, $engine>();
-            }
-            #[test]
-            fn images() {
-                $crate::conformance::images::<$address, $engine>();
-            }
-            #[test]
-            fn live_readers() {
-                $crate::conformance::live_readers::<$address, $engine>();
-            }
-            #[test]
-            fn churn() {
-                $crate::conformance::churn::<$address, $engine>();
-            }
-            #[test]
-            fn memory_cap() {
-                $crate::conformance::memory_cap::<$address, $engine>();
-            }
-            #[test]
-            fn refusals() {
-                $crate::conformance::refusals::<$address, $engine>();
-            }
-            #[test]
-            fn refusals_at_the_cap() {
-                $crate::conformance::refusals_at_the_cap::<$address, $engine>();
-            }
-            #[test]
-            fn real_tables() {
-                $crate::conformance::real_tables::<$address, $engine>();
+            use $crate::conformance as suite;
+
+            $crate::conformance::suite_tests! {
+                $address, $engine;
+                hand_picked_tables random_tables random_updates images live_readers churn memory_cap
+                refusals refusals_at_the_cap real_tables
             }
         }
     };

@@ -29,6 +29,7 @@ pub use live::live_readers;
 pub use real::{read_domains, real_names, ten_million_names};
 pub use refusals::{refusals, refusals_at_the_cap};
 pub use wirespeed_table::conformance::options;
+pub use wirespeed_table::suite_tests;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -122,54 +123,13 @@ pub fn memory_cap<E: Engine<NameDomain>>() {
 macro_rules! conformance {
     ($module:ident, $engine:ty) => {
         mod $module {
-            #[test]
-            fn hand_picked_tables() {
-                $crate::conformance::hand_picked_tables::<$engine>();
-            }
-            #[test]
-            fn random_tables() {
-                $crate::conformance::random_tables::<$engine>();
-            }
-            #[test]
-            fn random_updates() {
-                $crate::conformance::random_updates::<$engine>();
-            }
-            #[test]
-            fn images() {
-                $crate::conformance::images::<$engine>();
-            }
-            #[test]
-            fn live_readers() {
-                $crate::conformance::live_readers::<$engine>();
-            }
-            #[test]
-            fn churn() {
-                $crate::conformance::churn::<$engine>();
-            }
-            #[test]
-            fn memory_cap() {
-                $crate::conformance::memory_cap::<$engine>();
-            }
-            #[test]
-            fn refusals() {
-                $crate::conformance::refusals::<$engine>();
-            }
-            #[test]
-            fn refusals_at_the_cap() {
-                $crate::conformance::refusals_at_the_cap::<$engine>();
-            }
-            #[test]
-            fn hostile_names() {
-                $crate::conformance::hostile_names::<$engine>();
-            }
-            #[test]
-            fn real_names() {
-                $crate::conformance::real_names::<$engine>();
-            }
-            #[test]
-            #[ignore = "minutes, and gigabytes of memory"]
-            fn ten_million_names() {
-                $crate::conformance::ten_million_names::<$engine>();
+            use $crate::conformance as suite;
+
+            $crate::conformance::suite_tests! {
+                $engine;
+                hand_picked_tables random_tables random_updates images live_readers churn memory_cap
+                refusals refusals_at_the_cap hostile_names real_names
+                #[ignore = "minutes, and gigabytes of memory"] ten_million_names
             }
         }
     };

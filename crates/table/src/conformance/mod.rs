@@ -13,3 +13,15 @@ pub use patched::Patched;
 pub use readers::beside_readers;
 pub use suite::{Suite, options, table_step};
 pub use tally::Tally;
+
+/// Writes a test for each function named of a module `suite`, for an engine or for keys and an engine:
+/// `suite_tests!(MyEngine; images churn)`, `suite_tests!(V4, MyEngine; images churn)`.
+#[macro_export]
+macro_rules! suite_tests {
+    ($engine:ty; $($(#[$attribute:meta])* $test:ident)+) => {
+        $($(#[$attribute])* #[test] fn $test() { suite::$test::<$engine>(); })+
+    };
+    ($keys:ty, $engine:ty; $($(#[$attribute:meta])* $test:ident)+) => {
+        $($(#[$attribute])* #[test] fn $test() { suite::$test::<$keys, $engine>(); })+
+    };
+}
