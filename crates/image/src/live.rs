@@ -95,8 +95,8 @@ pub struct State<T: ?Sized, B> {
 ///
 /// A follower must handle its own failures: the change is made in any case.
 pub trait Follower<T: Table>: Debug + Send {
-    /// Says that from the next change on lookups may depend on this number of leading bits of a key, and never
-    /// on fewer.
+    /// Says that from the next change on lookups may depend on this number of leading bits of a key, and
+    /// never on fewer.
     fn reach(&mut self, bits: u8) {
         let _ = bits;
     }
