@@ -95,9 +95,7 @@ pub enum SkipReason {
     #[error("a next hop, but the lines before have none")]
     NextHopUnexpected,
     /// A mask whose ones are not all at the start.
-    #[error(
-        "not a netmask: its ones must come first (write a prefix as address/length or address/netmask)"
-    )]
+    #[error("not a netmask: its ones must come first (write a prefix as address/length or address/netmask)")]
     Mask,
     /// A line whose columns are separated by commas or semicolons.
     #[error("looks like CSV: separate columns by blanks, without a heading")]

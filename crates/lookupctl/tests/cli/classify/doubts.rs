@@ -308,9 +308,7 @@ fn options_that_mean_nothing_to_a_format_are_refused() {
         folder.run(&format!("classify lookup --rules {rules} {option} tcp")).refused(&[&says]);
         folder.run(&format!("classify info {rules} {option}")).refused(&[&says]);
     }
-    folder
-        .run("classify replay --set fw --flow-table 1")
-        .refused(&["--flow-table is for rules from a file"]);
+    folder.run("classify replay --set fw --flow-table 1").refused(&["--flow-table is for rules from a file"]);
 }
 
 #[test]
