@@ -16,8 +16,8 @@ use crate::prefix::Prefix;
 /// The most routes of a list. With 8, scattered tables would take less memory at worst, but reading a list
 /// would take longer.
 pub(super) const MOST: usize = 4;
-/// Most routes of a list that takes the place of a node: fewer than [`MOST`], so that a route that flaps
-/// doesn't make both in turn.
+/// The most routes of a list that replaces a node. It is less than [`MOST`], so that a route that flaps
+/// does not convert back and forth.
 pub(super) const FEW: usize = 2;
 
 /// Index of a leaf.
